@@ -1,0 +1,40 @@
+"""classwise: classify by modelling each class.
+
+1. A statistic is a summary you can add.
+2. A density is what a statistic lets us believe about a class.
+3. A classifier is a prior and one density per class; a decision is a posterior and a cost.
+4. An engine maps a function over chunks of rows, and adds the results (to learn) or keeps them (to predict).
+"""
+
+from classwise.errors import (
+    ClasswiseError,
+    DegenerateColumnWarning,
+    MissingExtraError,
+    SingularCovarianceError,
+    StatisticsError,
+    StoredFileError,
+)
+from classwise.estimators import LDA, QDA, RDA, GaussianClassifier, NaiveBayes, NearestMean
+from classwise.statistics import ClassStatistics
+from classwise.storage import load
+from classwise.summarize import summarize
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LDA",
+    "QDA",
+    "RDA",
+    "ClassStatistics",
+    "ClasswiseError",
+    "DegenerateColumnWarning",
+    "GaussianClassifier",
+    "MissingExtraError",
+    "NaiveBayes",
+    "NearestMean",
+    "SingularCovarianceError",
+    "StatisticsError",
+    "StoredFileError",
+    "load",
+    "summarize",
+]

@@ -1,0 +1,85 @@
+"""Numbers: the array types and the few numerical helpers that the mathematics shares."""
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.integer[Any]]
+Labels: TypeAlias = NDArray[Any]
+
+EPS = float(np.finfo(np.float64).eps)
+
+# A block of this many numbers (1 MB of float64) stays in a core's cache while it is worked on.
+BLOCK_SIZE = 1 << 17
+
+
+def slices(length: int, size: int) -> Iterator[slice]:
+    """Consecutive slices of at most `size` that cover `range(length)`.
+
+    >>> list(slices(5, 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return (slice(start, min(start + size, length)) for start in range(0, length, size))
+
+
+def log_sum_exp(scores: Array) -> Array:
+    """log of the sum over classes of exp(scores); (g, m) -> (m,).
+
+    The largest score is taken out first, so nothing overflows, and a score of -inf (a prior of zero) adds nothing.
+
+    >>> log_sum_exp(np.array([[-1000.0], [-1000.0]])) + 1000
+    array([0.69314718])
+    """
+    peak = scores.max(axis=0)
+    return np.asarray(peak + np.log(np.exp(scores - peak).sum(axis=0)))
+
+
+def first_largest(scores: Array) -> Codes:
+    """The first class of largest score; (g, m) -> (m,).
+
+    >>> first_largest(np.array([[1.0, 0.0], [1.0, 2.0]]))
+    array([0, 1])
+    """
+    count = len(scores)
+    if count > 255:
+        return scores.argmax(axis=0)
+    # NumPy's argmax down a short axis is slow: mark the largest, earlier classes with larger marks.
+    marks = np.arange(count, 0, -1, dtype=np.uint8)[:, None]
+    return count - ((scores == scores.max(axis=0)) * marks).max(axis=0).astype(np.intp)
+
+
+def product(first: Array, second: Array) -> Array:
+    """first @ second, for two matrices.
+
+    np.dot lets other threads run meanwhile; the @ operator, for results of a few hundred numbers, does not, and a
+    pool of threads would wait in line.
+    """
+    return np.asarray(np.dot(first, second))
+
+
+def tall_product(rows: Array, matrix: Array) -> Array:
+    """rows @ matrix for many rows and a small matrix; (m, p), (p, r) -> (m, r).
+
+    In slabs of about a million multiplications, for which BLAS has kernels that do without packing its operands:
+    for a product this thin, packing costs more than multiplying.
+    """
+    slab = max((1 << 19) // max(matrix.size, 1), 1)
+    if len(rows) <= slab:
+        return product(rows, matrix)
+    result = np.empty((len(rows), matrix.shape[1]))
+    for part in slices(len(rows), slab):
+        np.dot(rows[part], matrix, out=result[part])
+    return result
+
+
+def row_norms(rows: Array) -> Array:
+    """|z|² of each row; (m, p) -> (m,)."""
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def ratio(numerator: Array, denominator: Array) -> Array:
+    """numerator / denominator, and 0 where the denominator is 0 (an empty class has no share of anything)."""
+    return np.divide(numerator, denominator, out=np.zeros_like(denominator), where=denominator != 0)

@@ -1,0 +1,84 @@
+"""3. A classifier is a prior and one density per class.
+
+    log_joint_k(x)  = log prior_k + log p(x | k)
+    log_evidence(x) = log sum_k exp log_joint_k(x)
+    log_posterior_k = log_joint_k - log_evidence
+
+Bayes' rule is written here, once. Everything is class-major, (g, m), and in logs.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from classwise.arrays import Array, Codes, Labels, first_largest, log_sum_exp
+from classwise.densities import Density
+from classwise.errors import UnscorableError
+
+
+@dataclass(frozen=True, eq=False)
+class BayesClassifier:
+    """labels (g,) sorted; priors (g,) that sum to one; the density of each class."""
+
+    labels: Labels
+    priors: Array
+    density: Density
+
+    @cached_property
+    def log_prior(self) -> Array:
+        with np.errstate(divide="ignore"):  # a prior of zero means never: log 0 = -inf
+            return np.log(self.priors)[:, None]
+
+    def log_density(self, rows: Array) -> Array:
+        """log p(x | k); (m, p) -> (g, m)."""
+        return _finite(self.density.relative(rows)) + self.density.common(rows)
+
+    def scores(self, rows: Array) -> Array:
+        """log_joint up to a term common to all classes: all that decisions and posteriors need; (m, p) -> (g, m)."""
+        scores = _finite(self.density.relative(rows))
+        scores += self.log_prior
+        return scores
+
+    def log_joint(self, rows: Array) -> Array:
+        """log prior_k + log p(x | k); (m, p) -> (g, m)."""
+        return self.scores(rows) + self.density.common(rows)
+
+    def log_evidence(self, rows: Array) -> Array:
+        """log p(x); (m, p) -> (m,)."""
+        return log_sum_exp(self.scores(rows)) + self.density.common(rows)
+
+    def log_posterior(self, rows: Array) -> Array:
+        """log P(k | x); (m, p) -> (g, m)."""
+        scores = self.scores(rows)
+        # Relative to the best class the digits that posteriors depend on are all still there.
+        scores -= scores.max(axis=0)
+        scores -= np.log(np.exp(scores).sum(axis=0))
+        return scores
+
+    def posterior(self, rows: Array) -> Array:
+        """P(k | x); (m, p) -> (g, m)."""
+        scores = self.scores(rows)
+        scores -= scores.max(axis=0)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=0)
+        return scores
+
+    def decide(self, rows: Array) -> Codes:
+        """The class of largest log_joint, the first of equals; (m, p) -> (m,)."""
+        return first_largest(self.scores(rows))
+
+    def sample(self, count: int, generator: np.random.Generator) -> tuple[Array, Labels]:
+        """Rows (count, p) and their labels (count,), drawn from the model."""
+        codes = generator.choice(len(self.labels), size=count, p=self.priors)
+        return self.density.sample(codes, generator), self.labels[codes]
+
+    def with_priors(self, priors: Array) -> "BayesClassifier":
+        return replace(self, priors=priors)
+
+
+def _finite(scores: Array) -> Array:
+    """Refuse scores that are not finite; what is wrong with the rows is for the caller to find out."""
+    if not np.isfinite(scores.sum()):
+        raise UnscorableError("Some rows hold NaN or infinity, or lie too far from every class to score in float64.")
+    return scores

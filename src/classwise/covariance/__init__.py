@@ -1,0 +1,33 @@
+"""How features vary together: structures, sharing and shrinkage."""
+
+from classwise.covariance.divisors import ESTIMATES, Divisor
+from classwise.covariance.recipe import Recipe, overall_deviation
+from classwise.covariance.sharing import Average, Blend, Sharing, read_sharing
+from classwise.covariance.shrinkage import Fixed, OracleApproximating, Shrinkage, read_shrinkage
+from classwise.covariance.structures import (
+    STRUCTURES,
+    Covariance,
+    DiagonalCovariance,
+    FullCovariance,
+    SphericalCovariance,
+)
+
+__all__ = [
+    "ESTIMATES",
+    "STRUCTURES",
+    "Average",
+    "Blend",
+    "Covariance",
+    "DiagonalCovariance",
+    "Divisor",
+    "Fixed",
+    "FullCovariance",
+    "OracleApproximating",
+    "Recipe",
+    "Sharing",
+    "Shrinkage",
+    "SphericalCovariance",
+    "overall_deviation",
+    "read_sharing",
+    "read_shrinkage",
+]

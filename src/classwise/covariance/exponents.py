@@ -1,0 +1,170 @@
+"""The exponents of Gaussians, -1/2 (x - m_k)' C_k^-1 (x - m_k), for many rows and all classes in a few matrix products.
+
+Results are class-major, (g, m): what follows works down the classes, and long rows keep that fast.
+Rows and means come as differences from an origin that lies near the data, so that a common offset costs no digits.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, Self
+
+import numpy as np
+
+from classwise.arrays import Array, product, row_norms, tall_product
+
+# |z - c|² expanded to |z|² - 2 z'c + |c|² is a matrix product, but costs the digits of |c|². Up to this many
+# standard deviations from the origin that is harmless (64² rounding errors, 1e-12); beyond, subtract first.
+FAR = 64.0
+
+# Triangular whitenings wider than this are multiplied in panels, which skip most of the zeros.
+PANEL = 64
+
+
+class Metric(Protocol):
+    """What a covariance that all classes share is asked for."""
+
+    def whiten(self, rows: Array, k: int) -> Array: ...
+
+    def project(self, basis: Array, k: int) -> Array: ...
+
+
+class Exponents(ABC):
+    """-1/2 squared Mahalanobis distance to each mean, split into what differs between classes and what is common."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many numbers an evaluation holds per row."""
+
+    @abstractmethod
+    def relative(self, rows: Array) -> Array:
+        """The exponents up to a term common to all classes: enough for Bayes' rule; (m, p) -> (g, m)."""
+
+    @abstractmethod
+    def common(self, rows: Array) -> Array | float:
+        """The common term: adding it to `relative` gives the exponents; (m, p) -> (m,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shared(Exponents):
+    """One metric for all classes: whiten, then measure in the subspace that the means span (g - 1 dimensions).
+
+    middle (p,): the average of the means; projection (p, r): whitening followed by an orthonormal basis of that
+    subspace; centers (g, r): the means there, about the middle.
+    """
+
+    metric: Metric
+    middle: Array
+    projection: Array
+    centers: Array
+
+    @classmethod
+    def of(cls, metric: Metric, means: Array) -> Self:
+        middle = means.mean(axis=0)
+        # Means about their average sum to zero, so the last adds no direction of its own.
+        basis = np.linalg.qr(metric.whiten(means - middle, 0)[:-1].T).Q
+        projection = metric.project(basis, 0)
+        return cls(metric, middle, projection, (means - middle) @ projection)
+
+    @property
+    def width(self) -> int:
+        return self.projection.shape[1] + len(self.centers)
+
+    @cached_property
+    def _far(self) -> bool:
+        return bool(np.abs(self.centers).max(initial=0.0) > FAR)
+
+    @cached_property
+    def _constant(self) -> Array:
+        return (-0.5 * row_norms(self.centers) - self.centers @ (self.middle @ self.projection))[:, None]
+
+    def relative(self, rows: Array) -> Array:
+        if self._far:
+            return _differences((rows - self.middle) @ self.projection, self.centers, np.ones_like(self.centers))
+        exponents = product(self.centers, tall_product(rows, self.projection).T)
+        exponents += self._constant
+        return exponents
+
+    def common(self, rows: Array) -> Array:
+        about = rows - self.middle
+        norms = row_norms(self.metric.whiten(about, 0))
+        return -0.5 * (norms - row_norms(about @ self.projection) if self._far else norms)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnDiagonal(Exponents):
+    """A diagonal metric of its own for each class; means and deviations (g, p)."""
+
+    means: Array
+    deviations: Array
+
+    @property
+    def width(self) -> int:
+        return self.means.shape[1] + len(self.means)
+
+    @cached_property
+    def _far(self) -> bool:
+        return bool(np.abs(self.means / self.deviations).max(initial=0.0) > FAR)
+
+    @cached_property
+    def _coefficients(self) -> tuple[Array, Array, Array]:
+        precisions = self.deviations**-2.0
+        return -0.5 * precisions, self.means * precisions, -0.5 * row_norms(self.means / self.deviations)[:, None]
+
+    def relative(self, rows: Array) -> Array:
+        if self._far:
+            return _differences(rows, self.means, self.deviations)
+        quadratic, linear, constant = self._coefficients
+        exponents = product(linear, rows.T)
+        exponents += product(quadratic, (rows * rows).T)
+        exponents += constant
+        return exponents
+
+    def common(self, rows: Array) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class OwnFull(Exponents):
+    """A full metric of its own for each class: all whitenings side by side in one product.
+
+    Whitenings are upper triangular, so columns [start, stop) need only the first `stop` features.
+    panels: for each such range, the whitenings (g * (stop - start), stop) and the whitened means that belong to it.
+    """
+
+    panels: list[tuple[Array, Array]]
+    count: int
+
+    @classmethod
+    def of(cls, whitening: Array, means: Array) -> Self:
+        features, panels = whitening.shape[1], []
+        whitened = (means[:, None, :] @ whitening)[:, 0, :]
+        for start in range(0, features, PANEL):
+            stop = min(start + PANEL, features)
+            panel = whitening[:, :stop, start:stop].transpose(0, 2, 1).reshape(-1, stop)
+            panels.append((panel, whitened[:, start:stop].reshape(-1, 1)))
+        return cls(panels, len(means))
+
+    @property
+    def width(self) -> int:
+        return max(len(panel) for panel, _ in self.panels)
+
+    def relative(self, rows: Array) -> Array:
+        distances = np.zeros((self.count, len(rows)))
+        for panel, means in self.panels:
+            white = product(panel, rows[:, : panel.shape[1]].T)
+            white -= means
+            white = white.reshape(self.count, -1, len(rows))
+            distances += np.einsum("gpm,gpm->gm", white, white)
+        distances *= -0.5
+        return distances
+
+    def common(self, rows: Array) -> float:
+        return 0.0
+
+
+def _differences(rows: Array, means: Array, deviations: Array) -> Array:
+    """Exponents with the means subtracted first; (m, p) -> (g, m)."""
+    pairs = zip(means, deviations, strict=True)
+    return np.stack([-0.5 * row_norms((rows - mean) / deviation) for mean, deviation in pairs])

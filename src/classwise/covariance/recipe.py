@@ -1,0 +1,60 @@
+"""From scatter to covariance: divisor, sharing, shrinking. Everything is applied on the way out of the statistic.
+
+C_k         = S_k / divisor_k
+C_k(share)  = (1 - share) C_k + share C_shared
+C_k(shrink) = (1 - shrink) C_k(share) + shrink (tr C_k(share) / p) I
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from classwise.arrays import Array
+from classwise.covariance.divisors import Divisor
+from classwise.covariance.rank import refuse_singular
+from classwise.covariance.sharing import Sharing
+from classwise.covariance.shrinkage import Shrinkage
+from classwise.covariance.structures import Covariance
+from classwise.statistics import ClassStatistics, Moments, Scatter
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How covariances are estimated from statistics.
+
+    standardize: share and shrink in units of each feature's overall standard deviation, then go back; only the
+    target of shrinking, tr C / p, depends on units.
+    """
+
+    structure: type[Covariance]
+    divisor: Divisor
+    sharing: Sharing
+    shrinkage: Shrinkage
+    standardize: bool = False
+
+    def scatter_form(self) -> type[Scatter]:
+        """The leanest scatter that serves."""
+        return self.structure.scatter_form(self.sharing.needs_only_pooled)
+
+    def estimate(self, statistics: ClassStatistics) -> Covariance:
+        """The covariances of the classes; a singular one is an error."""
+        return refuse_singular(self.blend(statistics), statistics)
+
+    def blend(self, statistics: ClassStatistics) -> Covariance:
+        """The same, singular or not."""
+        statistics = statistics.denoised()
+        moments = statistics.moments
+        covariance = self.structure(self.sharing.combine(self.structure, self.divisor, statistics))
+        if not self.standardize:
+            return self._shrink(covariance, moments)
+        scale = overall_deviation(moments)
+        return self._shrink(covariance.scaled(1 / scale), moments).scaled(scale)
+
+    def _shrink(self, covariance: Covariance, moments: Moments) -> Covariance:
+        return covariance.shrunk(self.shrinkage.amount(covariance, self.sharing.weight(moments.weight)))
+
+
+def overall_deviation(moments: Moments) -> Array:
+    """The standard deviation of each feature over all rows, 1 where it is constant; (p,)."""
+    deviation = np.sqrt(moments.overall_variance())
+    return np.where(deviation > 0, deviation, 1.0)

@@ -1,0 +1,37 @@
+"""Columns that never vary: they say nothing about the class, and a sample repeats them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from classwise.arrays import Array, Codes
+from classwise.densities.density import Density
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Density):
+    """The same values (p,) in every class; a row's density does not depend on them."""
+
+    values: Array
+    classes: int
+
+    @property
+    def count(self) -> int:
+        return self.classes
+
+    @property
+    def n_features(self) -> int:
+        return len(self.values)
+
+    @property
+    def width(self) -> int:
+        return self.n_features
+
+    def relative(self, rows: Array) -> Array:
+        return np.zeros((self.classes, len(rows)))
+
+    def common(self, rows: Array) -> float:
+        return 0.0
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        return np.tile(self.values, (len(codes), 1))

@@ -1,0 +1,38 @@
+"""What a classifier asks of the densities of its classes."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from classwise.arrays import Array, Codes
+
+
+class Density(ABC):
+    """p(x | k) for every class k at once. Results are class-major: one row of (g, m) per class."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """The number of classes g."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """The number of features p of a row."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many numbers an evaluation holds per row; engines choose the size of chunks by it."""
+
+    @abstractmethod
+    def relative(self, rows: Array) -> Array:
+        """log p(x | k) up to a term common to all classes, which Bayes' rule cancels; (m, p) -> (g, m)."""
+
+    @abstractmethod
+    def common(self, rows: Array) -> Array | float:
+        """That common term; (m, p) -> (m,), or 0."""
+
+    @abstractmethod
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        """One row drawn from the density of each code; (m,) -> (m, p)."""

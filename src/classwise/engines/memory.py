@@ -1,0 +1,62 @@
+"""Rows in memory: a pool of threads over cache-sized chunks."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from classwise.engines.protocol import S
+from classwise.tables import Table
+
+
+class MemoryEngine:
+    """Chunks are views of the rows, bounded by the table alone: the numbers do not depend on the number of cores."""
+
+    def gather(self, summarize: Callable[[Table], S], table: Table, chunk_rows: int) -> S:
+        chunks = list(table.chunks(chunk_rows))
+        if len(chunks) == 1:
+            return summarize(chunks[0])
+        with _threads(len(chunks)) as pool:
+            return reduce(add, pool.map(summarize, chunks))
+
+    def apply(self, function: Callable[[Table], NDArray[Any]], table: Table, chunk_rows: int) -> NDArray[Any]:
+        first, *others = table.chunks(chunk_rows)
+        result = function(first)
+        if not others:
+            return result
+        whole = np.empty((*result.shape[:-1], len(table)), dtype=result.dtype)
+        whole[..., : len(first)] = result
+
+        def work(position: int) -> None:
+            start = position * chunk_rows
+            chunk = others[position - 1]
+            whole[..., start : start + len(chunk)] = function(chunk)
+
+        with _threads(len(others)) as pool:
+            for _ in pool.map(work, range(1, len(others) + 1)):
+                pass
+        return whole
+
+
+@contextmanager
+def _threads(tasks: int) -> Iterator[ThreadPoolExecutor]:
+    """As many threads as BLAS may use, with BLAS itself held to one: two layers of threads get in each other's way."""
+    controller = _controller()
+    count = max((library.num_threads for library in controller.lib_controllers), default=1)
+    pool = ThreadPoolExecutor(min(count, tasks))
+    try:
+        with controller.limit(limits=1):
+            yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")

@@ -1,0 +1,33 @@
+"""What can go wrong, each kind defined by its docstring."""
+
+
+class ClasswiseError(ValueError):
+    """Something the caller can mend: the message names the argument, the rule, the value and the remedy."""
+
+
+class SingularCovarianceError(ClasswiseError):
+    """A covariance has no inverse, so its Gaussian has no density.
+
+    Nothing is regularized behind the caller's back: the message names the class, its rows, the rank,
+    the constant or collinear columns, and the options that would help.
+    """
+
+
+class StatisticsError(ClasswiseError):
+    """Two statistics cannot be combined, or a statistic lacks what a model needs."""
+
+
+class StoredFileError(ClasswiseError):
+    """A file is not one that classwise wrote, is damaged, or comes from a newer version."""
+
+
+class UnscorableError(ClasswiseError):
+    """A row has no finite score: it holds NaN or infinity, or lies beyond what float64 can measure."""
+
+
+class MissingExtraError(ImportError):
+    """A capability needs an optional library; the message gives the `pip install` that brings it."""
+
+
+class DegenerateColumnWarning(UserWarning):
+    """A column is constant within a class, or everywhere; the message names it and what was done."""

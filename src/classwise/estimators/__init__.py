@@ -1,0 +1,17 @@
+"""The scikit-learn surface: thin, one idea per file."""
+
+from classwise.estimators.base import BayesEstimator, NegativeLogLikelihood
+from classwise.estimators.gaussian import GaussianClassifier
+from classwise.estimators.naive_bayes import NaiveBayes
+from classwise.estimators.named import LDA, QDA, RDA, NearestMean
+
+__all__ = [
+    "LDA",
+    "QDA",
+    "RDA",
+    "BayesEstimator",
+    "GaussianClassifier",
+    "NaiveBayes",
+    "NearestMean",
+    "NegativeLogLikelihood",
+]

@@ -1,0 +1,97 @@
+"""Well-known names: each is GaussianClassifier with other defaults, and nothing more."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from classwise.arrays import Array
+from classwise.errors import ClasswiseError
+from classwise.estimators.gaussian import GaussianClassifier
+from classwise.projection import FisherProjection, fisher_projection
+
+C = TypeVar("C", bound=type[GaussianClassifier])
+
+
+def defaults(**changed: Any) -> Callable[[C], C]:
+    """Give a subclass other defaults, in its signature too, where scikit-learn and help() look for them."""
+
+    def decorate(cls: C) -> C:
+        def initialize(self: GaussianClassifier, **options: Any) -> None:
+            GaussianClassifier.__init__(self, **{**changed, **options})
+
+        signature = inspect.signature(GaussianClassifier.__init__)
+        parameters = [p.replace(default=changed.get(p.name, p.default)) for p in signature.parameters.values()]
+        initialize.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        cls.__init__ = initialize  # type: ignore[method-assign]
+        return cls
+
+    return decorate
+
+
+class QDA(GaussianClassifier):
+    """The quadratic classifier: each class has a full covariance of its own (share=0, shrink=0).
+
+    Options as for GaussianClassifier.
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> int((QDA().fit(X, y).predict(X) != y).sum())
+    3
+    """
+
+
+@defaults(share=1.0)
+class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier):
+    """The linear classifier: all classes share one full covariance (share=1). It also projects on Fisher's directions.
+
+    Options as for GaussianClassifier.
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> m = LDA().fit(X, y)
+    >>> int((m.predict(X) != y).sum()), m.transform(X).shape
+    (3, (150, 2))
+    """
+
+    def transform(self, X: Any) -> Array:
+        """Rows in Fisher's directions, where each class has covariance I; (n, r), r = min(g - 1, p)."""
+        projection, table = self.projection_, self._table(X)
+        return self._apply(lambda rows: projection(rows).T, table).T
+
+    @property
+    def projection_(self) -> FisherProjection:
+        """Center, directions (p, r), and each direction's share of the between-class variance (r,)."""
+        if len(self.gaussian_.covariance.values) > 1:
+            raise ClasswiseError(f"Fisher's directions need one covariance for all classes: share=1, not {self.share}.")
+        return fisher_projection(self.gaussian_, self.priors_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.projection_.ratios)
+
+
+@defaults(structure="spherical", share=1.0)
+class NearestMean(GaussianClassifier):
+    """The nearest-mean classifier: one variance for all features and classes (structure="spherical", share=1).
+
+    With equal priors the class of the nearest mean wins. Distances depend on the units of the features:
+    standardize=True measures each in its own standard deviation. Options as for GaussianClassifier.
+
+    >>> m = NearestMean().fit([[0, 0], [0, 2], [4, 0], [4, 2]], ["a", "a", "b", "b"])
+    >>> m.predict([[1.9, 5], [2.1, 5]]).tolist()
+    ['a', 'b']
+    """
+
+
+@defaults(share=0.5, shrink=0.1)
+class RDA(GaussianClassifier):
+    """Regularized discriminant analysis (Friedman 1989): covariances between own and shared, full and spherical.
+
+    Options as for GaussianClassifier; share and shrink are the two dials.
+
+    >>> m = RDA(share=0.5, shrink=0.5).fit([[-1, -1], [-1, 1], [2, 0], [3, 0]], [-1, -1, 1, 1])
+    >>> m.predict([[0, 0], [1, 0]]).tolist()
+    [-1, 1]
+    """

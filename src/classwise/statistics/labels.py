@@ -1,0 +1,107 @@
+"""Labels as codes: the sorted distinct labels, and for each row the position of its own among them."""
+
+from typing import Any
+
+import numpy as np
+
+from classwise.arrays import Codes, Labels
+from classwise.errors import ClasswiseError
+
+
+def code_labels(labels: Labels) -> tuple[Labels, Codes]:
+    """The sorted distinct labels (g,), and the code of each row (m,), in the smallest integer type that holds them.
+
+    >>> distinct, codes = code_labels(np.array(["b", "a", "b"]))
+    >>> distinct, codes
+    (array(['a', 'b'], dtype='<U1'), array([1, 0, 1], dtype=int16))
+    """
+    if labels.dtype.kind == "b":
+        distinct, codes = _code_by_range(labels.view(np.uint8))
+        return distinct.astype(bool), codes
+    if labels.dtype.kind in "iu":
+        return _code_integers(labels)
+    if labels.dtype.kind == "f":
+        return _code_floats(labels)
+    return _code_by_hash(labels)
+
+
+def _code_integers(labels: Labels) -> tuple[Labels, Codes]:
+    spread = int(labels.max()) - int(labels.min())
+    # A table over the range beats sorting unless the range is mostly holes.
+    if spread <= 4 * len(labels) + 1024:
+        return _code_by_range(labels)
+    return _code_by_sorting(labels)
+
+
+def _code_by_range(labels: Labels) -> tuple[Labels, Codes]:
+    lowest = labels.min()
+    wide = labels if labels.dtype.itemsize == 8 else labels.astype(np.int64)  # int8: 127 - -128 must not wrap
+    offsets = (wide - wide.dtype.type(lowest)).astype(np.intp, copy=False)
+    present = np.bincount(offsets) > 0
+    distinct = np.flatnonzero(present)
+    if len(distinct) < len(present):
+        position = np.cumsum(present) - 1
+        offsets = position[offsets]
+    # Adding in the labels' own type: a range that starts at -2**63 or ends at 2**64 - 1 must not pass through int64.
+    return lowest + distinct.astype(labels.dtype), narrow(offsets, len(distinct))
+
+
+def _code_by_sorting(labels: Labels) -> tuple[Labels, Codes]:
+    distinct, codes = np.unique(labels, return_inverse=True)
+    return distinct, narrow(codes, len(distinct))
+
+
+def _code_floats(labels: Labels) -> tuple[Labels, Codes]:
+    if not np.isfinite(labels).all():
+        count = np.count_nonzero(~np.isfinite(labels))
+        raise ClasswiseError(f"y contains NaN or infinity in {count} rows; remove those rows or give them a label.")
+    fractional = labels[labels != np.floor(labels)]
+    if len(fractional):
+        raise ClasswiseError(
+            f"Unknown label type: continuous. A label is a class, and y holds fractions such as {fractional[0]}; "
+            "bin it, or turn it into integers or strings."
+        )
+    return _code_by_sorting(labels)
+
+
+def _code_by_hash(labels: Labels) -> tuple[Labels, Codes]:
+    values = labels.tolist()
+    distinct = _sort_labels(set(values))
+    position = {label: code for code, label in enumerate(distinct)}
+    codes = np.fromiter(map(position.__getitem__, values), dtype=np.intp, count=len(values))
+    return as_labels(distinct, labels.dtype), narrow(codes, len(distinct))
+
+
+def _sort_labels(distinct: set[Any]) -> list[Any]:
+    # Equal to itself is what a NaN or a missing value is not.
+    missing = [label for label in distinct if label is None or label != label]
+    if missing:
+        raise ClasswiseError(f"y contains missing labels ({missing[0]!r}); remove those rows or give them a label.")
+    try:
+        return sorted(distinct)
+    except TypeError:
+        kinds = " and ".join(sorted({type(label).__name__ for label in distinct}))
+        raise ClasswiseError(f"Labels must be sortable, and y mixes {kinds}; convert y to one type.") from None
+
+
+def as_labels(distinct: list[Any], dtype: "np.dtype[Any]") -> Labels:
+    """A list of labels as an array of `dtype`; objects stay objects, one per label."""
+    labels = np.empty(len(distinct), dtype=dtype)
+    labels[:] = distinct
+    return labels
+
+
+def narrow(codes: Codes, count: int) -> Codes:
+    """Codes as 16-bit integers where they fit: NumPy sorts those by radix, several times faster."""
+    return codes.astype(np.int16 if count < 2**15 else np.int32, copy=False)
+
+
+def union_labels(first: Labels, second: Labels) -> Labels:
+    """The sorted labels of either; labels that cannot be compared are an error."""
+    if not len(first) or not len(second):
+        return second if len(second) else first
+    # np.union1d would turn numbers beside strings into strings.
+    if first.dtype.kind in "iufb" and second.dtype.kind in "iufb":
+        return np.union1d(first, second)
+    together = _sort_labels({*first.tolist(), *second.tolist()})
+    return as_labels(together, np.result_type(first, second))

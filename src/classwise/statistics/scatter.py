@@ -1,0 +1,201 @@
+"""Scatter S = sum w (x - m)(x - m)', in the three forms that models need.
+
+A model gathers the leanest form that serves it; a fuller form can stand in for a leaner one.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from classwise.arrays import Array, Codes, product
+from classwise.errors import StatisticsError
+from classwise.statistics.grouping import Groups
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter(ABC):
+    """A scatter by class, centred on each class's own mean, unnormalized."""
+
+    values: Array
+    name: ClassVar[str]
+
+    @staticmethod
+    @abstractmethod
+    def shape(count: int, features: int) -> tuple[int, ...]:
+        """The shape of the values for `count` classes."""
+
+    @staticmethod
+    @abstractmethod
+    def accumulate(products: Array, residuals: Array, groups: Groups) -> None:
+        """Add the products w r r' of the residuals to `products`, in this form."""
+
+    @classmethod
+    @abstractmethod
+    def between(cls, weight: Array, difference: Array) -> Self:
+        """weight_k d_k d_k' for each class: what moving the means by d adds; (g,), (g, p)."""
+
+    def regroup(self, positions: Codes, count: int) -> Self:
+        """The same classes at new positions among `count`, the others empty."""
+        placed = np.zeros((count, *self.values.shape[1:]))
+        placed[positions] = self.values
+        return type(self)(placed)
+
+    def select(self, kept: Codes) -> Self:
+        """Only the classes at these positions."""
+        return type(self)(self.values[kept])
+
+    @abstractmethod
+    def pooled_diagonal(self) -> Array:
+        """The within-class sum of squares of each feature over all classes; (p,)."""
+
+    @abstractmethod
+    def denoised(self, noise: Array) -> Self:
+        """The features whose sum of squares is within `noise` (g, p) set to constant."""
+
+    def lowest(self, scale: Array) -> float:
+        """The smallest eigenvalue, the features divided by `scale`: negative where this is no scatter of any rows."""
+        return float(np.linalg.eigvalsh(self.values / np.outer(scale, scale)).min(initial=0.0))
+
+    def by_class(self) -> Array:
+        """One matrix per class; (g, p, p)."""
+        raise self._lacks("one scatter matrix per class", "full")
+
+    def pooled(self) -> Array:
+        """The sum over classes; (p, p)."""
+        raise self._lacks("the pooled scatter matrix", "pooled")
+
+    def diagonals(self) -> Array:
+        """The within-class sum of squares of each feature, by class; (g, p)."""
+        raise self._lacks("one diagonal per class", "diagonal")
+
+    @classmethod
+    def empty(cls, count: int, features: int) -> Self:
+        return cls(np.zeros(cls.shape(count, features)))
+
+    def __add__(self, other: Self) -> Self:
+        self._check_same_form(other)
+        return type(self)(self.values + other.values)
+
+    def __sub__(self, other: Self) -> Self:
+        self._check_same_form(other)
+        return type(self)(self.values - other.values)
+
+    def _check_same_form(self, other: "Scatter") -> None:
+        if type(self) is not type(other):
+            raise StatisticsError(
+                f"A statistic with {self.name} scatter and one with {other.name} scatter cannot be combined; "
+                "gather both with the same scatter=."
+            )
+
+    def _lacks(self, what: str, scatter: str) -> StatisticsError:
+        return StatisticsError(
+            f"This model needs {what}, and the statistic holds {self.name} scatter; "
+            f'gather it with summarize(X, y, scatter="{scatter}") or scatter="full".'
+        )
+
+
+class FullScatter(Scatter):
+    """One matrix per class; values (g, p, p)."""
+
+    name = "full"
+
+    @staticmethod
+    def shape(count: int, features: int) -> tuple[int, ...]:
+        return (count, features, features)
+
+    @staticmethod
+    def accumulate(products: Array, residuals: Array, groups: Groups) -> None:
+        for group, rows in groups.runs(groups.scaled(residuals)):
+            products[group] += product(rows.T, rows)
+
+    @classmethod
+    def between(cls, weight: Array, difference: Array) -> Self:
+        return cls((weight[:, None] * difference)[:, :, None] * difference[:, None, :])
+
+    def by_class(self) -> Array:
+        return self.values
+
+    def pooled(self) -> Array:
+        return np.asarray(self.values.sum(axis=0))
+
+    def diagonals(self) -> Array:
+        return np.diagonal(self.values, axis1=1, axis2=2)
+
+    def pooled_diagonal(self) -> Array:
+        return np.asarray(self.diagonals().sum(axis=0))
+
+    def denoised(self, noise: Array) -> Self:
+        varies = self.diagonals() > noise
+        return self if varies.all() else type(self)(self.values * (varies[:, :, None] & varies[:, None, :]))
+
+
+class PooledScatter(Scatter):
+    """The sum over classes; values (p, p)."""
+
+    name = "pooled"
+
+    @staticmethod
+    def shape(count: int, features: int) -> tuple[int, ...]:
+        return (features, features)
+
+    @staticmethod
+    def accumulate(products: Array, residuals: Array, groups: Groups) -> None:
+        scaled = groups.scaled(residuals)
+        products += product(scaled.T, scaled)
+
+    @classmethod
+    def between(cls, weight: Array, difference: Array) -> Self:
+        scaled = np.sqrt(weight)[:, None] * difference
+        return cls(scaled.T @ scaled)
+
+    def regroup(self, positions: Codes, count: int) -> Self:
+        return self
+
+    def select(self, kept: Codes) -> Self:
+        return self
+
+    def pooled(self) -> Array:
+        return self.values
+
+    def pooled_diagonal(self) -> Array:
+        return np.diagonal(self.values)
+
+    def denoised(self, noise: Array) -> Self:
+        varies = self.pooled_diagonal() > noise.sum(axis=0)
+        return self if varies.all() else type(self)(self.values * np.outer(varies, varies))
+
+
+class DiagonalScatter(Scatter):
+    """The diagonal of each class's matrix; values (g, p)."""
+
+    name = "diagonal"
+
+    @staticmethod
+    def shape(count: int, features: int) -> tuple[int, ...]:
+        return (count, features)
+
+    @staticmethod
+    def accumulate(products: Array, residuals: Array, groups: Groups) -> None:
+        products += groups.sums(residuals * residuals)
+
+    @classmethod
+    def between(cls, weight: Array, difference: Array) -> Self:
+        return cls(weight[:, None] * difference * difference)
+
+    def diagonals(self) -> Array:
+        return self.values
+
+    def lowest(self, scale: Array) -> float:
+        return float((self.values / scale**2).min(initial=0.0))
+
+    def pooled_diagonal(self) -> Array:
+        return np.asarray(self.values.sum(axis=0))
+
+    def denoised(self, noise: Array) -> Self:
+        varies = self.values > noise
+        return self if varies.all() else type(self)(self.values * varies)
+
+
+SCATTERS: dict[str, type[Scatter]] = {form.name: form for form in (FullScatter, PooledScatter, DiagonalScatter)}
