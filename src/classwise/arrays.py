@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from classwise.errors import UnscorableError
+
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.integer[Any]]
 Labels: TypeAlias = NDArray[Any]
@@ -35,6 +37,24 @@ def log_sum_exp(scores: Array) -> Array:
     """
     peak = scores.max(axis=0)
     return np.asarray(peak + np.log(np.exp(scores - peak).sum(axis=0)))
+
+
+def finite(scores: Array) -> Array:
+    """The scores themselves; an error if any is not finite. What is wrong with the rows is for the caller to find out."""
+    if not np.isfinite(scores.sum()):
+        raise UnscorableError("Some rows hold NaN or infinity, or lie too far from every class to score in float64.")
+    return scores
+
+
+def level_ties(scores: Array) -> Array:
+    """Scores within 1e-12 of the largest made equal to it; (g, m), in place.
+
+    Log odds that small are rounding. Leveled, they are a tie wherever they are looked at: in the decision, in the
+    posterior, and after a common term has been added to all.
+    """
+    peak = scores.max(axis=0)
+    np.copyto(scores, peak, where=scores > peak - 1e-12)
+    return scores
 
 
 def first_largest(scores: Array) -> Codes:
@@ -78,6 +98,13 @@ def tall_product(rows: Array, matrix: Array) -> Array:
 def row_norms(rows: Array) -> Array:
     """|z|² of each row; (m, p) -> (m,)."""
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def two_sum(first: Array, second: Array) -> tuple[Array, Array]:
+    """The rounded sum, and what rounding cut off: together they are first + second exactly (Knuth 1969)."""
+    total = first + second
+    virtual = total - first
+    return total, (first - (total - virtual)) + (second - virtual)
 
 
 def ratio(numerator: Array, denominator: Array) -> Array:

@@ -12,9 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, Labels, first_largest, log_sum_exp
+from classwise.arrays import Array, Codes, Labels, finite, first_largest, level_ties, log_sum_exp
 from classwise.densities import Density
-from classwise.errors import UnscorableError
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +31,13 @@ class BayesClassifier:
 
     def log_density(self, rows: Array) -> Array:
         """log p(x | k); (m, p) -> (g, m)."""
-        return _finite(self.density.relative(rows)) + self.density.common(rows)
+        return finite(self.density.relative(rows)) + self.density.common(rows)
 
     def scores(self, rows: Array) -> Array:
         """log_joint up to a term common to all classes: all that decisions and posteriors need; (m, p) -> (g, m)."""
-        scores = _finite(self.density.relative(rows))
+        scores = finite(self.density.relative(rows))
         scores += self.log_prior
-        return scores
+        return level_ties(scores)
 
     def log_joint(self, rows: Array) -> Array:
         """log prior_k + log p(x | k); (m, p) -> (g, m)."""
@@ -75,10 +74,3 @@ class BayesClassifier:
 
     def with_priors(self, priors: Array) -> "BayesClassifier":
         return replace(self, priors=priors)
-
-
-def _finite(scores: Array) -> Array:
-    """Refuse scores that are not finite; what is wrong with the rows is for the caller to find out."""
-    if not np.isfinite(scores.sum()):
-        raise UnscorableError("Some rows hold NaN or infinity, or lie too far from every class to score in float64.")
-    return scores

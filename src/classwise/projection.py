@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from classwise.arrays import Array
+from classwise.arrays import Array, finite
 from classwise.densities import Gaussian
 
 
@@ -21,7 +21,7 @@ class FisherProjection:
     ratios: Array
 
     def __call__(self, rows: Array) -> Array:
-        return (rows - self.center) @ self.directions
+        return finite((rows - self.center) @ self.directions)
 
 
 def fisher_projection(gaussian: Gaussian, priors: Array) -> FisherProjection:

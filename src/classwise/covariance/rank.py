@@ -81,6 +81,8 @@ def _explain(covariance: Covariance, statistics: ClassStatistics, k: int, defici
     size = f"{rows} and {features} {_plural('feature', features)}"
     label = repr(statistics.labels[k].item()) if own else ""
     subject = f"Class {label} has {size}, so its" if own else f"The classes share one covariance; with {size} this"
+    if deficit.rank >= weight - (1 if own else len(statistics.labels)):
+        deficit = Deficit(deficit.rank, [], {})  # the rows are too few for any columns: these are not to blame
     causes = _causes(statistics, deficit)
     remedies = _remedies(covariance, own, deficit)
     return f"{subject} {covariance.name} covariance has rank {deficit.rank}{causes}. {remedies}"

@@ -193,7 +193,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
 
     def _make(self, statistics: ClassStatistics) -> BayesClassifier:
         if len(statistics.labels) < 2:
-            found = f"only the class {statistics.labels[0].item()!r}" if len(statistics.labels) else "no rows at all"
+            found = f"one class, {statistics.labels[0].item()!r}" if len(statistics.labels) else "no rows at all"
             raise ClasswiseError(f"A classifier needs rows of at least two classes, and y has {found}.")
         priors = class_priors(self.priors, statistics.labels, statistics.weight)
         return BayesClassifier(statistics.labels, priors, self._density(statistics))

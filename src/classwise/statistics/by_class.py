@@ -1,6 +1,6 @@
 """Statistics by class: the labels, and the moments of the rows under each. All that a fit keeps of the rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Self
 
@@ -93,7 +93,7 @@ class ClassStatistics:
         _check_weights(self, taken)
         gone = self.weight - taken.weight <= ROUNDING * self.weight
         # A class whose rows are all taken leaves exactly nothing, not a weight of 1e-17.
-        taken = Moments(np.where(gone, self.weight, taken.weight), taken.mean, taken.scatter)
+        taken = replace(taken, weight=np.where(gone, self.weight, taken.weight))
         remainder = self.moments - taken
         _check_remainder(self, taken, remainder, gone)
         kept = np.flatnonzero(~gone)
@@ -106,14 +106,15 @@ class ClassStatistics:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the statistic to one file, which `classwise.load` reads."""
-        arrays = {"weight": self.weight, "mean": self.mean, "scatter": self.scatter}
+        arrays = {"weight": self.weight, "mean": self.mean, "rest": self.moments.rest, "scatter": self.scatter}
         facts = {"scatter": self.moments.scatter.name, "features": self.features, "labels": _describe(self.labels)}
         write(path, Record("statistics", arrays, facts))
 
     @classmethod
     def from_record(cls, record: Record) -> Self:
         form = SCATTERS[record.facts["scatter"]]
-        moments = Moments(record.arrays["weight"], record.arrays["mean"], form(record.arrays["scatter"]))
+        weight, mean, rest, scatter = (record.arrays[name] for name in ("weight", "mean", "rest", "scatter"))
+        moments = Moments(weight, mean, rest, form(scatter))
         labels: Labels = np.array(record.facts["labels"]["values"], dtype=LABEL_KINDS[record.facts["labels"]["kind"]])
         features = record.facts["features"]
         _check_shapes(labels, moments, features)
@@ -153,7 +154,7 @@ def _check_remainder(statistics: ClassStatistics, taken: Moments, remainder: Mom
     # Means are known to rounding of their own size; below that, scatter is noise.
     noise = 8 * EPS * np.abs(before.mean).max(axis=0, initial=0.0) * np.sqrt(before.weight.sum())
     scale = np.maximum(scale, np.maximum(noise / np.sqrt(ROUNDING), np.finfo(np.float64).tiny ** 0.5))
-    moved = np.abs(before.mean - taken.mean)[gone] * np.sqrt(before.weight[gone])[:, None] > np.sqrt(ROUNDING) * scale
+    moved = np.abs(before.minus(taken))[gone] * np.sqrt(before.weight[gone])[:, None] > np.sqrt(ROUNDING) * scale
     if remainder.scatter.lowest(scale) < -ROUNDING or moved.any():
         raise StatisticsError(
             "Subtracting leaves a scatter that is not positive: those rows were never part of this statistic."
@@ -173,9 +174,10 @@ def _check_shapes(labels: Labels, moments: Moments, features: list[str] | None) 
     count, columns = moments.mean.shape
     fit = (
         labels.shape == moments.weight.shape == (count,)
+        and moments.rest.shape == moments.mean.shape
         and moments.scatter.values.shape == moments.scatter.shape(count, columns)
         and (features is None or len(features) == columns)
-        and all(a.dtype == np.float64 for a in (moments.weight, moments.mean, moments.scatter.values))
+        and all(a.dtype == np.float64 for a in (moments.weight, moments.mean, moments.rest, moments.scatter.values))
     )
     if not fit:
         raise StatisticsError("its arrays do not fit together.")

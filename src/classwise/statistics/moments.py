@@ -7,59 +7,75 @@ Merging A and B (Chan, Golub and LeVeque 1983):
     n = n_A + n_B;  d = m_B - m_A;  m = m_A + d n_B / n;  S = S_A + S_B + d d' n_A n_B / n
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import BLOCK_SIZE, EPS, Array, Codes, ratio, slices
+from classwise.arrays import BLOCK_SIZE, EPS, Array, Codes, ratio, slices, two_sum
 from classwise.statistics.grouping import Groups
 from classwise.statistics.scatter import Scatter
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """weight (g,), mean (g, p) and scatter of g classes. Addition merges, subtraction removes."""
+    """weight (g,), mean (g, p) and scatter of g classes. Addition merges, subtraction removes.
+
+    rest (g, p): what rounding cut off the mean. Where a mean is a million deviations from zero, the last digit of the
+    mean is a tenth digit of the deviation, and merging many batches by rounded means would show it.
+    """
 
     weight: Array
     mean: Array
+    rest: Array
     scatter: Scatter
 
     @classmethod
     def empty(cls, count: int, features: int, form: type[Scatter]) -> Self:
-        return cls(np.zeros(count), np.zeros((count, features)), form.empty(count, features))
+        zeros = np.zeros((count, features))
+        return cls(np.zeros(count), zeros, zeros, form.empty(count, features))
 
     def __add__(self, other: Self) -> Self:
         weight = self.weight + other.weight
         share = ratio(other.weight, weight)
-        difference = other.mean - self.mean
+        difference = other.minus(self)
         between = self.scatter.between(self.weight * share, difference)
-        return type(self)(weight, self.mean + difference * share[:, None], self.scatter + other.scatter + between)
+        # From the mean of the heavier part, which an empty part then leaves as it is.
+        lighter = (self.weight < other.weight)[:, None]
+        start, rest = np.where(lighter, other.mean, self.mean), np.where(lighter, other.rest, self.rest)
+        step = difference * (share[:, None] - lighter)
+        return type(self)(weight, *two_sum(start, rest + step), self.scatter + other.scatter + between)
 
     def __sub__(self, other: Self) -> Self:
         """The moments of the rows that remain; whether `other` was ever part of it is not looked at here."""
         weight = self.weight - other.weight
         share = ratio(other.weight, weight)
-        mean = self.mean + (self.mean - other.mean) * share[:, None]
-        between = self.scatter.between(ratio(weight * other.weight, self.weight), other.mean - mean)
-        return type(self)(weight, mean, self.scatter - other.scatter - between)
+        difference = self.minus(other)
+        between = self.scatter.between(self.weight * share, difference)
+        step = difference * share[:, None]
+        return type(self)(weight, *two_sum(self.mean, self.rest + step), self.scatter - other.scatter - between)
+
+    def minus(self, other: Self) -> Array:
+        """The difference of the means, to the last digit; (g, p)."""
+        return (self.mean - other.mean) + (self.rest - other.rest)
 
     def regroup(self, positions: Codes, count: int) -> Self:
         """The same classes at new positions among `count`, the others empty."""
-        weight, mean = np.zeros(count), np.zeros((count, self.mean.shape[1]))
-        weight[positions], mean[positions] = self.weight, self.mean
-        return type(self)(weight, mean, self.scatter.regroup(positions, count))
+        whole = self.empty(count, self.mean.shape[1], type(self.scatter))
+        weight, mean, rest = whole.weight.copy(), whole.mean.copy(), whole.rest.copy()
+        weight[positions], mean[positions], rest[positions] = self.weight, self.mean, self.rest
+        return type(self)(weight, mean, rest, self.scatter.regroup(positions, count))
 
     def select(self, kept: Codes) -> Self:
         """Only the classes at these positions."""
-        return type(self)(self.weight[kept], self.mean[kept], self.scatter.select(kept))
+        return type(self)(self.weight[kept], self.mean[kept], self.rest[kept], self.scatter.select(kept))
 
     def denoised(self) -> Self:
         """Sums of squares that are only the rounding of a mean, set to zero: such a feature is constant."""
         noise = self.weight[:, None] * (4 * EPS * self.mean) ** 2
         scatter = self.scatter.denoised(noise)
-        return self if scatter is self.scatter else type(self)(self.weight, self.mean, scatter)
+        return self if scatter is self.scatter else replace(self, scatter=scatter)
 
     def overall_mean(self) -> Array:
         """The mean of all rows; (p,)."""
@@ -92,7 +108,7 @@ def gather_moments(rows: Array, codes: Codes, count: int, weights: Array | None,
         total += groups.sums(residuals)
         form.accumulate(products, residuals, groups)
     offset = ratio(total, np.broadcast_to(weight[:, None], total.shape))
-    return Moments(weight, provisional + offset, form(products) - form.between(weight, offset))
+    return Moments(weight, *two_sum(provisional, offset), form(products) - form.between(weight, offset))
 
 
 def _residuals(rows: Array, provisional: Array, codes: Codes) -> Array:

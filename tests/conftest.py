@@ -1,0 +1,17 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("default")
+
+
+@pytest.fixture(scope="session")
+def reference() -> Path:
+    """The folder of full reference outputs (R, 60 digits); tests that need it are skipped where it is absent."""
+    folder = os.environ.get("CLASSWISE_REFERENCE")
+    if not folder:
+        pytest.skip("CLASSWISE_REFERENCE does not name a folder of reference outputs")
+    return Path(folder)

@@ -1,0 +1,45 @@
+"""Makes reference.json: a few rows of the reference outputs, for machines that do not have all of them.
+
+    CLASSWISE_REFERENCE=/path/to/reference python tests/data/make_reference.py
+
+Log-joints of iris, wine, breast cancer (60-digit arithmetic, rounded to float64) and penguins (R 4.2.2, MASS
+7.3-58.2, complete rows) for every tenth row; the data themselves come with scikit-learn and palmerpenguins.
+"""
+
+import csv
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+SOURCE = Path(os.environ["CLASSWISE_REFERENCE"])
+KEYS = ["lda", "lda_mle", "qda", "qda_mle", "gnb", "gnb_mle"]
+R_FILES = {
+    "lda": "lda_logjoint_train",
+    "lda_mle": "lda_mle_logjoint_train",
+    "qda": "qda_logjoint_train",
+    "gnb": "gnb_unbiased_logjoint_train",
+    "gnb_mle": "gnb_mle_logjoint_train",
+}
+
+
+def from_oracle(name: str) -> dict[str, list[list[float]]]:
+    oracle = np.load(SOURCE / "mp_oracle" / f"{name}.npz", allow_pickle=True)
+    return {key: oracle[key][::10].tolist() for key in KEYS}
+
+
+def from_r(name: str) -> dict[str, list[list[float]]]:
+    return {key: read(SOURCE / name / f"{file}.csv")[::10] for key, file in R_FILES.items()}
+
+
+def read(path: Path) -> list[list[float]]:
+    with path.open() as file:
+        return [[float(value) for value in row] for row in list(csv.reader(file))[1:]]
+
+
+if __name__ == "__main__":
+    numbers = {name: from_oracle(name) for name in ("iris", "wine", "breast_cancer")}
+    numbers["penguins"] = from_r("penguins_numeric")
+    target = Path(__file__).with_name("reference.json")
+    target.write_text(json.dumps(numbers, indent=None, separators=(",", ":")) + "\n")
