@@ -2,7 +2,7 @@
 
 Run as a script, this is that process:
 
-    python benchmarks/memory.py very-tall LDA classwise fit
+    python benchmarks/memory.py very-tall LDA fit classwise
 """
 
 import ctypes
@@ -11,12 +11,11 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from pairs import PAIRS
-from shapes import SHAPES, Shape, draw
+from shapes import SHAPES, draw
 
-OPERATIONS = ("fit", "predict_proba")
+WEIGHED = ("fit", "predict_proba")
 
 CLEAR = Path("/proc/self/clear_refs")
 STATUS = Path("/proc/self/status")
@@ -25,14 +24,14 @@ STATUS = Path("/proc/self/status")
 FIRST_ROWS = 100_000
 
 
-def measure_memory(shape: Shape, model: str, side: str, operation: str) -> dict[str, Any]:
-    """The memory facts of one call, from a fresh process."""
-    command = [sys.executable, __file__, shape.name, model, side, operation]
+def measure_memory(shape: str, model: str, operation: str, side: str) -> dict[str, int]:
+    """Peak bytes of one call beyond the data, and beyond the data and the answer, from a fresh process."""
+    command = [sys.executable, __file__, shape, model, operation, side]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)
+    return dict(json.loads(done.stdout))
 
 
-def main(name: str, model: str, side: str, operation: str) -> None:
+def main(name: str, model: str, operation: str, side: str) -> None:
     shape, estimator = SHAPES[name], PAIRS[model].make(side)
     X, y = draw(shape)
     estimator.fit(X[:FIRST_ROWS], y[:FIRST_ROWS])
@@ -42,15 +41,16 @@ def main(name: str, model: str, side: str, operation: str) -> None:
     result = estimator.fit(X, y) if operation == "fit" else estimator.predict_proba(scored)
     extra = _peak() - before
     output = 0 if operation == "fit" else result.nbytes
-    facts = {"shape": name, "model": model, "side": side, "operation": operation}
-    print(json.dumps({**facts, "extra_bytes": extra, "beyond_output_bytes": extra - output}))
+    print(json.dumps({"extra_bytes": extra, "beyond_output_bytes": extra - output}))
 
 
 def _restart_peak() -> int:
     """Lower the high-water mark to what is in use, where the system allows it, and return the mark; bytes."""
     if CLEAR.exists():
         # Freed memory that malloc holds on to would be used again without counting as extra.
-        ctypes.CDLL(None).malloc_trim(0)
+        library = ctypes.CDLL(None)
+        if hasattr(library, "malloc_trim"):
+            library.malloc_trim(0)
         CLEAR.write_text("5")
     return _peak()
 

@@ -17,7 +17,7 @@ from sklearn.neighbors import NearestCentroid
 
 from classwise import LDA, QDA, NaiveBayes, NearestMean
 
-Maker = Callable[[], Any]
+Maker = Callable[..., Any]
 
 
 @dataclass(frozen=True)

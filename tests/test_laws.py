@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 import classwise as cw
 
 FORMS = ["full", "pooled", "diagonal"]
-MODELS = {"lda": cw.LDA, "qda": cw.QDA, "nb": cw.NaiveBayes, "nearest": cw.NearestMean, "rda": cw.RDA}
+MODELS = {
+    "lda": cw.LDA,
+    "qda": cw.QDA,
+    "nb": cw.NaiveBayes,
+    "nearest": cw.NearestMean,
+    "rda": functools.partial(cw.RDA, shrink=0.1),
+}
 
 
 class Rows:
@@ -118,9 +124,7 @@ class TestModels:
         steps = make()
         for part in table.parts:
             steps.partial_fit(table.X[part], table.y[part], sample_weight=table.weights(part))
-        merged = make().fit_statistics(
-            sum(cw.summarize(table.X[p], table.y[p], table.weights(p)) for p in table.parts)
-        )
+        merged = make().fit_statistics(sum(cw.summarize(table.X[p], table.y[p], table.weights(p)) for p in table.parts))
         assert_same_posteriors(table, whole, steps)
         assert_same_posteriors(table, whole, merged)
 

@@ -35,9 +35,7 @@ R_NAMES = {
 
 
 def penguins():
-    table = load_penguins()[
-        ["species", "bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
-    ].dropna()
+    table = load_penguins()[["species", "bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]].dropna()
     return table.drop(columns="species"), table["species"]
 
 

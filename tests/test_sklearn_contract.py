@@ -17,7 +17,7 @@ import classwise as cw
 
 X, y = load_iris(return_X_y=True)
 
-ESTIMATORS = [cw.GaussianClassifier(), cw.QDA(), cw.LDA(), cw.NearestMean(), cw.RDA(), cw.NaiveBayes()]
+ESTIMATORS = [cw.GaussianClassifier(), cw.QDA(), cw.LDA(), cw.NearestMean(), cw.RDA(shrink=0.1), cw.NaiveBayes()]
 
 
 # These checks fit rows whose covariance is singular: a constant column, or 27 rows of 30 features. A full covariance
@@ -69,9 +69,10 @@ def test_grid_search_over_the_dials():
 def test_named_estimators_show_their_defaults():
     assert cw.LDA().get_params()["share"] == 1.0
     assert cw.NearestMean().get_params()["structure"] == "spherical"
-    assert "share=1.0" in repr(cw.LDA(share=1.0).set_params(share=1.0)) or repr(cw.LDA()) == "LDA()"
+    assert repr(cw.LDA()) == "LDA()"
+    assert repr(cw.LDA(share=0.5)) == "LDA(share=0.5)"
 
 
 def test_unknown_parameter_is_refused():
-    with pytest.raises(TypeError, match="colour"):
-        cw.LDA(colour="red")
+    with pytest.raises(TypeError, match=r"LDA\(\) got an unexpected keyword argument 'color'"):
+        cw.LDA(color="red")

@@ -1,4 +1,4 @@
-"""classwise: classify by modelling each class.
+"""classwise: classify by modeling each class.
 
 1. A statistic is a summary you can add.
 2. A density is what a statistic lets us believe about a class.
@@ -13,6 +13,7 @@ from classwise.errors import (
     SingularCovarianceError,
     StatisticsError,
     StoredFileError,
+    UnscorableError,
 )
 from classwise.estimators import LDA, QDA, RDA, GaussianClassifier, NaiveBayes, NearestMean
 from classwise.statistics import ClassStatistics
@@ -35,6 +36,7 @@ __all__ = [
     "SingularCovarianceError",
     "StatisticsError",
     "StoredFileError",
+    "UnscorableError",
     "load",
     "summarize",
 ]

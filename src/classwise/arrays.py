@@ -39,11 +39,11 @@ def log_sum_exp(scores: Array) -> Array:
     return np.asarray(peak + np.log(np.exp(scores - peak).sum(axis=0)))
 
 
-def finite(scores: Array) -> Array:
-    """The scores themselves; an error if any is not finite. What is wrong with the rows is for the caller to find out."""
-    if not np.isfinite(scores.sum()):
+def finite(scores: Array | float) -> Array:
+    """The scores themselves, or an error if any is not finite; what is wrong with the rows the caller finds out."""
+    if not np.isfinite(np.sum(scores)):
         raise UnscorableError("Some rows hold NaN or infinity, or lie too far from every class to score in float64.")
-    return scores
+    return np.asarray(scores)
 
 
 def level_ties(scores: Array) -> Array:

@@ -31,7 +31,7 @@ class BayesClassifier:
 
     def log_density(self, rows: Array) -> Array:
         """log p(x | k); (m, p) -> (g, m)."""
-        return finite(self.density.relative(rows)) + self.density.common(rows)
+        return finite(self.density.relative(rows)) + finite(self.density.common(rows))
 
     def scores(self, rows: Array) -> Array:
         """log_joint up to a term common to all classes: all that decisions and posteriors need; (m, p) -> (g, m)."""
@@ -41,11 +41,11 @@ class BayesClassifier:
 
     def log_joint(self, rows: Array) -> Array:
         """log prior_k + log p(x | k); (m, p) -> (g, m)."""
-        return self.scores(rows) + self.density.common(rows)
+        return self.scores(rows) + finite(self.density.common(rows))
 
     def log_evidence(self, rows: Array) -> Array:
         """log p(x); (m, p) -> (m,)."""
-        return log_sum_exp(self.scores(rows)) + self.density.common(rows)
+        return log_sum_exp(self.scores(rows)) + finite(self.density.common(rows))
 
     def log_posterior(self, rows: Array) -> Array:
         """log P(k | x); (m, p) -> (g, m)."""

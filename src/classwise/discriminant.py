@@ -10,6 +10,7 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.densities import Gaussian
+from classwise.errors import ClasswiseError
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +32,13 @@ class Boundary:
 
     def __call__(self, rows: Array) -> Array:
         """f at each row; (n, p) -> (n,)."""
+        rows = np.asarray(rows, dtype=np.float64)
         return np.einsum("ij,jk,ik->i", rows, self.W, rows) + rows @ self.w + self.w0
 
     def roots(self) -> Array:
         """Where f = 0, in ascending order; for one feature."""
         if len(self.w) != 1:
-            raise ValueError(f"Roots are points on a line, and this boundary is in {len(self.w)} features.")
+            raise ClasswiseError(f"Roots are points on a line, and this boundary is in {len(self.w)} features.")
         polynomial = np.polynomial.Polynomial([self.w0, self.w[0], self.W[0, 0]]).trim()
         roots = polynomial.roots()
         return np.sort(roots[np.isreal(roots)].real)

@@ -10,7 +10,7 @@ from classwise.errors import ClasswiseError
 T = TypeVar("T")
 
 
-def choose(option: str, value: Any, table: Mapping[str, T]) -> T:
+def choose(option: str, value: Any, table: Mapping[Any, T]) -> T:
     """The object that a name stands for.
 
     >>> choose("estimate", "map", {"mle": 1, "unbiased": 2})
@@ -18,7 +18,7 @@ def choose(option: str, value: Any, table: Mapping[str, T]) -> T:
     ...
     classwise.errors.ClasswiseError: estimate='map' is not an option; choose 'mle' or 'unbiased'.
     """
-    if isinstance(value, str) and value in table:
+    if isinstance(value, (str, bool, np.bool_)) and value in table:
         return table[value]
     raise ClasswiseError(f"{option}={value!r} is not an option; choose {_either(table)}.")
 

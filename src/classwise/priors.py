@@ -22,7 +22,7 @@ def class_priors(priors: Priors, labels: Labels, weight: Array) -> Array:
     >>> class_priors({"a": 0.9, "b": 0.2}, np.array(["a", "b"]), np.array([3.0, 1.0]))
     Traceback (most recent call last):
     ...
-    classwise.errors.ClasswiseError: priors must sum to 1, and these sum to 1.1: [0.9, 0.2].
+    classwise.errors.ClasswiseError: priors must sum to 1, and these sum to 1.1: [0.9, 0.2]; divide by the sum.
     """
     if isinstance(priors, str):
         return _named_priors(priors, weight)
@@ -65,5 +65,7 @@ def _checked(priors: Sequence[float] | Array, labels: Labels) -> Array:
     if not (values >= 0).all():
         raise ClasswiseError(f"priors must not be negative: {values.tolist()}.")
     if abs(values.sum() - 1) > 1e-6:
-        raise ClasswiseError(f"priors must sum to 1, and these sum to {values.sum():.6g}: {values.tolist()}.")
+        raise ClasswiseError(
+            f"priors must sum to 1, and these sum to {values.sum():.6g}: {values.tolist()}; divide by the sum."
+        )
     return values / values.sum()

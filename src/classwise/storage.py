@@ -53,7 +53,9 @@ def write(path: str | os.PathLike[str], record: Record) -> None:
     arrays = {name: np.ascontiguousarray(values) for name, values in record.arrays.items()}
     content = _safetensors().save(arrays, header)
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent or ".", prefix=f".{target.name}.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {target.parent} to write {target.name} to; create it first.")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

@@ -20,7 +20,8 @@ ScatterForm = Literal["full", "pooled", "diagonal"]
 def summarize(X: Any, y: Any, weights: Any = None, *, scatter: ScatterForm = "full") -> ClassStatistics:
     """Weight, mean and scatter of each class, in one pass, in float64, with flat memory.
 
-    X (n, p): an array, or a pandas, polars or Arrow table of numbers; y (n,): labels of any sortable kind;
+    X (n, p): an array, or a pandas, polars or Arrow table of numbers.
+    y (n,): labels of any sortable kind.
     weights (n,): a weight of two is the row twice, a weight of zero is no row.
     scatter: "full" serves every model; "pooled" (LDA) and "diagonal" (naive Bayes, nearest mean) are leaner.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-SOURCE = Path(os.environ["CLASSWISE_REFERENCE"])
+SOURCE = Path(os.environ.get("CLASSWISE_REFERENCE", "reference"))
 KEYS = ["lda", "lda_mle", "qda", "qda_mle", "gnb", "gnb_mle"]
 R_FILES = {
     "lda": "lda_logjoint_train",

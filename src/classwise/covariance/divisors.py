@@ -36,7 +36,7 @@ class Unbiased(Divisor):
     def own(self, statistics: ClassStatistics) -> Array:
         small: Any = np.flatnonzero(statistics.weight <= 1)
         if len(small):
-            label, weight = statistics.labels[small[0]].item(), statistics.weight[small[0]]
+            label, weight = statistics.label(small[0]), statistics.weight[small[0]]
             raise ClasswiseError(
                 f"Class {label!r} has weight {weight:g}, and the unbiased covariance divides by that minus one; "
                 'give the class more rows, or use estimate="mle".'

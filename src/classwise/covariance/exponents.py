@@ -50,12 +50,13 @@ class Exponents(ABC):
 class Shared(Exponents):
     """One metric for all classes: whiten, then measure in the subspace that the means span (g - 1 dimensions).
 
-    middle (p,): the average of the means; projection (p, r): whitening followed by an orthonormal basis of that
-    subspace; centers (g, r): the means there, about the middle.
+    middle (p,): the average of the means; basis (p, r): orthonormal directions of that subspace; projection (p, r):
+    whitening followed by the basis; centers (g, r): the means there, about the middle.
     """
 
     metric: Metric
     middle: Array
+    basis: Array
     projection: Array
     centers: Array
 
@@ -65,7 +66,7 @@ class Shared(Exponents):
         # Means about their average sum to zero, so the last adds no direction of its own.
         basis = np.linalg.qr(metric.whiten(means - middle, 0)[:-1].T).Q
         projection = metric.project(basis, 0)
-        return cls(metric, middle, projection, (means - middle) @ projection)
+        return cls(metric, middle, basis, projection, (means - middle) @ projection)
 
     @property
     def width(self) -> int:
@@ -87,9 +88,10 @@ class Shared(Exponents):
         return exponents
 
     def common(self, rows: Array) -> Array:
-        about = rows - self.middle
-        norms = row_norms(self.metric.whiten(about, 0))
-        return -0.5 * (norms - row_norms(about @ self.projection) if self._far else norms)
+        white = self.metric.whiten(rows - self.middle, 0)
+        if self._far:
+            white -= white @ self.basis @ self.basis.T  # what lies in the subspace is all in `relative` there
+        return -0.5 * row_norms(white)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 
-from classwise.arrays import EPS, Array
+from classwise.arrays import EPS, Array, Codes
 from classwise.covariance.structures import Covariance, FullCovariance
 from classwise.errors import SingularCovarianceError
 from classwise.statistics import ClassStatistics
@@ -19,11 +21,9 @@ def refuse_singular(covariance: Covariance, statistics: ClassStatistics) -> Cova
     """The covariance itself, unless one of its matrices has no inverse: then an error explains the first of those."""
     if _is_regular(covariance):
         return covariance
-    for k in range(len(covariance.values)):
-        deficit = _examine(covariance, k)
-        if deficit.rank < statistics.n_features:
-            raise SingularCovarianceError(_explain(covariance, statistics, k, deficit))
-    return covariance
+    deficits = [_examine(covariance, k) for k in range(len(covariance.values))]
+    first = next((k for k, deficit in enumerate(deficits) if deficit.rank < statistics.n_features), 0)
+    raise SingularCovarianceError(_explain(covariance, statistics, first, deficits[first]))
 
 
 def _is_regular(covariance: Covariance) -> bool:
@@ -60,17 +60,12 @@ def _examine(covariance: Covariance, k: int) -> Deficit:
     return Deficit(len(varying) - len(named), constant, named)
 
 
-def _dependencies(correlation: Array, least: float) -> dict[int, list[int]]:
-    """The columns that follow linearly from earlier ones, with those they follow from."""
-    basis: list[int] = []
-    dependent = {}
-    for j in range(len(correlation)):
-        weights = np.linalg.lstsq(correlation[np.ix_(basis, basis)], correlation[basis, j], rcond=None)[0]
-        if 1 - correlation[basis, j] @ weights > least:
-            basis.append(j)
-        else:
-            dependent[j] = [b for b, weight in zip(basis, weights, strict=True) if abs(weight) > 1e-6]
-    return dependent
+def _dependencies(correlation: Array, least: float) -> dict[int, Codes]:
+    """The columns that follow linearly from others, with those they follow from, by a pivoted Cholesky factor."""
+    factor, pivots, rank, _ = dpstrf(correlation, tol=least)
+    basis, others = pivots[:rank] - 1, pivots[rank:] - 1
+    weights = solve_triangular(factor[:rank, :rank], factor[:rank, rank:])
+    return {int(j): np.sort(basis[np.abs(weights[:, i]) > 1e-6]) for i, j in enumerate(others)}
 
 
 def _explain(covariance: Covariance, statistics: ClassStatistics, k: int, deficit: Deficit) -> str:
@@ -79,10 +74,13 @@ def _explain(covariance: Covariance, statistics: ClassStatistics, k: int, defici
     weight = statistics.weight[k] if own else statistics.weight.sum()
     rows = f"{weight:.0f} {_plural('row', weight)}" if weight == round(weight) else f"total weight {weight:.6g}"
     size = f"{rows} and {features} {_plural('feature', features)}"
-    label = repr(statistics.labels[k].item()) if own else ""
-    subject = f"Class {label} has {size}, so its" if own else f"The classes share one covariance; with {size} this"
+    if own:
+        subject = f"Class {statistics.label(k)!r} has {size}, so its"
+    else:
+        subject = f"The classes share one covariance; with {size} this"
     if deficit.rank >= weight - (1 if own else len(statistics.labels)):
-        deficit = Deficit(deficit.rank, [], {})  # the rows are too few for any columns: these are not to blame
+        # The rows are too few for any columns: that these depend on each other is not to blame.
+        deficit = Deficit(deficit.rank, deficit.constant if deficit.rank else [], {})
     causes = _causes(statistics, deficit)
     remedies = _remedies(covariance, own, deficit)
     return f"{subject} {covariance.name} covariance has rank {deficit.rank}{causes}. {remedies}"
@@ -93,7 +91,7 @@ def _causes(statistics: ClassStatistics, deficit: Deficit) -> str:
     if deficit.constant:
         names = _list(statistics, deficit.constant)
         causes.append(f"{names} {'does' if len(deficit.constant) == 1 else 'do'} not vary")
-    for column, others in list(deficit.dependent.items())[:3]:
+    for column, others in sorted(deficit.dependent.items())[:3]:
         causes.append(f"{statistics.name(column)} follows linearly from {_list(statistics, others)}")
     return ": " + "; ".join(causes) if causes else ""
 

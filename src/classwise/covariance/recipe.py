@@ -43,15 +43,14 @@ class Recipe:
     def blend(self, statistics: ClassStatistics) -> Covariance:
         """The same, singular or not."""
         statistics = statistics.denoised()
-        moments = statistics.moments
-        covariance = self.structure(self.sharing.combine(self.structure, self.divisor, statistics))
         if not self.standardize:
-            return self._shrink(covariance, moments)
-        scale = overall_deviation(moments)
-        return self._shrink(covariance.scaled(1 / scale), moments).scaled(scale)
+            return self._covariance(statistics)
+        scale = overall_deviation(statistics.moments)
+        return self._covariance(statistics.scaled(1 / scale)).scaled(scale)
 
-    def _shrink(self, covariance: Covariance, moments: Moments) -> Covariance:
-        return covariance.shrunk(self.shrinkage.amount(covariance, self.sharing.weight(moments.weight)))
+    def _covariance(self, statistics: ClassStatistics) -> Covariance:
+        covariance = self.structure(self.sharing.combine(self.structure, self.divisor, statistics))
+        return covariance.shrunk(self.shrinkage.amount(covariance, self.sharing.weight(statistics.weight)))
 
 
 def overall_deviation(moments: Moments) -> Array:

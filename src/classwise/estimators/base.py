@@ -37,6 +37,7 @@ class NegativeLogLikelihood(NamedTuple):
 
     @property
     def total(self) -> float:
+        """labels + features."""
         return self.labels + self.features
 
 
@@ -69,10 +70,11 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         return self._learn(statistics)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows to those learnt from so far; the result is that of fitting all of them at once.
+        """Add rows to those learned from so far; the result is that of fitting all of them at once.
 
-        A class first seen in a later batch is simply a new class. classes: the labels that may occur, if you want
-        others refused.
+        A class first seen in a later batch is simply a new class.
+
+        classes: the labels that may occur, if you want others refused.
         """
         form = self._checked_form()
         table = read_table(X, _required(y), sample_weight)
@@ -89,6 +91,8 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
 
     def fit_statistics(self, statistics: ClassStatistics) -> Self:
         """Learn from statistics, gathered here or elsewhere."""
+        if not isinstance(statistics, ClassStatistics):
+            raise ClasswiseError(f"fit_statistics takes what summarize returns, not {type(statistics).__name__}.")
         self._checked_form()
         remember_columns(self, statistics)
         return self._learn(statistics)
@@ -140,8 +144,8 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         return self._apply(self.classifier_.log_evidence, self._table(X))
 
     def nll(self, X: Any, y: Any, sample_weight: Any = None) -> NegativeLogLikelihood:
-        """Negative log-likelihood of labelled rows, split into .labels and .features; .total is their sum."""
-        table = self._table(X, _required(y), sample_weight)
+        """Negative log-likelihood of labeled rows, split into .labels and .features; .total is their sum."""
+        table = self._table(X, _required(y), sample_weight).weighted()
         codes = self._codes_of(table)
         weights = np.ones(len(table)) if table.weights is None else table.weights
         log_prior = self.classifier_.log_prior[codes, 0]
@@ -150,7 +154,9 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
 
     def sample(self, n: int = 1, random_state: Any = None) -> tuple[Array, Labels]:
         """n new rows (n, p) and their labels (n,), drawn from the fitted model."""
-        return self.classifier_.sample(n, _generator(random_state))
+        if not (isinstance(n, (int, np.integer)) and n >= 0):
+            raise ClasswiseError(f"n={n!r} is not a number of rows.")
+        return self.classifier_.sample(int(n), _generator(random_state))
 
     # Fitted attributes --------------------------------------------------------------------------------------------
 
@@ -193,7 +199,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
 
     def _make(self, statistics: ClassStatistics) -> BayesClassifier:
         if len(statistics.labels) < 2:
-            found = f"one class, {statistics.labels[0].item()!r}" if len(statistics.labels) else "no rows at all"
+            found = f"one class, {statistics.label(0)!r}" if len(statistics.labels) else "no rows at all"
             raise ClasswiseError(f"A classifier needs rows of at least two classes, and y has {found}.")
         priors = class_priors(self.priors, statistics.labels, statistics.weight)
         return BayesClassifier(statistics.labels, priors, self._density(statistics))
@@ -220,16 +226,17 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
                     return function(chunk.rows)
             except UnscorableError:
                 refuse_not_finite(chunk)
-                raise
+                raise UnscorableError("Some rows lie too far from every class to be scored in float64.") from None
 
         density = self.classifier_.density
         return MemoryEngine().apply(checked, table, max(SCORING_SIZE // (density.width + density.count), 64))
 
     def _codes_of(self, table: Table) -> NDArray[Any]:
         labels, codes = code_labels(_required(table.labels))
-        unknown = np.setdiff1d(labels, self.classes_)
-        if len(unknown):
-            raise ClasswiseError(f"y contains the label {unknown[0].item()!r}, which is not a class of the model.")
+        known = self.classes_.tolist()
+        unknown = [label for label in labels.tolist() if label not in known]
+        if unknown:
+            raise ClasswiseError(f"y contains the label {unknown[0]!r}, which is not a class; the classes are {known}.")
         return np.searchsorted(self.classes_, labels)[codes]
 
 

@@ -37,7 +37,7 @@ class GaussianClassifier(BayesEstimator):
     priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
     standardize: shrink (or take the sphere) in units of each feature's overall standard deviation; means_ and
         covariances_ stay in the units of X.
-    ties: "first" label or "random".
+    ties: "first" label, or one at "random", drawn with random_state.
 
     >>> X = [[1.8], [2.1], [2.5], [3.2], [3.8], [5.8], [6.7], [7.0]]
     >>> m = GaussianClassifier().fit(X, [0, 0, 0, 0, 0, 1, 1, 1])
@@ -73,7 +73,7 @@ class GaussianClassifier(BayesEstimator):
             choose("estimate", self.estimate, ESTIMATES),
             read_sharing(self.share),
             read_shrinkage(self.shrink),
-            self.standardize,
+            choose("standardize", self.standardize, {True: True, False: False}),
         )
 
     def _scatter_form(self) -> type[Scatter]:
@@ -105,10 +105,13 @@ class GaussianClassifier(BayesEstimator):
 
         >>> X = [[-1, -1], [-1, 1], [2, 0], [3, 0]]
         >>> edge = GaussianClassifier(share="average").fit(X, [-1, -1, 1, 1]).boundary(1, -1)
-        >>> edge.w, edge.w0
+        >>> edge.w, round(edge.w0, 12)
         (array([28.,  0.]), -21.0)
         """
-        return boundary(self.discriminant(first), self.discriminant(second))
+        edge = boundary(self.discriminant(first), self.discriminant(second))
+        if np.isnan(edge.w0):
+            raise ClasswiseError(f"Classes {first!r} and {second!r} both have a prior of zero: there is no boundary.")
+        return edge
 
     def _position(self, label: Any) -> int:
         labels = self.classes_.tolist()

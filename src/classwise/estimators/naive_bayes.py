@@ -22,7 +22,9 @@ class NaiveBayes(BayesEstimator):
     floor: the least variance of a feature within a class, as a fraction of that feature's variance over all rows; 0
         refuses features that do not vary within a class. A feature that never varies says nothing and is left out.
         Either way one warning names the columns.
-    estimate, priors, ties: as for GaussianClassifier.
+    estimate: "mle" divides a sum of squares by n_k, "unbiased" by n_k - 1.
+    priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
+    ties: "first" label, or one at "random", drawn with random_state.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)

@@ -19,6 +19,9 @@ def defaults(**changed: Any) -> Callable[[C], C]:
 
     def decorate(cls: C) -> C:
         def initialize(self: GaussianClassifier, **options: Any) -> None:
+            unknown = [name for name in options if name not in signature.parameters]
+            if unknown:
+                raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {unknown[0]!r}")
             GaussianClassifier.__init__(self, **{**changed, **options})
 
         signature = inspect.signature(GaussianClassifier.__init__)
@@ -85,11 +88,12 @@ class NearestMean(GaussianClassifier):
     """
 
 
-@defaults(share=0.5, shrink=0.1)
+@defaults(share=0.5)
 class RDA(GaussianClassifier):
     """Regularized discriminant analysis (Friedman 1989): covariances between own and shared, full and spherical.
 
-    Options as for GaussianClassifier; share and shrink are the two dials.
+    share and shrink are the two dials. What shrinking does depends on the units of the features: standardize=True
+    takes their standard deviations as units. Options as for GaussianClassifier.
 
     >>> m = RDA(share=0.5, shrink=0.5).fit([[-1, -1], [-1, 1], [2, 0], [3, 0]], [-1, -1, 1, 1])
     >>> m.predict([[0, 0], [1, 0]]).tolist()

@@ -45,6 +45,7 @@ class ClassStatistics:
 
     @classmethod
     def empty(cls, features: int, form: type[Scatter], names: tuple[str, ...] | None = None) -> Self:
+        """The statistic of no rows."""
         return cls(np.empty(0, dtype=np.int64), Moments.empty(0, features, form), names)
 
     @property
@@ -64,7 +65,12 @@ class ClassStatistics:
 
     @property
     def n_features(self) -> int:
+        """The number of features p."""
         return self.mean.shape[1]
+
+    def label(self, k: int) -> Any:
+        """The label of a class as a Python object, for messages."""
+        return self.labels[k : k + 1].tolist()[0]
 
     def name(self, column: int) -> str:
         """What messages call a column: its quoted name, or its number."""
@@ -77,6 +83,9 @@ class ClassStatistics:
         return f"ClassStatistics({g} {classes}, {p} {features}, weight {self.weight.sum():.6g}, {form} scatter)"
 
     def __add__(self, other: Self) -> Self:
+        """The statistic of both sets of rows."""
+        if not isinstance(other, ClassStatistics):
+            return NotImplemented
         self._check_columns(other)
         labels = union_labels(self.labels, other.labels)
         return type(self)(labels, self._aligned(labels) + other._aligned(labels), self.features or other.features)
@@ -87,6 +96,8 @@ class ClassStatistics:
 
     def __sub__(self, other: Self) -> Self:
         """Remove rows that were added before. Taking more than is there is an error."""
+        if not isinstance(other, ClassStatistics):
+            return NotImplemented
         self._check_columns(other)
         self._check_labels_known(other)
         taken = other._aligned(self.labels)
@@ -101,8 +112,11 @@ class ClassStatistics:
 
     def denoised(self) -> Self:
         """Features that vary by no more than the rounding of their mean set to constant."""
-        moments = self.moments.denoised()
-        return self if moments is self.moments else type(self)(self.labels, moments, self.features)
+        return replace(self, moments=self.moments.denoised())
+
+    def scaled(self, scale: Array) -> Self:
+        """The statistic of the rows times `scale` (p,)."""
+        return replace(self, moments=self.moments.scaled(scale))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the statistic to one file, which `classwise.load` reads."""
@@ -143,7 +157,8 @@ class ClassStatistics:
 def _check_weights(statistics: ClassStatistics, taken: Moments) -> None:
     lacking = np.flatnonzero(taken.weight - statistics.weight > ROUNDING * statistics.weight)
     if len(lacking):
-        label, there, asked = (a[lacking[0]].item() for a in (statistics.labels, statistics.weight, taken.weight))
+        k = lacking[0]
+        label, there, asked = statistics.label(k), statistics.weight[k], taken.weight[k]
         raise StatisticsError(f"Class {label!r} has weight {there:g}, so weight {asked:g} cannot be subtracted.")
 
 
@@ -155,7 +170,7 @@ def _check_remainder(statistics: ClassStatistics, taken: Moments, remainder: Mom
     noise = 8 * EPS * np.abs(before.mean).max(axis=0, initial=0.0) * np.sqrt(before.weight.sum())
     scale = np.maximum(scale, np.maximum(noise / np.sqrt(ROUNDING), np.finfo(np.float64).tiny ** 0.5))
     moved = np.abs(before.minus(taken))[gone] * np.sqrt(before.weight[gone])[:, None] > np.sqrt(ROUNDING) * scale
-    if remainder.scatter.lowest(scale) < -ROUNDING or moved.any():
+    if remainder.scatter.scaled(1 / scale).lowest() < -ROUNDING or moved.any():
         raise StatisticsError(
             "Subtracting leaves a scatter that is not positive: those rows were never part of this statistic."
         )

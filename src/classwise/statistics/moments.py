@@ -74,8 +74,11 @@ class Moments:
     def denoised(self) -> Self:
         """Sums of squares that are only the rounding of a mean, set to zero: such a feature is constant."""
         noise = self.weight[:, None] * (4 * EPS * self.mean) ** 2
-        scatter = self.scatter.denoised(noise)
-        return self if scatter is self.scatter else replace(self, scatter=scatter)
+        return replace(self, scatter=self.scatter.denoised(noise))
+
+    def scaled(self, scale: Array) -> Self:
+        """The moments of the rows times `scale` (p,)."""
+        return type(self)(self.weight, self.mean * scale, self.rest * scale, self.scatter.scaled(scale))
 
     def overall_mean(self) -> Array:
         """The mean of all rows; (p,)."""

@@ -16,7 +16,7 @@ from classwise.statistics.grouping import Groups
 
 @dataclass(frozen=True, eq=False)
 class Scatter(ABC):
-    """A scatter by class, centred on each class's own mean, unnormalized."""
+    """A scatter by class, centered on each class's own mean, unnormalized."""
 
     values: Array
     name: ClassVar[str]
@@ -54,9 +54,13 @@ class Scatter(ABC):
     def denoised(self, noise: Array) -> Self:
         """The features whose sum of squares is within `noise` (g, p) set to constant."""
 
-    def lowest(self, scale: Array) -> float:
-        """The smallest eigenvalue, the features divided by `scale`: negative where this is no scatter of any rows."""
-        return float(np.linalg.eigvalsh(self.values / np.outer(scale, scale)).min(initial=0.0))
+    def scaled(self, scale: Array) -> Self:
+        """The scatter of the rows times `scale` (p,)."""
+        return type(self)(self.values * np.outer(scale, scale))
+
+    def lowest(self) -> float:
+        """The smallest eigenvalue: negative where this is no scatter of any rows."""
+        return float(np.linalg.eigvalsh(self.values).min(initial=0.0))
 
     def by_class(self) -> Array:
         """One matrix per class; (g, p, p)."""
@@ -92,7 +96,7 @@ class Scatter(ABC):
     def _lacks(self, what: str, scatter: str) -> StatisticsError:
         return StatisticsError(
             f"This model needs {what}, and the statistic holds {self.name} scatter; "
-            f'gather it with summarize(X, y, scatter="{scatter}") or scatter="full".'
+            f'gather it with summarize(X, y, scatter="{scatter}").'
         )
 
 
@@ -187,8 +191,11 @@ class DiagonalScatter(Scatter):
     def diagonals(self) -> Array:
         return self.values
 
-    def lowest(self, scale: Array) -> float:
-        return float((self.values / scale**2).min(initial=0.0))
+    def scaled(self, scale: Array) -> Self:
+        return type(self)(self.values * scale**2)
+
+    def lowest(self) -> float:
+        return float(self.values.min(initial=0.0))
 
     def pooled_diagonal(self) -> Array:
         return np.asarray(self.values.sum(axis=0))

@@ -1,0 +1,91 @@
+"""Measurements as text: aligned tables, and a summary that hides nothing."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from shapes import SHAPES
+
+AGREEING = 0.999
+
+Facts = dict[str, Any]
+
+
+def machine_lines(machine: Facts) -> str:
+    rates = f"reads {machine['bytes_per_s'] / 1e9:.1f} GB/s, multiplies {machine['flops_per_s'] / 1e9:.0f} GFLOP/s"
+    versions = ", ".join(f"{name} {machine[name]}" for name in ("python", "classwise", "numpy", "scipy", "sklearn"))
+    return f"{machine['cores']} cores: {rates}\n{versions}\nBLAS: {', '.join(machine['blas'])}"
+
+
+def timing_table(timings: Sequence[Facts]) -> str:
+    head = ["shape", "model", "operation", "ours", "theirs", "ratio", "quartiles", "x limit", "same labels", "max |Δp|"]
+    return _aligned([[*head, "peer"], *map(_timing_line, timings)])
+
+
+def _timing_line(t: Facts) -> list[str]:
+    low, high = t["ratio_quartiles"]
+    agree = f"{t['same_labels']:.4%}" + ("" if t["same_labels"] >= AGREEING else " DIFFER")
+    ratio = f"{t['ratio']:.2f}" + ("" if t["ratio"] >= 1 else " SLOWER")
+    times = [_duration(t["ours_s"]), _duration(t["theirs_s"]), ratio, f"{low:.2f}..{high:.2f}"]
+    which = [t["shape"], t["model"], t["operation"]]
+    return [*which, *times, f"{t['over_limit']:.1f}", agree, f"{t['max_difference']:.0e}", t["peer"]]
+
+
+def memory_table(memories: Sequence[Facts]) -> str:
+    head = ["shape", "model", "operation", "ours MB", "theirs MB", "ours beyond output", "theirs beyond output"]
+    return _aligned([head, *map(_memory_line, memories)])
+
+
+def _memory_line(m: Facts) -> list[str]:
+    sides = [m["ours"], m["theirs"]]
+    extra = [_megabytes(side["extra_bytes"]) for side in sides]
+    beyond = [_megabytes(side["beyond_output_bytes"]) for side in sides]
+    return [m["shape"], m["model"], m["operation"], *extra, *beyond]
+
+
+def notes(timings: Sequence[Facts]) -> str:
+    lines = [f"ratio: theirs / ours, median of the repeats; same labels: {AGREEING:.1%} of rows or more, else DIFFER"]
+    lines.append("x limit: ours / the time to read the rows or to multiply them at this machine's rates")
+    for name in dict.fromkeys(t["shape"] for t in timings):
+        shape = SHAPES[name]
+        line = f"{shape}: {max(t['repeats'] for t in timings if t['shape'] == name)} repeats"
+        if shape.scored < shape.rows:
+            whole = shape.rows * shape.classes * 8 / 1e9
+            line += f"; predictions of {shape.scored:,} rows only, since all posteriors would take {whole:.0f} GB"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def summary(timings: Sequence[Facts]) -> str:
+    lines = ["Worst ratio of each operation"]
+    for operation in dict.fromkeys(t["operation"] for t in timings):
+        worst = min((t for t in timings if t["operation"] == operation), key=lambda t: t["ratio"])
+        lines.append(f"  {operation:14} {worst['ratio']:.2f}  {_name(worst)}")
+    slower = [f"{_name(t)} {t['operation']} {t['ratio']:.2f}" for t in timings if t["ratio"] < 1]
+    differing = dict.fromkeys(_name(t) for t in timings if t["same_labels"] < AGREEING)
+    lines.append(_listed("Slower than scikit-learn", slower))
+    lines.append(_listed("Labels that differ from scikit-learn's", differing))
+    return "\n".join(lines)
+
+
+def _name(t: Facts) -> str:
+    return f"{t['model']} on {t['shape']}"
+
+
+def _listed(title: str, names: Iterable[str]) -> str:
+    return f"{title}: " + ("; ".join(names) or "none")
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in [("s", 1.0), ("ms", 1e-3)]:
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} µs"
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:.1f}"
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
