@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
@@ -12,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 import classwise as cw
 
@@ -29,8 +31,15 @@ SINGULAR = {
 }
 
 
+# Before scikit-learn 1.9 these have classes of 7 rows and 10 features, too few for a covariance of each class's own.
+FEW_ROWS = {"check_dtype_object": "fewer rows than features", "check_n_features_in_after_fitting": "the same"}
+
+
 def expected_failures(estimator):
-    return SINGULAR if type(estimator) in (cw.GaussianClassifier, cw.QDA, cw.LDA) else {}
+    if type(estimator) not in (cw.GaussianClassifier, cw.QDA, cw.LDA):
+        return {}
+    early = parse_version(sklearn.__version__) < parse_version("1.9")
+    return {**SINGULAR, **FEW_ROWS} if early and not isinstance(estimator, cw.LDA) else SINGULAR
 
 
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)

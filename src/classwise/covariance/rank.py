@@ -51,7 +51,7 @@ def _examine(covariance: Covariance, k: int) -> Deficit:
     variances = covariance.variances()[k]
     constant = np.flatnonzero(variances <= 0).tolist()
     varying = np.flatnonzero(variances > 0)
-    if not isinstance(covariance, FullCovariance):
+    if not isinstance(covariance, FullCovariance) or not len(varying):
         return Deficit(len(varying), constant, {})
     scale = np.sqrt(variances[varying])
     correlation = covariance.values[k][np.ix_(varying, varying)] / np.outer(scale, scale)
