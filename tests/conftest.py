@@ -4,8 +4,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("default")
+common = {"deadline": None, "max_examples": 60, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("explore", **common)
+settings.register_profile("ci", **common, derandomize=True)  # the same examples on every run
+settings.load_profile("ci" if os.environ.get("CI") else "explore")
 
 
 @pytest.fixture(scope="session")

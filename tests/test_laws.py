@@ -27,7 +27,9 @@ class Rows:
         rng = np.random.default_rng(seed)
         self.y = np.concatenate([np.arange(classes).repeat(features + 3), rng.integers(0, classes, size)])
         centers = rng.normal(scale=2, size=(classes, features))
-        mixing = np.eye(features) + 0.3 * rng.normal(size=(features, features))
+        # Condition number at most 16: how many digits a law keeps depends on it.
+        turn, _ = np.linalg.qr(rng.normal(size=(features, features)))
+        mixing = turn * rng.uniform(0.5, 2, size=features)
         self.X = centers[self.y] + rng.normal(size=(len(self.y), features)) @ mixing + offset
         self.w = rng.choice([0.25, 1.0, 2.0, 3.5], size=len(self.y)) if weighted else None
         self.order = rng.permutation(len(self.y))
