@@ -39,36 +39,42 @@ def log_sum_exp(scores: Array) -> Array:
     return np.asarray(peak + np.log(np.exp(scores - peak).sum(axis=0)))
 
 
-def finite(scores: Array | float) -> Array:
-    """The scores themselves, or an error if any is not finite; what is wrong with the rows the caller finds out."""
-    if not np.isfinite(np.sum(scores)):
+def finite(values: Array | float) -> Array:
+    """The values themselves, or an error if any is not finite; what is wrong with the rows the caller finds out."""
+    if not np.isfinite(np.sum(values)):
         raise UnscorableError("Some rows hold NaN or infinity, or lie too far from every class to score in float64.")
-    return np.asarray(scores)
+    return np.asarray(values)
+
+
+def leaders(scores: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """The largest score of each row (m,), and which classes have it, to rounding; (g, m).
+
+    Log odds within 1e-12 are a tie: that little is rounding, and depends on the way the scores were computed.
+    """
+    peak = finite(scores.max(axis=0))
+    return peak, scores >= peak - 1e-12
 
 
 def level_ties(scores: Array) -> Array:
-    """Scores within 1e-12 of the largest made equal to it; (g, m), in place.
+    """Scores that tie with the largest made equal to it, in place; (g, m).
 
-    Log odds that small are rounding. Leveled, they are a tie wherever they are looked at: in the decision, in the
-    posterior, and after a common term has been added to all.
+    So a tie is a tie wherever it is looked at: in the decision, in the posterior, after a common term was added.
     """
-    peak = scores.max(axis=0)
-    np.copyto(scores, peak, where=scores > peak - 1e-12)
+    peak, leading = leaders(scores)
+    if np.count_nonzero(leading) > len(peak):
+        np.copyto(scores, peak, where=leading)
     return scores
 
 
-def first_largest(scores: Array) -> Codes:
-    """The first class of largest score; (g, m) -> (m,).
+def first_class(marked: NDArray[np.bool_]) -> Codes:
+    """The first class that is marked; (g, m) -> (m,).
 
-    >>> first_largest(np.array([[1.0, 0.0], [1.0, 2.0]]))
+    >>> first_class(np.array([[True, False], [True, True]]))
     array([0, 1])
     """
-    count = len(scores)
-    if count > 255:
-        return scores.argmax(axis=0)
-    # NumPy's argmax down a short axis is slow: mark the largest, earlier classes with larger marks.
-    marks = np.arange(count, 0, -1, dtype=np.uint8)[:, None]
-    return count - ((scores == scores.max(axis=0)) * marks).max(axis=0).astype(np.intp)
+    # NumPy's argmax down columns is slow: earlier classes get larger numbers, and the largest wins.
+    numbers = np.arange(len(marked), 0, -1, dtype=np.min_scalar_type(len(marked)))[:, None]
+    return len(marked) - (marked * numbers).max(axis=0).astype(np.intp)
 
 
 def product(first: Array, second: Array) -> Array:

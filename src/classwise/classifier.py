@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, Labels, finite, first_largest, level_ties, log_sum_exp
+from classwise.arrays import Array, Codes, Labels, finite, first_class, leaders, level_ties, log_sum_exp
 from classwise.densities import Density
 
 
@@ -31,13 +31,13 @@ class BayesClassifier:
 
     def log_density(self, rows: Array) -> Array:
         """log p(x | k); (m, p) -> (g, m)."""
-        return finite(self.density.relative(rows)) + finite(self.density.common(rows))
+        relative = self.density.relative(rows, np.zeros_like(self.log_prior))
+        finite(relative.max(axis=0))
+        return relative + finite(self.density.common(rows))
 
     def scores(self, rows: Array) -> Array:
         """log_joint up to a term common to all classes: all that decisions and posteriors need; (m, p) -> (g, m)."""
-        scores = finite(self.density.relative(rows))
-        scores += self.log_prior
-        return level_ties(scores)
+        return level_ties(self.density.relative(rows, self.log_prior))
 
     def log_joint(self, rows: Array) -> Array:
         """log prior_k + log p(x | k); (m, p) -> (g, m)."""
@@ -65,7 +65,8 @@ class BayesClassifier:
 
     def decide(self, rows: Array) -> Codes:
         """The class of largest log_joint, the first of equals; (m, p) -> (m,)."""
-        return first_largest(self.scores(rows))
+        _, leading = leaders(self.density.relative(rows, self.log_prior))
+        return first_class(leading)
 
     def sample(self, count: int, generator: np.random.Generator) -> tuple[Array, Labels]:
         """Rows (count, p) and their labels (count,), drawn from the model."""

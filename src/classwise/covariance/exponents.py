@@ -38,12 +38,15 @@ class Exponents(ABC):
         """How many numbers an evaluation holds per row."""
 
     @abstractmethod
-    def relative(self, rows: Array) -> Array:
-        """The exponents up to a term common to all classes: enough for Bayes' rule; (m, p) -> (g, m)."""
+    def relative(self, rows: Array, offset: Array) -> Array:
+        """The exponents plus offset (g, 1), up to a term common to all classes; (m, p) -> (g, m).
+
+        The offset comes along because adding it to results takes a pass over them, and adding it to constants none.
+        """
 
     @abstractmethod
     def common(self, rows: Array) -> Array | float:
-        """The common term: adding it to `relative` gives the exponents; (m, p) -> (m,)."""
+        """The common term; (m, p) -> (m,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +83,12 @@ class Shared(Exponents):
     def _constant(self) -> Array:
         return (-0.5 * row_norms(self.centers) - self.centers @ (self.middle @ self.projection))[:, None]
 
-    def relative(self, rows: Array) -> Array:
+    def relative(self, rows: Array, offset: Array) -> Array:
         if self._far:
-            return _differences((rows - self.middle) @ self.projection, self.centers, np.ones_like(self.centers))
+            projected = (rows - self.middle) @ self.projection
+            return _differences(projected, self.centers, np.ones_like(self.centers)) + offset
         exponents = product(self.centers, tall_product(rows, self.projection).T)
-        exponents += self._constant
+        exponents += self._constant + offset
         return exponents
 
     def common(self, rows: Array) -> Array:
@@ -114,13 +118,13 @@ class OwnDiagonal(Exponents):
         precisions = self.deviations**-2.0
         return -0.5 * precisions, self.means * precisions, -0.5 * row_norms(self.means / self.deviations)[:, None]
 
-    def relative(self, rows: Array) -> Array:
+    def relative(self, rows: Array, offset: Array) -> Array:
         if self._far:
-            return _differences(rows, self.means, self.deviations)
+            return _differences(rows, self.means, self.deviations) + offset
         quadratic, linear, constant = self._coefficients
         exponents = product(linear, rows.T)
         exponents += product(quadratic, (rows * rows).T)
-        exponents += constant
+        exponents += constant + offset
         return exponents
 
     def common(self, rows: Array) -> float:
@@ -152,7 +156,7 @@ class OwnFull(Exponents):
     def width(self) -> int:
         return max(len(panel) for panel, _ in self.panels)
 
-    def relative(self, rows: Array) -> Array:
+    def relative(self, rows: Array, offset: Array) -> Array:
         distances = np.zeros((self.count, len(rows)))
         for panel, means in self.panels:
             white = product(panel, rows[:, : panel.shape[1]].T)
@@ -160,6 +164,7 @@ class OwnFull(Exponents):
             white = white.reshape(self.count, -1, len(rows))
             distances += np.einsum("gpm,gpm->gm", white, white)
         distances *= -0.5
+        distances += offset
         return distances
 
     def common(self, rows: Array) -> float:

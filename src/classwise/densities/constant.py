@@ -27,8 +27,8 @@ class Constant(Density):
     def width(self) -> int:
         return self.n_features
 
-    def relative(self, rows: Array) -> Array:
-        return np.zeros((self.classes, len(rows)))
+    def relative(self, rows: Array, offset: Array) -> Array:
+        return np.repeat(offset, len(rows), axis=1)
 
     def common(self, rows: Array) -> float:
         return 0.0

@@ -26,8 +26,11 @@ class Density(ABC):
         """How many numbers an evaluation holds per row; engines choose the size of chunks by it."""
 
     @abstractmethod
-    def relative(self, rows: Array) -> Array:
-        """log p(x | k) up to a term common to all classes, which Bayes' rule cancels; (m, p) -> (g, m)."""
+    def relative(self, rows: Array, offset: Array) -> Array:
+        """log p(x | k) + offset_k, up to a term common to all classes, which Bayes' rule cancels; (m, p) -> (g, m).
+
+        offset (g, 1): the log priors, for Bayes' rule; zeros, for the densities themselves.
+        """
 
     @abstractmethod
     def common(self, rows: Array) -> Array | float:

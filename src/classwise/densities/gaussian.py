@@ -19,7 +19,7 @@ class Gaussian(Density):
     >>> from classwise.covariance import SphericalCovariance
     >>> standard = Gaussian(np.array([[0.0], [2.0]]), SphericalCovariance(np.array([[1.0]])))
     >>> at = np.array([[0.0]])
-    >>> standard.relative(at) + standard.common(at)
+    >>> standard.relative(at, np.zeros((2, 1))) + standard.common(at)
     array([[-0.91893853],
            [-2.91893853]])
     """
@@ -39,11 +39,9 @@ class Gaussian(Density):
     def width(self) -> int:
         return self.n_features + self._exponents.width
 
-    def relative(self, rows: Array) -> Array:
-        exponents = self._exponents.relative(self._about_origin(rows))
-        if not self._is_shared:
-            exponents += self._log_scale[:, None]
-        return exponents
+    def relative(self, rows: Array, offset: Array) -> Array:
+        own = 0.0 if self._is_shared else self._log_scale[:, None]
+        return self._exponents.relative(self._about_origin(rows), offset + own)
 
     def common(self, rows: Array) -> Array | float:
         common = self._exponents.common(self._about_origin(rows))

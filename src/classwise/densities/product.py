@@ -36,8 +36,12 @@ class Product(Density):
     def width(self) -> int:
         return self.n_features + max(block.density.width for block in self.blocks)
 
-    def relative(self, rows: Array) -> Array:
-        return reduce(add, (block.density.relative(rows[:, block.columns]) for block in self.blocks))
+    def relative(self, rows: Array, offset: Array) -> Array:
+        first, *others = self.blocks
+        total = first.density.relative(rows[:, first.columns], offset)
+        for block in others:
+            total += block.density.relative(rows[:, block.columns], np.zeros_like(offset))
+        return total
 
     def common(self, rows: Array) -> Array | float:
         return reduce(add, (block.density.common(rows[:, block.columns]) for block in self.blocks))

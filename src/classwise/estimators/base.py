@@ -26,7 +26,7 @@ from classwise.tables import Table, read_table, refuse_not_finite
 TIES = {"first": False, "random": True}
 
 # Rows are scored in chunks of this many numbers, so that what is computed from a chunk is still in cache.
-SCORING_SIZE = 2 * BLOCK_SIZE
+SCORING_SIZE = 3 * BLOCK_SIZE
 
 
 class NegativeLogLikelihood(NamedTuple):
