@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from time import perf_counter
 
 import machine
 from limits import Rates, measure_rates
@@ -12,6 +13,7 @@ from memory import WEIGHED, measure_memory
 from pairs import PAIRS, Pair
 from report import Facts, machine_lines, memory_table, notes, summary, timing_table
 from shapes import SHAPES, Shape, draw
+from timing import Patience
 from trial import prepare
 
 RESULTS = Path(__file__).parent / "results" / "core.json"
@@ -21,14 +23,17 @@ EXAMPLE = "example: python benchmarks/core.py --shapes small tall --models LDA Q
 
 def main() -> None:
     options = read_options()
+    start, found = perf_counter(), machine.facts()  # the load, before this run adds its own
     pairs = [PAIRS[name] for name in options.models]
     rates = measure_rates()
-    timings = [t for name in options.shapes for t in time_shape(SHAPES[name], pairs, options.repeats)]
+    patience = Patience(options.repeats, options.repeats) if options.repeats else Patience()
+    timings = [t for name in options.shapes for t in time_shape(SHAPES[name], pairs, patience)]
     rates = rates.best(measure_rates())
     timings = [t | limit_of(t, rates) for t in timings]
     weighed = () if options.no_memory else options.memory_shapes
     memories = [weigh(t) for t in timings if t["shape"] in weighed and t["operation"] in WEIGHED]
-    facts = {"machine": {**machine.facts(), **rates.facts()}, "timings": timings, "memory": memories}
+    spent = {"wall_s": perf_counter() - start}
+    facts = {"machine": {**found, **rates.facts(), **spent}, "timings": timings, "memory": memories}
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(facts, indent=2) + "\n")
     show(facts)
@@ -38,7 +43,7 @@ def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLE)
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES), help="default: all")
     parser.add_argument("--models", nargs="+", choices=PAIRS, default=list(PAIRS), help="default: all")
-    parser.add_argument("--repeats", type=int, help="of every timing; default: by shape, so that a run takes minutes")
+    parser.add_argument("--repeats", type=int, help="of every timing; default: 3 to 300, by how long one takes")
     parser.add_argument("--no-memory", action="store_true", help="measure time only")
     parser.add_argument(
         "--memory-shapes",
@@ -51,16 +56,14 @@ def read_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def time_shape(shape: Shape, pairs: Sequence[Pair], repeats: int | None) -> Iterator[Facts]:
+def time_shape(shape: Shape, pairs: Sequence[Pair], patience: Patience) -> Iterator[Facts]:
     """Timings of every model and operation on one table."""
     X, y = draw(shape)
-    repeats = repeats or shape.repeats
     for pair in pairs:
         progress(f"{shape}, {pair.name}: choosing the peer")
-        # Where calls are short, one try would choose by chance.
-        peer, trial = prepare(pair, shape, X, y, tries=max(1, repeats // 10))
+        peer, trial = prepare(pair, shape, X, y)
         agreement = trial.agreement()
-        for operation, timing in trial.times(repeats):
+        for operation, timing in trial.times(patience):
             facts = {"shape": shape.name, "model": pair.name, "operation": operation, "peer": peer}
             facts |= timing.facts() | agreement
             progress(f"{shape}, {pair.name} {operation}: ratio {facts['ratio']:.2f}")

@@ -21,6 +21,7 @@ def facts() -> dict[str, Any]:
     packages = [classwise, numpy, scipy, sklearn]
     return {
         "cores": cores(),
+        "load": os.getloadavg()[0],
         "processor": platform.processor() or platform.machine(),
         "python": platform.python_version(),
         **{package.__name__: package.__version__ for package in packages},

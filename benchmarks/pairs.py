@@ -3,7 +3,7 @@
 Divisors and priors are the same on both sides: n_k (shared: n) and the frequencies of the labels. Two remarks on
 NearestCentroid. With unequal priors it measures each feature in its own standard deviation, which NearestMean does
 not, so a few labels differ; and its posteriors are those of squared distances rather than half of them. With equal
-priors it is the same model, and has a faster way to predict, so that is a pair of its own.
+priors it is the same model, and has a faster way to predict labels, so that is a pair of its own.
 """
 
 from collections.abc import Callable
@@ -19,6 +19,8 @@ from classwise import LDA, QDA, NaiveBayes, NearestMean
 
 Maker = Callable[..., Any]
 
+OPERATIONS = ("fit", "predict", "predict_proba")
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -27,6 +29,7 @@ class Pair:
     name: str
     ours: Maker
     theirs: dict[str, Maker]
+    operations: tuple[str, ...] = OPERATIONS
 
     def make(self, side: str) -> Any:
         """The estimator of one side: "classwise", or the name of a configuration of scikit-learn."""
@@ -44,6 +47,6 @@ PAIRS = {
         Pair("QDA", QDA, _solvers(QuadraticDiscriminantAnalysis, "eigen", "svd")),
         Pair("NaiveBayes", NaiveBayes, {"GaussianNB": GaussianNB}),
         Pair("NearestMean", NearestMean, {"empirical": partial(NearestCentroid, priors="empirical")}),
-        Pair("NearestMean=", partial(NearestMean, priors="uniform"), {"uniform": NearestCentroid}),
+        Pair("NearestMean=", partial(NearestMean, priors="uniform"), {"uniform": NearestCentroid}, ("predict",)),
     ]
 }

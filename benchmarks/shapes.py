@@ -17,7 +17,6 @@ class Shape:
     rows: int
     features: int
     classes: int
-    repeats: int
     scored: int
 
     def __str__(self) -> str:
@@ -27,11 +26,11 @@ class Shape:
 SHAPES = {
     shape.name: shape
     for shape in [
-        Shape("small", 150, 4, 3, repeats=300, scored=150),
-        Shape("tall", 1_000_000, 20, 5, repeats=5, scored=1_000_000),
-        Shape("wide", 200_000, 200, 10, repeats=3, scored=200_000),
-        Shape("many", 1_000_000, 16, 1000, repeats=3, scored=20_000),
-        Shape("very-tall", 10_000_000, 10, 3, repeats=3, scored=10_000_000),
+        Shape("small", 150, 4, 3, scored=150),
+        Shape("tall", 1_000_000, 20, 5, scored=1_000_000),
+        Shape("wide", 200_000, 200, 10, scored=200_000),
+        Shape("many", 1_000_000, 16, 1000, scored=20_000),
+        Shape("very-tall", 10_000_000, 10, 3, scored=10_000_000),
     ]
 }
 

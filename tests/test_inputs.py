@@ -153,7 +153,8 @@ class TestRefusals:
     def test_a_failed_fit_leaves_the_earlier_one(self, estimator):
         m = estimator.fit(ARRAY, y)
         with pytest.raises(cw.ClasswiseError):
-            m.fit(ARRAY[:10], y[:10])
+            m.fit(ARRAY[:10, :3], y[:10])
+        assert m.n_features_in_ == 4
         assert m.classes_.tolist() == [0, 1, 2]
         assert m.predict(ARRAY).shape == (150,)
 

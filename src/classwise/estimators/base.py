@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 
 from classwise.arrays import BLOCK_SIZE, Array, Labels
 from classwise.classifier import BayesClassifier
@@ -65,9 +64,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         """Learn from rows X (n, p) and labels y (n,); a weight of two is the row twice, a weight of zero is no row."""
         form = self._checked_form()
         table = read_table(X, _required(y), sample_weight)
-        statistics = summarize_table(table, form)
-        remember_columns(self, statistics)
-        return self._learn(statistics)
+        return self._learn(summarize_table(table, form))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those learned from so far; the result is that of fitting all of them at once.
@@ -94,7 +91,6 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         if not isinstance(statistics, ClassStatistics):
             raise ClasswiseError(f"fit_statistics takes what summarize returns, not {type(statistics).__name__}.")
         self._checked_form()
-        remember_columns(self, statistics)
         return self._learn(statistics)
 
     def with_priors(self, priors: Priors) -> Self:
@@ -193,8 +189,10 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         return self._scatter_form()
 
     def _learn(self, statistics: ClassStatistics) -> Self:
+        # First the model: if it cannot be made, what was fitted before stays as it is.
         self._classifier = self._make(statistics)
         self.statistics_ = statistics
+        remember_columns(self, statistics)
         return self
 
     def _make(self, statistics: ClassStatistics) -> BayesClassifier:
@@ -259,5 +257,5 @@ def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(check_random_state(random_state).randint(2**31))
+        return np.random.default_rng(random_state.randint(2**31))
     return np.random.default_rng(random_state)
