@@ -7,6 +7,12 @@ from shapes import SHAPES
 
 AGREEING = 0.999
 
+# Cores that others use; more than this, and a ratio is not to be trusted.
+QUIET = 0.2
+
+HEAD = ["shape", "model", "operation", "ours", "theirs", "ratio", "quartiles", "of best", "x limit", "others"]
+HEAD += ["same labels", "max |Δp|", "peer"]
+
 Facts = dict[str, Any]
 
 
@@ -18,20 +24,7 @@ def machine_lines(machine: Facts) -> str:
 
 
 def timing_table(timings: Sequence[Facts]) -> str:
-    head = [
-        "shape",
-        "model",
-        "operation",
-        "ours",
-        "theirs",
-        "ratio",
-        "quartiles",
-        "of best",
-        "x limit",
-        "same labels",
-        "max |Δp|",
-    ]
-    return _aligned([[*head, "peer"], *map(_timing_line, timings)])
+    return _aligned([HEAD, *map(_timing_line, timings)])
 
 
 def _timing_line(t: Facts) -> list[str]:
@@ -40,7 +33,7 @@ def _timing_line(t: Facts) -> list[str]:
     ratios = [_ratio(t["ratio"]), f"{low:.2f}..{high:.2f}", _ratio(t["ratio_of_best"])]
     times = [_duration(t["ours_s"]), _duration(t["theirs_s"]), *ratios]
     which = [t["shape"], t["model"], t["operation"]]
-    return [*which, *times, f"{t['over_limit']:.1f}", agree, f"{t['max_difference']:.0e}", t["peer"]]
+    return [*which, *times, f"{t['over_limit']:.1f}", _others(t), agree, f"{t['max_difference']:.0e}", t["peer"]]
 
 
 def memory_table(memories: Sequence[Facts]) -> str:
@@ -57,7 +50,8 @@ def _memory_line(m: Facts) -> list[str]:
 
 def notes(timings: Sequence[Facts]) -> str:
     lines = [f"ratio: theirs / ours, median of the repeats; same labels: {AGREEING:.1%} of rows or more, else DIFFER"]
-    lines.append("of best: best of theirs / best of ours, which other work on the machine disturbs less")
+    lines.append("of best: best of theirs / best of ours")
+    lines.append(f"others: cores that other processes kept busy; above {QUIET}, BUSY, the ratio is not to be trusted")
     lines.append("x limit: ours / the time to read the rows or to multiply them at this machine's rates")
     for name in dict.fromkeys(t["shape"] for t in timings):
         shape = SHAPES[name]
@@ -78,8 +72,19 @@ def summary(timings: Sequence[Facts]) -> str:
     slower = [_both(t) for t in timings if min(t["ratio"], t["ratio_of_best"]) < 1]
     differing = dict.fromkeys(_name(t) for t in timings if t["same_labels"] < AGREEING)
     lines.append(_listed("Slower than scikit-learn, by the median or by the best times", slower))
+    disturbed = sum(map(_is_disturbed, timings))
+    lines.append(f"Disturbed by other processes: {disturbed} of {len(timings)} timings")
     lines.append(_listed("Labels that differ from scikit-learn's", differing))
     return "\n".join(lines)
+
+
+def _is_disturbed(t: Facts) -> bool:
+    return t["cores_of_others"] is not None and t["cores_of_others"] > QUIET
+
+
+def _others(t: Facts) -> str:
+    cores = t["cores_of_others"]
+    return "unknown" if cores is None else f"{cores:.2f}" + (" BUSY" if _is_disturbed(t) else "")
 
 
 def _both(t: Facts) -> str:

@@ -15,11 +15,6 @@ from timing import Call, Patience, Timing, fastest, in_turns
 COMPARED_LABELS = 1_000_000
 COMPARED_ROWS = 20_000
 
-# Configurations of scikit-learn compete on this share of the rows: all of them take time in proportion to the rows,
-# and the slow ones take minutes over all.
-COMPETING = 10
-LEAST_COMPETING = 20_000
-
 
 @dataclass(frozen=True)
 class Trial:
@@ -56,6 +51,5 @@ class Trial:
 def prepare(pair: Pair, shape: Shape, X: NDArray[np.float64], y: NDArray[np.int64]) -> tuple[str, Trial]:
     """Fit both sides, theirs in every configuration; the name of the fastest, which is the peer, and the trial."""
     candidates = {name: make() for name, make in pair.theirs.items()}
-    part = slice(max(len(X) // COMPETING, LEAST_COMPETING))
-    peer = fastest({name: partial(model.fit, X[part], y[part]) for name, model in candidates.items()})
+    peer = fastest({name: partial(model.fit, X, y) for name, model in candidates.items()})
     return peer, Trial(pair, shape, X, y, pair.ours().fit(X, y), candidates[peer].fit(X, y))

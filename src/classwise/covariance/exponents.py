@@ -87,9 +87,10 @@ class Shared(Exponents):
         if self._far:
             projected = (rows - self.middle) @ self.projection
             return _differences(projected, self.centers, np.ones_like(self.centers)) + offset
-        exponents = product(self.centers, tall_product(rows, self.projection).T)
-        exponents += self._constant + offset
-        return exponents
+        # In homogeneous coordinates [z; 1] the constants are one more factor of the product.
+        homogeneous = np.ones((len(rows), self.projection.shape[1] + 1))
+        homogeneous[:, :-1] = tall_product(rows, self.projection)
+        return product(np.hstack([self.centers, self._constant + offset]), homogeneous.T)
 
     def common(self, rows: Array) -> Array:
         white = self.metric.whiten(rows - self.middle, 0)

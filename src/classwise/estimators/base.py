@@ -227,7 +227,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
                 raise UnscorableError("Some rows lie too far from every class to be scored in float64.") from None
 
         density = self.classifier_.density
-        return MemoryEngine().apply(checked, table, max(SCORING_SIZE // (density.width + density.count), 64))
+        return MemoryEngine().apply(checked, table, max(SCORING_SIZE // density.width, 64))
 
     def _codes_of(self, table: Table) -> NDArray[Any]:
         labels, codes = code_labels(_required(table.labels))
