@@ -18,7 +18,7 @@ from classwise.arrays import Array, product, row_norms, tall_product
 FAR = 64.0
 
 # Triangular whitenings wider than this are multiplied in panels, which skip most of the zeros.
-PANEL = 64
+PANEL = 32
 
 
 class Metric(Protocol):
@@ -137,10 +137,10 @@ class OwnFull(Exponents):
     """A full metric of its own for each class: all whitenings side by side in one product.
 
     Whitenings are upper triangular, so columns [start, stop) need only the first `stop` features.
-    panels: for each such range, the whitenings (g * (stop - start), stop) and the whitened means that belong to it.
+    panels: for each such range, (g * (stop - start), 1 + stop), what takes [1; x] to the whitened x - m_k.
     """
 
-    panels: list[tuple[Array, Array]]
+    panels: list[Array]
     count: int
 
     @classmethod
@@ -150,19 +150,19 @@ class OwnFull(Exponents):
         for start in range(0, features, PANEL):
             stop = min(start + PANEL, features)
             panel = whitening[:, :stop, start:stop].transpose(0, 2, 1).reshape(-1, stop)
-            panels.append((panel, whitened[:, start:stop].reshape(-1, 1)))
+            panels.append(np.hstack([-whitened[:, start:stop].reshape(-1, 1), panel]))
         return cls(panels, len(means))
 
     @property
     def width(self) -> int:
-        return max(len(panel) for panel, _ in self.panels)
+        return max(len(panel) for panel in self.panels)
 
     def relative(self, rows: Array, offset: Array) -> Array:
         distances = np.zeros((self.count, len(rows)))
-        for panel, means in self.panels:
-            white = product(panel, rows[:, : panel.shape[1]].T)
-            white -= means
-            white = white.reshape(self.count, -1, len(rows))
+        homogeneous = np.ones((len(rows), 1 + rows.shape[1]))
+        homogeneous[:, 1:] = rows
+        for panel in self.panels:
+            white = product(panel, homogeneous[:, : panel.shape[1]].T).reshape(self.count, -1, len(rows))
             distances += np.einsum("gpm,gpm->gm", white, white)
         distances *= -0.5
         distances += offset

@@ -27,18 +27,18 @@ class MemoryEngine:
 
     def apply(self, function: Callable[[Table], NDArray[Any]], table: Table, chunk_rows: int) -> NDArray[Any]:
         first, *others = table.chunks(chunk_rows)
-        result = function(first)
         if not others:
-            return result
-        whole = np.empty((*result.shape[:-1], len(table)), dtype=result.dtype)
-        whole[..., : len(first)] = result
-
-        def work(position: int) -> None:
-            start = position * chunk_rows
-            chunk = others[position - 1]
-            whole[..., start : start + len(chunk)] = function(chunk)
-
+            return function(first)
         with _threads(len(others)) as pool:
+            # Not before BLAS is held to one thread: its others would go on spinning for a while, in the way of ours.
+            result = function(first)
+            whole = np.empty((*result.shape[:-1], len(table)), dtype=result.dtype)
+            whole[..., :chunk_rows] = result
+
+            def work(position: int) -> None:
+                start = position * chunk_rows
+                whole[..., start : start + chunk_rows] = function(others[position - 1])
+
             for _ in pool.map(work, range(1, len(others) + 1)):
                 pass
         return whole
