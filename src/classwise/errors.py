@@ -1,4 +1,13 @@
-"""What can go wrong, each kind defined by its docstring."""
+"""What can go wrong, each kind defined by its docstring; and what messages call a column."""
+
+
+def column_name(features: tuple[str, ...] | None, column: int) -> str:
+    """A column's quoted name, or its number where columns have no names.
+
+    >>> column_name(("length", "width"), 1), column_name(None, 1)
+    ("'width'", 'column 1')
+    """
+    return f"column {column}" if features is None else f"'{features[column]}'"
 
 
 class ClasswiseError(ValueError):

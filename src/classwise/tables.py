@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
 from classwise.arrays import Array, Labels, slices
-from classwise.errors import ClasswiseError
+from classwise.errors import ClasswiseError, column_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +42,6 @@ class Table:
         if self.weights is None or self.weights.all():
             return self
         return self._take(self.weights != 0)
-
-    def name(self, column: int) -> str:
-        return f"column {column}" if self.features is None else f"'{self.features[column]}'"
 
 
 def read_table(X: Any, y: Any = None, weights: Any = None) -> Table:
@@ -116,6 +113,6 @@ def _refuse(what: str, found: NDArray[np.bool_], table: Table) -> None:
     counts = found.sum(axis=0)
     columns = np.flatnonzero(counts)
     if len(columns):
-        where = ", ".join(f"{table.name(column)} ({counts[column]})" for column in columns[:5])
+        where = ", ".join(f"{column_name(table.features, column)} ({counts[column]})" for column in columns[:5])
         more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
         raise ClasswiseError(f"X contains {what} in {where}{more}; remove those rows, or put other values there.")

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from classwise.arrays import EPS, Array, Labels
-from classwise.errors import StatisticsError
+from classwise.errors import StatisticsError, column_name
 from classwise.statistics.labels import union_labels
 from classwise.statistics.moments import Moments
 from classwise.statistics.scatter import SCATTERS, Scatter
@@ -73,8 +73,8 @@ class ClassStatistics:
         return self.labels[k : k + 1].tolist()[0]
 
     def name(self, column: int) -> str:
-        """What messages call a column: its quoted name, or its number."""
-        return f"column {column}" if self.features is None else f"'{self.features[column]}'"
+        """What messages call a column."""
+        return column_name(self.features, column)
 
     def __repr__(self) -> str:
         g, p = self.mean.shape
