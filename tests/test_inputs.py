@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -69,6 +70,22 @@ def test_text_columns_are_refused_by_name():
     frame = pd.DataFrame({"length": [1.0, 2.0], "island": ["Biscoe", "Dream"]})
     with pytest.raises(cw.ClasswiseError, match="Column 'island' holds String"):
         cw.LDA().fit(frame, [0, 1])
+
+
+def test_text_among_numbers_is_refused_by_name():
+    frame = pd.DataFrame({"length": [1.0, 2.0], "width": np.array([1, "wide"], dtype=object)})
+    with pytest.raises(cw.ClasswiseError, match="Column 'width' holds Object"):
+        cw.LDA().fit(frame, [0, 1])
+
+
+def test_numbers_as_objects_and_decimals():
+    frame = pd.DataFrame({"o": np.array([1, 2, 3, 5], dtype=object), "d": [Decimal(v) for v in (1, 2, 4, 4)]})
+    np.testing.assert_allclose(cw.NearestMean().fit(frame, [0, 0, 1, 1]).means_, [[1.5, 1.5], [4, 4]])
+
+
+def test_a_lazy_frame_is_refused_with_the_remedy():
+    with pytest.raises(cw.ClasswiseError, match=r"give X\.collect\(\) instead"):
+        cw.LDA().fit(pl.LazyFrame({"a": [1.0, 2.0]}), [0, 1])
 
 
 def test_integer_boolean_and_nullable_columns():

@@ -7,6 +7,7 @@ import operator
 import struct
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import classwise as cw
@@ -48,7 +49,7 @@ class TestLabels:
         with pytest.raises(cw.ClasswiseError, match="y mixes int and str"):
             cw.summarize(X[:2], np.array([1, "a"], dtype=object))
 
-    @pytest.mark.parametrize("missing", [None, float("nan")])
+    @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
     def test_missing_labels(self, missing):
         with pytest.raises(cw.ClasswiseError, match="missing labels"):
             cw.summarize(X[:2], np.array(["a", missing], dtype=object))
@@ -178,8 +179,6 @@ class TestSubtraction:
 
 class TestCombining:
     def test_other_columns(self):
-        import pandas as pd
-
         a = cw.summarize(pd.DataFrame(X, columns=["a", "b", "c"]), y)
         b = cw.summarize(pd.DataFrame(X, columns=["a", "c", "b"]), y)
         with pytest.raises(cw.StatisticsError, match="'b' stands where the other statistic has 'c'"):
@@ -230,8 +229,6 @@ class TestFiles:
         assert repr(s) == repr(t)
 
     def test_column_names_travel(self, tmp_path):
-        import pandas as pd
-
         cw.summarize(pd.DataFrame(X, columns=["a", "b", "c"]), y).save(tmp_path / "s.cws")
         assert cw.load(tmp_path / "s.cws").features == ("a", "b", "c")
 

@@ -59,7 +59,9 @@ def read_table(X: Any, y: Any = None, weights: Any = None) -> Table:
 def _read_rows(X: Any) -> tuple[NDArray[Any], tuple[str, ...] | None]:
     features = None
     if not isinstance(X, np.ndarray):
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        frame = nw.from_native(X, pass_through=True)
+        if isinstance(frame, nw.LazyFrame):
+            raise ClasswiseError("X is a lazy frame, whose rows are not here yet; give X.collect() instead.")
         if isinstance(frame, nw.DataFrame):
             X, features = _read_frame(frame)
     rows = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
@@ -68,14 +70,21 @@ def _read_rows(X: Any) -> tuple[NDArray[Any], tuple[str, ...] | None]:
 
 def _read_frame(frame: "nw.DataFrame[Any]") -> tuple[Any, tuple[str, ...] | None]:
     """The frame's numbers, and its column names if they are strings (pandas numbers unnamed columns)."""
-    schema = frame.schema
-    for column, dtype in schema.items():
-        if not (dtype.is_numeric() or dtype == nw.Boolean or dtype == nw.Object):
+    for column, dtype in frame.schema.items():
+        if not (dtype.is_numeric() or dtype == nw.Boolean or (dtype == nw.Object and _holds_numbers(frame[column]))):
             raise ClasswiseError(
                 f"Column {column!r} holds {dtype}, and this model needs numbers; encode it as numbers, or drop it."
             )
     names = tuple(frame.columns)
     return frame.to_numpy(), names if all(isinstance(name, str) for name in names) else None
+
+
+def _holds_numbers(column: "nw.Series[Any]") -> bool:
+    try:
+        column.to_numpy().astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _read_labels(y: Any, length: int) -> Labels:

@@ -73,8 +73,7 @@ def _code_by_hash(labels: Labels) -> tuple[Labels, Codes]:
 
 
 def _sort_labels(distinct: set[Any]) -> list[Any]:
-    # Equal to itself is what a NaN or a missing value is not.
-    missing = [label for label in distinct if label is None or label != label]
+    missing = [label for label in distinct if _is_missing(label)]
     if missing:
         raise ClasswiseError(f"y contains missing labels ({missing[0]!r}); remove those rows or give them a label.")
     try:
@@ -82,6 +81,14 @@ def _sort_labels(distinct: set[Any]) -> list[Any]:
     except TypeError:
         kinds = " and ".join(sorted({type(label).__name__ for label in distinct}))
         raise ClasswiseError(f"Labels must be sortable, and y mixes {kinds}; convert y to one type.") from None
+
+
+def _is_missing(label: Any) -> bool:
+    """None, or what is not equal to itself: NaN is not, and pandas' NA does not even say."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:
+        return True
 
 
 def as_labels(distinct: list[Any], dtype: "np.dtype[Any]") -> Labels:
