@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache, reduce
+from functools import reduce
 from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
+from classwise.engines.blas import BLAS
 from classwise.engines.protocol import S
 from classwise.tables import Table
 
@@ -46,17 +46,10 @@ class MemoryEngine:
 
 @contextmanager
 def _threads(tasks: int) -> Iterator[ThreadPoolExecutor]:
-    """As many threads as BLAS may use, with BLAS itself held to one: two layers of threads get in each other's way."""
-    controller = _controller()
-    count = max((library.num_threads for library in controller.lib_controllers), default=1)
-    pool = ThreadPoolExecutor(min(count, tasks))
-    try:
-        with controller.limit(limits=1):
+    """A pool of as many threads as BLAS may use, with BLAS itself held to one."""
+    with BLAS.held() as allowed:
+        pool = ThreadPoolExecutor(min(allowed, tasks))
+        try:
             yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
+        finally:
+            pool.shutdown(cancel_futures=True)
