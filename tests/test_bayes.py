@@ -28,10 +28,13 @@ class TestRule:
         m = model.fit(X, y)
         steps = np.linspace(0, 60, 200)[:, None]
         away = m.means_[0] + steps * (m.means_[0] - m.means_[2]) / np.linalg.norm(m.means_[0] - m.means_[2])
-        log_odds = m.predict_log_proba(away)
-        assert np.isfinite(log_odds).all()
-        evidence = m.log_evidence(away)
-        assert np.all(np.diff(evidence[5:]) < 0)
+        log_posterior = m.predict_log_proba(away)
+        assert np.isfinite(log_posterior).all()
+        # Log odds are a polynomial of degree one or two along a line: past its turn it goes one way only.
+        for k in (1, 2):
+            steps_of_log_odds = np.diff(log_posterior[:, 0] - log_posterior[:, k])[60:]
+            assert np.all(steps_of_log_odds > 0) or np.all(steps_of_log_odds < 0)
+        assert np.all(np.diff(m.log_evidence(away)[5:]) < 0)
 
     def test_log_posteriors_where_posteriors_underflow(self, model):
         rows = np.array([[0.0], [1.0], [400.0], [401.0]])
