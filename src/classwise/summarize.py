@@ -35,7 +35,7 @@ def summarize(X: Any, y: Any, weights: Any = None, *, scatter: ScatterForm = "fu
 def summarize_table(table: Table, form: type[Scatter], engine: Engine | None = None) -> ClassStatistics:
     """The statistics of a table, gathered by an engine."""
     engine = engine or MemoryEngine()
-    return engine.gather(lambda chunk: summarize_chunk(chunk, form), table, _chunk_rows(table, form))
+    return engine.gather(lambda chunk: summarize_chunk(chunk, form), table, _chunk_rows(table.rows.shape[1]))
 
 
 def summarize_chunk(chunk: Table, form: type[Scatter]) -> ClassStatistics:
@@ -55,7 +55,6 @@ def summarize_chunk(chunk: Table, form: type[Scatter]) -> ClassStatistics:
     return ClassStatistics(labels, moments, chunk.features)
 
 
-def _chunk_rows(table: Table, form: type[Scatter]) -> int:
-    # A statistic is as large as its scatter: chunks grow with it, so that merging stays a small part of the work.
-    features = table.rows.shape[1]
+def _chunk_rows(features: int) -> int:
+    # A statistic holds matrices of p²: chunks grow with them, so that merging stays a small part of the work.
     return max(CHUNK_SIZE, 8 * features * features) // features

@@ -97,12 +97,18 @@ def _causes(statistics: ClassStatistics, deficit: Deficit) -> str:
 
 
 def _remedies(covariance: Covariance, own: bool, deficit: Deficit) -> str:
-    remedies = ["share it (share=1)"] if own else []
-    if covariance.name == "full" and not deficit.constant:
-        remedies.append("restrict it (structure='diagonal')")
-    remedies.append("shrink it (shrink='oas')" if covariance.name == "full" else "shrink it (shrink=0.1)")
-    remedies.append("drop the columns named" if deficit.constant or deficit.dependent else "add rows")
-    sentence = ", ".join(remedies[:-1]) + " or " + remedies[-1]
+    """What would help: each remedy is named only where it does."""
+    full = isinstance(covariance, FullCovariance)
+    options = {
+        "share it (share=1)": own,
+        "restrict it (structure='diagonal')": full and deficit.rank > 0 and not deficit.constant,
+        "shrink it (shrink='oas')": full and deficit.rank > 0,
+        "shrink it (shrink=0.1)": not full and deficit.rank > 0,
+        "drop the columns named": bool(deficit.constant or deficit.dependent) and deficit.rank > 0,
+        "add rows that differ": not (deficit.constant or deficit.dependent) or deficit.rank == 0,
+    }
+    remedies = [remedy for remedy, helps in options.items() if helps]
+    sentence = " or ".join(filter(None, [", ".join(remedies[:-1]), remedies[-1]]))
     return sentence[0].upper() + sentence[1:] + "."
 
 

@@ -60,8 +60,7 @@ class NaiveBayes(BayesEstimator):
         if not len(varying):
             raise ClasswiseError("No column of X varies, so there is nothing to tell the classes apart.")
         variances, low = self._floored(statistics)
-        low = np.setdiff1d(low, constant)
-        self._warn(statistics, low, constant)
+        self._report(statistics, np.setdiff1d(low, constant), constant)
         gaussian = Gaussian(statistics.mean[:, varying], DiagonalCovariance(variances[:, varying]))
         if not len(constant):
             return gaussian
@@ -74,7 +73,8 @@ class NaiveBayes(BayesEstimator):
         least = np.broadcast_to(self.floor * statistics.moments.overall_variance(), variances.shape)
         return np.maximum(variances, least), np.flatnonzero((variances <= least).any(axis=0))
 
-    def _warn(self, statistics: ClassStatistics, low: Codes, constant: Codes) -> None:
+    def _report(self, statistics: ClassStatistics, low: Codes, constant: Codes) -> None:
+        """One warning that names the columns whose variance was raised and those left out; an error if floor is 0."""
         names = ", ".join(statistics.name(column) for column in low)
         if len(low) and self.floor == 0:
             raise SingularCovarianceError(
