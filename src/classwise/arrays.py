@@ -17,6 +17,9 @@ EPS = float(np.finfo(np.float64).eps)
 # A block of this many numbers (1 MB of float64) stays in a core's cache while it is worked on.
 BLOCK_SIZE = 1 << 17
 
+# Of very many classes, the best is looked for in blocks of this many.
+BLOCK_OF_CLASSES = 32
+
 
 def slices(length: int, size: int) -> Iterator[slice]:
     """Consecutive slices of at most `size` that cover `range(length)`.
@@ -64,6 +67,22 @@ def level_ties(scores: Array) -> Array:
     if np.count_nonzero(leading) > len(peak):
         np.copyto(scores, peak, where=leading)
     return scores
+
+
+def first_leader(scores: Array) -> Codes:
+    """The first class of largest score, to rounding; (g, m) -> (m,)."""
+    if len(scores) <= 2 * BLOCK_OF_CLASSES:
+        return first_class(leaders(scores)[1])
+    # Of many classes, find the first block that holds a leader, and then look inside that block alone.
+    count, length = scores.shape
+    whole = count - count % BLOCK_OF_CLASSES
+    blocks = scores[:whole].reshape(-1, BLOCK_OF_CLASSES, length).max(axis=1)
+    if whole < count:
+        blocks = np.vstack([blocks, scores[whole:].max(axis=0)])
+    block = first_class(leaders(blocks)[1])
+    inside = np.minimum(block * BLOCK_OF_CLASSES + np.arange(BLOCK_OF_CLASSES)[:, None], count - 1)
+    rows = np.arange(length)
+    return inside[first_class(leaders(scores[inside, rows])[1]), rows]
 
 
 def first_class(marked: NDArray[np.bool_]) -> Codes:

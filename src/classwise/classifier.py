@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, Labels, finite, first_class, leaders, level_ties, log_sum_exp
+from classwise.arrays import Array, Codes, Labels, finite, first_leader, level_ties, log_sum_exp
 from classwise.densities import Density
 
 
@@ -65,8 +65,7 @@ class BayesClassifier:
 
     def decide(self, rows: Array) -> Codes:
         """The class of largest log_joint, the first of equals; (m, p) -> (m,)."""
-        _, leading = leaders(self.density.relative(rows, self.log_prior))
-        return first_class(leading)
+        return first_leader(self.density.relative(rows, self.log_prior))
 
     def sample(self, count: int, generator: np.random.Generator) -> tuple[Array, Labels]:
         """Rows (count, p) and their labels (count,), drawn from the model."""
