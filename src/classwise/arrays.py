@@ -17,6 +17,9 @@ EPS = float(np.finfo(np.float64).eps)
 # A block of this many numbers (1 MB of float64) stays in a core's cache while it is worked on.
 BLOCK_SIZE = 1 << 17
 
+# Log odds this small are rounding.
+TIE = 1e-12
+
 # Of very many classes, the best is looked for in blocks of this many.
 BLOCK_OF_CLASSES = 32
 
@@ -52,10 +55,10 @@ def finite(values: Array | float) -> Array:
 def leaders(scores: Array) -> tuple[Array, NDArray[np.bool_]]:
     """The largest score of each row (m,), and which classes have it, to rounding; (g, m).
 
-    Log odds within 1e-12 are a tie: that little is rounding, and depends on the way the scores were computed.
+    Log odds within TIE are a tie: that little is rounding, and depends on the way the scores were computed.
     """
     peak = finite(scores.max(axis=0))
-    return peak, scores >= peak - 1e-12
+    return peak, scores >= peak - TIE
 
 
 def level_ties(scores: Array) -> Array:
@@ -79,10 +82,11 @@ def first_leader(scores: Array) -> Codes:
     blocks = scores[:whole].reshape(-1, BLOCK_OF_CLASSES, length).max(axis=1)
     if whole < count:
         blocks = np.vstack([blocks, scores[whole:].max(axis=0)])
-    block = first_class(leaders(blocks)[1])
+    peak, leading = leaders(blocks)
+    block = first_class(leading)
     inside = np.minimum(block * BLOCK_OF_CLASSES + np.arange(BLOCK_OF_CLASSES)[:, None], count - 1)
     rows = np.arange(length)
-    return inside[first_class(leaders(scores[inside, rows])[1]), rows]
+    return inside[first_class(scores[inside, rows] >= peak - TIE), rows]
 
 
 def first_class(marked: NDArray[np.bool_]) -> Codes:
