@@ -79,7 +79,7 @@ class TestConstantEverywhere:
     @pytest.mark.filterwarnings("ignore::classwise.DegenerateColumnWarning")
     def test_samples_repeat_it(self):
         rows, _ = cw.NaiveBayes().fit(self.rows, y).sample(10, random_state=0)
-        np.testing.assert_allclose(rows[:, 3], 1 / 3)
+        np.testing.assert_allclose(rows.iloc[:, 3], 1 / 3)
 
     def test_also_when_batches_round_its_mean_differently(self):
         m = cw.NaiveBayes()

@@ -51,8 +51,14 @@ class TestLabels:
 
     @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
     def test_missing_labels(self, missing):
-        with pytest.raises(cw.ClasswiseError, match="missing labels"):
-            cw.summarize(X[:2], np.array(["a", missing], dtype=object))
+        labels = np.array(["a", missing, "b"], dtype=object)
+        with pytest.raises(cw.ClasswiseError, match="y contains missing labels in 1 rows"):
+            cw.summarize(X[:3], labels, missing="error")
+        with pytest.warns(cw.MissingLabelWarning, match="1 of 3 rows have no label"):
+            s = cw.summarize(X[:3], labels)
+        assert s.labels.tolist() == ["a", "b"]
+        assert s.rows == 2
+        np.testing.assert_array_equal(s.mean, X[[0, 2]])
 
     def test_fractions_are_not_labels(self):
         with pytest.raises(cw.ClasswiseError, match=r"fractions such as 0\.5"):

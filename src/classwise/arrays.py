@@ -136,6 +136,20 @@ def two_sum(first: Array, second: Array) -> tuple[Array, Array]:
     return total, (first - (total - virtual)) + (second - virtual)
 
 
+def patterns(present: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], Codes]:
+    """The distinct rows of a table of yes and no, and which of them each row is; (m, p) -> (q, p), (m,).
+
+    >>> distinct, codes = patterns(np.array([[True, False], [True, True], [True, False]]))
+    >>> distinct[codes].tolist()
+    [[True, False], [True, True], [True, False]]
+    """
+    packed = np.packbits(present, axis=1)
+    keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
+    _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+    return present[first], codes.reshape(-1)
+
+
 def ratio(numerator: Array, denominator: Array) -> Array:
     """numerator / denominator, and 0 where the denominator is 0 (an empty class has no share of anything)."""
-    return np.divide(numerator, denominator, out=np.zeros_like(denominator), where=denominator != 0)
+    shape = np.broadcast_shapes(numerator.shape, denominator.shape)
+    return np.divide(numerator, denominator, out=np.zeros(shape), where=denominator != 0)

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from classwise.arrays import Array, Codes, Labels, finite, first_leader, level_ties, log_sum_exp
-from classwise.densities import Density
+from classwise.densities import Density, Observed
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,3 +74,7 @@ class BayesClassifier:
 
     def with_priors(self, priors: Array) -> "BayesClassifier":
         return replace(self, priors=priors)
+
+    def observing(self) -> "BayesClassifier":
+        """The same classifier for rows with gaps, whose missing values are integrated out."""
+        return replace(self, density=Observed(self.density))

@@ -40,3 +40,11 @@ class MissingExtraError(ImportError):
 
 class DegenerateColumnWarning(UserWarning):
     """A column is constant within a class, or everywhere; the message names it and what was done."""
+
+
+class MissingLabelWarning(UserWarning):
+    """Some rows have no label; the message says how many were left out."""
+
+
+class IgnoredColumnWarning(UserWarning):
+    """A column was left out because it cannot tell classes apart: an id, free text, or nothing at all."""

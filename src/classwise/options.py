@@ -31,6 +31,13 @@ def fraction(option: str, value: Any, *names: str) -> float:
     raise ClasswiseError(f"{option}={value!r} is not an option; give a number from 0 to 1{words}.")
 
 
+def at_least(option: str, value: Any, least: float) -> float:
+    """A number that is not below `least`."""
+    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and least <= value < np.inf:
+        return float(value)
+    raise ClasswiseError(f"{option}={value!r} is not an option; give a number of at least {least:g}.")
+
+
 def _either(names: Any) -> str:
     quoted = [repr(name) for name in names]
     return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " or " + quoted[-1]

@@ -3,56 +3,148 @@
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import gammaln
 
-from classwise.arrays import BLOCK_SIZE
+from classwise.arrays import BLOCK_SIZE, Array, Codes
 from classwise.engines import Engine, MemoryEngine
 from classwise.errors import ClasswiseError
 from classwise.options import choose
-from classwise.statistics import SCATTERS, ClassStatistics, Scatter, code_labels, gather_moments
-from classwise.tables import Table, read_table, refuse_not_finite
+from classwise.schema import Families
+from classwise.statistics import (
+    SCATTERS,
+    ClassStatistics,
+    Counts,
+    Gaps,
+    LevelCounts,
+    Numbers,
+    Scatter,
+    Statistic,
+    code_labels,
+    gather_columns,
+    gather_counts,
+    gather_moments,
+)
+from classwise.tables import Table, read_table, refuse_unsuitable
 
 # Chunks are handed to threads; each is many cache-sized blocks long, so that handing out and merging cost little.
 CHUNK_SIZE = 16 * BLOCK_SIZE
 
+# A number with at most this many distinct values may be taken for a category, where its family is to be chosen.
+FEW_VALUES = 32
+
 ScatterForm = Literal["full", "pooled", "diagonal"]
+MISSING = {"integrate": True, "level": True, "error": False}
 
 
-def summarize(X: Any, y: Any, weights: Any = None, *, scatter: ScatterForm = "full") -> ClassStatistics:
-    """Weight, mean and scatter of each class, in one pass, in float64, with flat memory.
+def summarize(
+    X: Any,
+    y: Any,
+    weights: Any = None,
+    *,
+    scatter: ScatterForm = "full",
+    families: Families = "auto",
+    missing: Literal["integrate", "error"] = "integrate",
+) -> ClassStatistics:
+    """Weight, mean and scatter of the numbers and counts of the levels of each class, in one pass, with flat memory.
 
-    X (n, p): an array, or a pandas, polars or Arrow table of numbers.
-    y (n,): labels of any sortable kind.
+    X (n, p): an array, or a pandas, polars or Arrow table. Numbers, text, categories, booleans; missing values.
+    y (n,): labels of any sortable kind; rows without a label are left out, with a warning.
     weights (n,): a weight of two is the row twice, a weight of zero is no row.
     scatter: "full" serves every model; "pooled" (LDA) and "diagonal" (naive Bayes, nearest mean) are leaner.
+    families: what columns are taken for, where it is not what their type says; as in NaiveBayes.
+    missing: "error" refuses missing values, and missing labels.
 
     >>> import classwise as cw
     >>> cw.summarize([[1.8], [2.1], [5.8], [6.7]], [0, 0, 1, 1])
     ClassStatistics(2 classes, 1 feature, weight 4, full scatter)
     """
-    return summarize_table(read_table(X, y, weights), choose("scatter", scatter, SCATTERS))
+    allow_missing = choose("missing", missing, MISSING)
+    table = read_table(X, y, weights, families, strict=not allow_missing)
+    return summarize_table(table, choose("scatter", scatter, SCATTERS), allow_missing=allow_missing)
 
 
-def summarize_table(table: Table, form: type[Scatter], engine: Engine | None = None) -> ClassStatistics:
+def summarize_table(
+    table: Table, form: type[Scatter], engine: Engine | None = None, allow_missing: bool = True
+) -> ClassStatistics:
     """The statistics of a table, gathered by an engine."""
     engine = engine or MemoryEngine()
-    return engine.gather(lambda chunk: summarize_chunk(chunk, form), table, _chunk_rows(table.rows.shape[1]))
+    size = _chunk_rows(len(table.schema))
+    return engine.gather(lambda chunk: summarize_chunk(chunk, form, allow_missing), table, size).compact()
 
 
-def summarize_chunk(chunk: Table, form: type[Scatter]) -> ClassStatistics:
-    """The statistics of one chunk; a row that is not finite is an error that names its column."""
+def summarize_chunk(chunk: Table, form: type[Scatter], allow_missing: bool = True) -> ClassStatistics:
+    """The statistics of one chunk; what no density can take is an error that names its column."""
     chunk = chunk.weighted()
     if chunk.labels is None:
         raise ClasswiseError("y is missing: a statistic by class needs a label for every row.")
-    if not len(chunk):
-        return ClassStatistics.empty(chunk.rows.shape[1], form, chunk.features)
-    labels, codes = code_labels(chunk.labels)
+    labels, codes = code_labels(chunk.labels) if len(chunk) else (chunk.labels, np.zeros(0, dtype=np.intp))
+    weight = np.bincount(codes, chunk.weights, minlength=len(labels)).astype(np.float64)
+    parts = _parts(chunk, codes, len(labels), form, allow_missing)
+    return ClassStatistics(labels, weight, len(chunk), chunk.schema, parts)
+
+
+def _parts(chunk: Table, codes: Codes, count: int, form: type[Scatter], allow_missing: bool) -> dict[str, Statistic]:
+    schema, rows = chunk.schema, chunk.rows
+    if schema.positions("lognormal", "poisson", "binomial") or (schema.levels and not allow_missing):
+        refuse_unsuitable(chunk, allow_missing)
+    parts: dict[str, Statistic] = {"numbers": _gather_numbers(chunk, rows, codes, count, form, allow_missing)}
+    if schema.logs:
+        parts["logs"] = gather_columns(_logs(rows[:, schema.logs]), codes, count, chunk.weights)
+    if schema.levels:
+        parts["levels"] = Counts(
+            tuple(
+                gather_counts(rows[:, j].astype(np.intp), chunk.levels[j], codes, count, chunk.weights)
+                for j in schema.levels
+            )
+        )
+    if schema.candidates:
+        numbers = rows[:, schema.candidates]
+        parts["factorials"] = gather_columns(_log_factorials(numbers), codes, count, chunk.weights)
+        values = (_gather_values(column, codes, count, chunk.weights) for column in numbers.T)
+        parts["values"] = Counts(tuple(values), FEW_VALUES)
+    return parts
+
+
+def _gather_numbers(
+    chunk: Table, rows: Array, codes: Codes, count: int, form: type[Scatter], allow_missing: bool
+) -> Numbers:
+    columns = chunk.schema.numbers
+    numbers = rows if len(columns) == rows.shape[1] else rows[:, columns]
     # NaN and infinity travel to the sums, so looking there spares a pass over the rows.
     with np.errstate(all="ignore"):
-        moments = gather_moments(chunk.rows, codes, len(labels), chunk.weights, form)
-    if not np.isfinite(moments.scatter.pooled_diagonal()).all():
-        refuse_not_finite(chunk)
+        moments = gather_moments(numbers, codes, count, chunk.weights, form)
+    if np.isfinite(moments.scatter.pooled_diagonal()).all():
+        return Numbers(moments, Gaps.empty(len(columns)))
+    refuse_unsuitable(chunk, allow_missing)
+    if not np.isnan(numbers).any():
         raise ClasswiseError("X has a scatter beyond what float64 can hold; rescale its columns.")
-    return ClassStatistics(labels, moments, chunk.features)
+    return Numbers.gather(np.asarray(numbers, dtype=np.float64), codes, count, chunk.weights, form)
+
+
+def _logs(numbers: Array) -> Array:
+    """log x, NaN where there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(numbers > 0, np.log(numbers), np.nan)
+
+
+def _log_factorials(numbers: Array) -> Array:
+    """log x!, NaN where x is not a count."""
+    is_count = (numbers >= 0) & (numbers == np.floor(numbers))
+    return np.where(is_count, gammaln(np.where(is_count, numbers, 0.0) + 1), np.nan)
+
+
+def _gather_values(column: Array, codes: Codes, count: int, weights: Array | None) -> LevelCounts | None:
+    """The counts of the distinct values of a column of numbers, unless there are too many."""
+    present = ~np.isnan(column)
+    # A look at the first rows spares most columns the sorting.
+    if len(np.unique(column[:1000][present[:1000]])) > FEW_VALUES:
+        return None
+    values, positions = np.unique(column[present], return_inverse=True)
+    if len(values) > FEW_VALUES:
+        return None
+    all_positions = np.full(len(column), -1)
+    all_positions[present] = positions.reshape(-1)
+    return gather_counts(all_positions, values.astype(np.float64), codes, count, weights)
 
 
 def _chunk_rows(features: int) -> int:

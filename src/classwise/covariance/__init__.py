@@ -1,5 +1,6 @@
 """How features vary together: structures, sharing and shrinkage."""
 
+from classwise.covariance.completion import Completion, complete, refuse_never_seen
 from classwise.covariance.divisors import ESTIMATES, Divisor
 from classwise.covariance.recipe import Recipe, overall_deviation
 from classwise.covariance.sharing import Average, Blend, Sharing, read_sharing
@@ -17,6 +18,7 @@ __all__ = [
     "STRUCTURES",
     "Average",
     "Blend",
+    "Completion",
     "Covariance",
     "DiagonalCovariance",
     "Divisor",
@@ -27,7 +29,9 @@ __all__ = [
     "Sharing",
     "Shrinkage",
     "SphericalCovariance",
+    "complete",
     "overall_deviation",
     "read_sharing",
     "read_shrinkage",
+    "refuse_never_seen",
 ]

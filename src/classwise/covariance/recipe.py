@@ -50,7 +50,8 @@ class Recipe:
 
     def _covariance(self, statistics: ClassStatistics) -> Covariance:
         covariance = self.structure(self.sharing.combine(self.structure, self.divisor, statistics))
-        return covariance.shrunk(self.shrinkage.amount(covariance, self.sharing.weight(statistics.weight)))
+        weight = statistics.moments.weight.mean(axis=1)
+        return covariance.shrunk(self.shrinkage.amount(covariance, self.sharing.weight(weight)))
 
 
 def overall_deviation(moments: Moments) -> Array:

@@ -39,7 +39,7 @@ class Blend(Sharing):
         if self.share == 0:
             return _own(structure, divisor, statistics)
         scatter = statistics.moments.scatter
-        pooled = structure.pooled(scatter) / divisor.pooled(statistics)
+        pooled = structure.pooled(scatter, divisor.pooled(statistics))
         if self.share == 1:
             return pooled
         return (1 - self.share) * _own(structure, divisor, statistics) + self.share * pooled
@@ -65,5 +65,4 @@ def read_sharing(share: Any) -> Sharing:
 
 
 def _own(structure: type[Covariance], divisor: Divisor, statistics: ClassStatistics) -> Array:
-    values = structure.own(statistics.moments.scatter)
-    return values / divisor.own(statistics).reshape(-1, *[1] * (values.ndim - 1))
+    return structure.own(statistics.moments.scatter, divisor.own(statistics))

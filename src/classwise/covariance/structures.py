@@ -4,6 +4,7 @@ A Gaussian asks little of a covariance: the exponent -1/2 |whiten(x - m)|², and
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
@@ -11,7 +12,7 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from classwise.arrays import Array, product
+from classwise.arrays import Array, Codes, product
 from classwise.covariance.exponents import FAR, Exponents, OwnDiagonal, OwnFull, Shared
 from classwise.statistics import DiagonalScatter, FullScatter, PooledScatter, Scatter
 
@@ -30,13 +31,17 @@ class Covariance(ABC):
 
     @staticmethod
     @abstractmethod
-    def own(scatter: Scatter) -> Array:
-        """Each class's scatter in this structure; (g, ...)."""
+    def own(scatter: Scatter, divisor: Array) -> Array:
+        """Each class's scatter over its divisor, in this structure; divisor (g, 1) or (g, p) -> (g, ...)."""
 
     @staticmethod
     @abstractmethod
-    def pooled(scatter: Scatter) -> Array:
-        """The scatter summed over classes in this structure; (1, ...)."""
+    def pooled(scatter: Scatter, divisor: Array) -> Array:
+        """The scatter summed over classes over its divisor, in this structure; divisor (1, 1) or (1, p) -> (1, ...)."""
+
+    @abstractmethod
+    def restrict(self, columns: Sequence[int] | Codes) -> Self:
+        """The covariance of these features alone: that of their marginal density."""
 
     @abstractmethod
     def variances(self) -> Array:
@@ -106,12 +111,15 @@ class FullCovariance(Covariance):
         return PooledScatter if shared else FullScatter
 
     @staticmethod
-    def own(scatter: Scatter) -> Array:
-        return scatter.by_class()
+    def own(scatter: Scatter, divisor: Array) -> Array:
+        return scatter.by_class() / divisor[:, :, None]
 
     @staticmethod
-    def pooled(scatter: Scatter) -> Array:
-        return scatter.pooled()[None]
+    def pooled(scatter: Scatter, divisor: Array) -> Array:
+        return scatter.pooled()[None] / divisor[:, :, None]
+
+    def restrict(self, columns: Sequence[int] | Codes) -> Self:
+        return type(self)(self.values[:, columns, :][:, :, columns])
 
     def variances(self) -> Array:
         return np.diagonal(self.values, axis1=1, axis2=2)
@@ -175,12 +183,15 @@ class DiagonalCovariance(Covariance):
         return DiagonalScatter
 
     @staticmethod
-    def own(scatter: Scatter) -> Array:
-        return scatter.diagonals()
+    def own(scatter: Scatter, divisor: Array) -> Array:
+        return scatter.diagonals() / divisor
 
     @staticmethod
-    def pooled(scatter: Scatter) -> Array:
-        return scatter.pooled_diagonal()[None]
+    def pooled(scatter: Scatter, divisor: Array) -> Array:
+        return scatter.pooled_diagonal()[None] / divisor
+
+    def restrict(self, columns: Sequence[int] | Codes) -> Self:
+        return type(self)(self.values[:, columns])
 
     def variances(self) -> Array:
         return self.values
@@ -228,12 +239,12 @@ class SphericalCovariance(DiagonalCovariance):
     name = "spherical"
 
     @staticmethod
-    def own(scatter: Scatter) -> Array:
-        return _level(scatter.diagonals())
+    def own(scatter: Scatter, divisor: Array) -> Array:
+        return _level(scatter.diagonals(), divisor)
 
     @staticmethod
-    def pooled(scatter: Scatter) -> Array:
-        return _level(scatter.pooled_diagonal()[None])
+    def pooled(scatter: Scatter, divisor: Array) -> Array:
+        return _level(scatter.pooled_diagonal()[None], divisor)
 
 
 STRUCTURES: dict[str, type[Covariance]] = {
@@ -241,5 +252,7 @@ STRUCTURES: dict[str, type[Covariance]] = {
 }
 
 
-def _level(values: Array) -> Array:
-    return np.broadcast_to(values.mean(axis=1, keepdims=True), values.shape)
+def _level(sums: Array, divisor: Array) -> Array:
+    """All sums of squares over all divisors, for every feature alike."""
+    variance = sums.mean(axis=1, keepdims=True) / divisor.mean(axis=1, keepdims=True)
+    return np.broadcast_to(variance, sums.shape)

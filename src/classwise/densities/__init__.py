@@ -1,8 +1,26 @@
 """2. A density is what a statistic lets us believe about a class."""
 
+from classwise.densities.categorical import Categorical, Levels
 from classwise.densities.constant import Constant
+from classwise.densities.counts import Binomial, Poisson
 from classwise.densities.density import Density
 from classwise.densities.gaussian import Gaussian
+from classwise.densities.lognormal import LogNormal
+from classwise.densities.observed import Observed
+from classwise.densities.presence import Presence
 from classwise.densities.product import Block, Product
 
-__all__ = ["Block", "Constant", "Density", "Gaussian", "Product"]
+__all__ = [
+    "Binomial",
+    "Block",
+    "Categorical",
+    "Constant",
+    "Density",
+    "Gaussian",
+    "Levels",
+    "LogNormal",
+    "Observed",
+    "Poisson",
+    "Presence",
+    "Product",
+]

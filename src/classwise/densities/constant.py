@@ -1,4 +1,4 @@
-"""Columns that never vary: they say nothing about the class, and a sample repeats them."""
+"""Columns that say nothing about the class: they never vary, or they are not looked at."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from classwise.densities.density import Density
 
 @dataclass(frozen=True, eq=False)
 class Constant(Density):
-    """The same values (p,) in every class; a row's density does not depend on them."""
+    """The same values (p,) in every class, which a sample repeats; a row's density does not depend on them."""
 
     values: Array
     classes: int
@@ -32,6 +32,12 @@ class Constant(Density):
 
     def common(self, rows: Array) -> float:
         return 0.0
+
+    def observed(self, rows: Array, offset: Array) -> Array:
+        return self.relative(rows, offset)
+
+    def shares(self, row: Array, first: int, second: int) -> Array:
+        return np.zeros(self.n_features)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         return np.tile(self.values, (len(codes), 1))

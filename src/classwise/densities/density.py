@@ -8,7 +8,10 @@ from classwise.arrays import Array, Codes
 
 
 class Density(ABC):
-    """p(x | k) for every class k at once. Results are class-major: one row of (g, m) per class."""
+    """p(x | k) for every class k at once. Results are class-major: one row of (g, m) per class.
+
+    A row is p numbers; a category stands in it as the position of its level, and as -1 where it is missing.
+    """
 
     @property
     @abstractmethod
@@ -35,6 +38,17 @@ class Density(ABC):
     @abstractmethod
     def common(self, rows: Array) -> Array | float:
         """That common term; (m, p) -> (m,), or 0."""
+
+    @abstractmethod
+    def observed(self, rows: Array, offset: Array) -> Array:
+        """log p(x_o | k) + offset_k, where o are the columns that have a value and NaN is integrated out; (g, m)."""
+
+    @abstractmethod
+    def shares(self, row: Array, first: int, second: int) -> Array:
+        """Each column's share of log p(x | first) - log p(x | second), 0 where it is missing; (p,) -> (p,).
+
+        They add up to it but for a term that belongs to no column (the volumes of joint Gaussians).
+        """
 
     @abstractmethod
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:

@@ -1,13 +1,15 @@
 """The Gaussian: log N(x | m, C) = -p/2 log 2π - 1/2 log|C| - 1/2 (x - m)' C^-1 (x - m)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, pi
 
 import numpy as np
+from numpy.typing import NDArray
 
-from classwise.arrays import Array, Codes
-from classwise.covariance import Covariance
+from classwise.arrays import Array, Codes, patterns, row_norms
+from classwise.covariance import Covariance, DiagonalCovariance
 from classwise.covariance.exponents import Exponents
 from classwise.densities.density import Density
 
@@ -46,6 +48,75 @@ class Gaussian(Density):
     def common(self, rows: Array) -> Array | float:
         common = self._exponents.common(self._about_origin(rows))
         return common + self._log_scale[0] if self._is_shared else common
+
+    def observed(self, rows: Array, offset: Array) -> Array:
+        present = ~np.isnan(rows)
+        if isinstance(self.covariance, DiagonalCovariance):
+            return np.stack([self._observed_alone(rows, present, k) for k in range(self.count)]) + offset
+        scores = np.repeat(offset, len(rows), axis=1)
+        distinct, codes = patterns(present)
+        for group, some in enumerate(distinct):
+            if some.any():
+                own, columns = np.flatnonzero(codes == group), np.flatnonzero(some)
+                marginal, values = self.marginal(columns), rows[np.ix_(own, columns)]
+                scores[:, own] = marginal.relative(values, offset) + marginal.common(values)
+        return scores
+
+    def _observed_alone(self, rows: Array, present: NDArray[np.bool_], k: int) -> Array:
+        """The sum of log N(x_j | m_j, v_j) over the columns with a value; (m,)."""
+        deviations = np.sqrt(self.covariance.variances()[self._own(k)])
+        distances = np.where(present, (rows - self.means[k]) / deviations, 0.0)
+        return -0.5 * row_norms(distances) - present @ (np.log(deviations) + 0.5 * log(2 * pi))
+
+    def marginal(self, columns: Sequence[int] | Codes) -> "Gaussian":
+        """The density of these columns alone, the others integrated out: the sub-block of mean and covariance."""
+        return Gaussian(self.means[:, columns], self.covariance.restrict(columns))
+
+    def expected(self, rows: Array, posterior: Array) -> Array:
+        """Rows with what is missing at its expectation given the rest; (m, p), posterior (g, m) -> (m, p)."""
+        filled = np.array(rows, dtype=np.float64)
+        distinct, codes = patterns(~np.isnan(filled))
+        for group, some in enumerate(distinct):
+            own, there, missing = np.flatnonzero(codes == group), np.flatnonzero(some), np.flatnonzero(~some)
+            parts = [self._regress(filled[np.ix_(own, there)], there, missing, k) for k in range(self.count)]
+            filled[np.ix_(own, missing)] = np.einsum("gm,gmp->mp", posterior[:, own], np.stack(parts))
+        return filled
+
+    def _regress(self, values: Array, there: Codes, missing: Codes, k: int) -> Array:
+        """m + C[missing, there] C[there, there]^-1 (x - m): what is missing, given what is there, in class k."""
+        covariance = self.covariance.matrices()[self._own(k)]
+        slope = np.linalg.solve(covariance[np.ix_(there, there)], covariance[np.ix_(there, missing)])
+        return self.means[k, missing] + (values - self.means[k, there]) @ slope
+
+    def shares(self, row: Array, first: int, second: int) -> Array:
+        present = np.flatnonzero(~np.isnan(row))
+        shares = np.zeros(self.n_features)
+        if len(present):
+            shares[present] = self.marginal(present)._complete_shares(row[present], first, second)
+        return shares
+
+    def _complete_shares(self, row: Array, first: int, second: int) -> Array:
+        """Shared covariance: w_j (x_j - middle_j) with w = C^-1 (m_first - m_second).
+
+        Own covariances: the exponent splits into -1/2 d_j (C^-1 d)_j with d = x - m. Independent columns also have
+        -1/2 log v_j of their own.
+        """
+        if self._is_shared:
+            slope = self.covariance.precision(0) @ (self.means[first] - self.means[second])
+            return slope * (row - (self.means[first] + self.means[second]) / 2)
+        exponents = [-0.5 * d * (self.covariance.precision(k) @ d) for k, d in self._away(row, first, second)]
+        shares = exponents[0] - exponents[1]
+        if isinstance(self.covariance, DiagonalCovariance):
+            variances = self.covariance.variances()
+            shares -= 0.5 * np.log(variances[first] / variances[second])
+        return shares
+
+    def _away(self, row: Array, *classes: int) -> list[tuple[int, Array]]:
+        return [(k, row - self.means[k]) for k in classes]
+
+    def _own(self, k: int) -> int:
+        """Which covariance is class k's."""
+        return 0 if self._is_shared else k
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         rows = generator.standard_normal((len(codes), self.n_features))

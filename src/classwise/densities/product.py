@@ -17,6 +17,13 @@ class Block:
     columns: Codes
     density: Density
 
+    def of(self, rows: Array) -> Array:
+        """Its columns; a view where they stand side by side."""
+        first, last = self.columns[0], self.columns[-1]
+        if last - first + 1 == len(self.columns):
+            return rows[..., first : last + 1]
+        return rows[..., self.columns]
+
 
 @dataclass(frozen=True, eq=False)
 class Product(Density):
@@ -38,13 +45,26 @@ class Product(Density):
 
     def relative(self, rows: Array, offset: Array) -> Array:
         first, *others = self.blocks
-        total = first.density.relative(rows[:, first.columns], offset)
+        total = first.density.relative(first.of(rows), offset)
         for block in others:
-            total += block.density.relative(rows[:, block.columns], np.zeros_like(offset))
+            total += block.density.relative(block.of(rows), np.zeros_like(offset))
         return total
 
     def common(self, rows: Array) -> Array | float:
-        return reduce(add, (block.density.common(rows[:, block.columns]) for block in self.blocks))
+        return reduce(add, (block.density.common(block.of(rows)) for block in self.blocks))
+
+    def observed(self, rows: Array, offset: Array) -> Array:
+        first, *others = self.blocks
+        total = first.density.observed(first.of(rows), offset)
+        for block in others:
+            total += block.density.observed(block.of(rows), np.zeros_like(offset))
+        return total
+
+    def shares(self, row: Array, first: int, second: int) -> Array:
+        shares = np.zeros(self.n_features)
+        for block in self.blocks:
+            shares[block.columns] = block.density.shares(block.of(row), first, second)
+        return shares
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         rows = np.empty((len(codes), self.n_features))

@@ -12,15 +12,20 @@ from sklearn.exceptions import NotFittedError
 from classwise.arrays import BLOCK_SIZE, Array, Labels
 from classwise.classifier import BayesClassifier
 from classwise.decision import break_ties
-from classwise.densities import Density
 from classwise.engines import MemoryEngine
 from classwise.errors import ClasswiseError, UnscorableError
+from classwise.estimators.blocks import Blocks, GaussianFit, Smoothing, warn_of_remarks
 from classwise.estimators.columns import check_columns, remember_columns
-from classwise.options import choose
+from classwise.estimators.model import Model, warn_of_ignored
+from classwise.estimators.report import SchemaReport
+from classwise.explanation import Explanation, explain
+from classwise.options import at_least, choose
 from classwise.priors import Priors, class_priors
+from classwise.schema import Families, read_families
+from classwise.selection import choose_families
 from classwise.statistics import ClassStatistics, Scatter, code_labels
-from classwise.summarize import summarize_table
-from classwise.tables import Table, read_table, refuse_not_finite
+from classwise.summarize import MISSING, summarize_table
+from classwise.tables import Table, make_frame, open_source, refuse_unscorable, refuse_unsuitable
 
 TIES = {"first": False, "random": True}
 
@@ -43,9 +48,14 @@ class NegativeLogLikelihood(NamedTuple):
 class BayesEstimator(ClassifierMixin, BaseEstimator):
     """A scikit-learn classifier that is a summary of the rows, and a Bayes classifier made from it.
 
-    A subclass says which scatter it needs and what density it makes of the statistics.
+    A subclass says which scatter it needs and what density it makes of columns of numbers; families, smoothing,
+    min_frequency and missing say what becomes of the other columns, and of values that are not there.
     """
 
+    families: Families
+    smoothing: float
+    min_frequency: float
+    missing: str
     priors: Priors
     ties: str
     random_state: Any
@@ -55,35 +65,45 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         """The leanest scatter that serves; options are checked here, before any row is read."""
 
     @abstractmethod
-    def _density(self, statistics: ClassStatistics) -> Density:
-        """The density of each class."""
+    def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
+        """The density of the Gaussian columns, from statistics of them alone."""
+
+    @abstractmethod
+    def _independent(self, statistics: ClassStatistics) -> GaussianFit:
+        """The density of columns that are Gaussian by themselves, from statistics of them alone."""
 
     # Learning -----------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X (n, p) and labels y (n,); a weight of two is the row twice, a weight of zero is no row."""
+        """Learn from rows X (n, p) and labels y (n,); a weight of two is the row twice, a weight of zero is no row.
+
+        X is an array or a pandas, polars or Arrow table; text, categories, booleans and missing values are welcome.
+        Rows without a label are left out, with a warning that counts them.
+        """
         form = self._checked_form()
-        table = read_table(X, _required(y), sample_weight)
-        return self._learn(summarize_table(table, form))
+        table = open_source(X).read(self.families, _required(y), sample_weight, strict=self._strict)
+        return self._learn(summarize_table(table, form, allow_missing=not self._strict))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those learned from so far; the result is that of fitting all of them at once.
 
-        A class first seen in a later batch is simply a new class.
+        A class or a level first seen in a later batch is simply a new class or level.
 
         classes: the labels that may occur, if you want others refused.
         """
         form = self._checked_form()
-        table = read_table(X, _required(y), sample_weight)
-        if hasattr(self, "statistics_"):
-            check_columns(self, table)
-            form = type(self.statistics_.moments.scatter)
-        batch = summarize_table(table, form)
+        source, families = open_source(X), self.families
+        before = getattr(self, "statistics_", None)
+        if before is not None:
+            check_columns(self, source)
+            form, families = type(before.moments.scatter), before.schema
+        table = source.read(families, _required(y), sample_weight, strict=self._strict)
+        batch = summarize_table(table, form, allow_missing=not self._strict)
         _check_expected(batch.labels, classes)
-        statistics = self.statistics_ + batch if hasattr(self, "statistics_") else batch
+        statistics = batch if before is None else before + batch
         remember_columns(self, statistics)
         # Early batches may hold one class, or too few rows for a covariance: the model is made when it is asked for.
-        self.statistics_, self._classifier = statistics, None
+        self.statistics_, self._model = statistics, None
         return self
 
     def fit_statistics(self, statistics: ClassStatistics) -> Self:
@@ -99,45 +119,45 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         remember_columns(other, self._fitted().statistics_)
         other.statistics_ = self.statistics_
         given = class_priors(priors, self.classes_, self.statistics_.weight)
-        other._classifier = self.classifier_.with_priors(given)
+        other._model = self.model_.with_classifier(self.classifier_.with_priors(given))
         return other
 
     # Answers ------------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Labels:
         """The most probable label of each row; (n,). Ties go to the first label, or at random with ties="random"."""
-        model, table = self.classifier_, self._table(X)
+        table = self._table(X)
         if choose("ties", self.ties, TIES):
             generator = _generator(self.random_state)
-            return model.labels[break_ties(self._apply(model.scores, table), generator)]
-        return model.labels[self._apply(model.decide, table)]
+            return self.classes_[break_ties(self._apply(BayesClassifier.scores, table), generator)]
+        return self.classes_[self._apply(BayesClassifier.decide, table)]
 
     def predict_proba(self, X: Any) -> Array:
         """P(k | x); (n, g), columns in the order of `classes_`."""
-        return self._apply(self.classifier_.posterior, self._table(X)).T
+        return self._apply(BayesClassifier.posterior, self._table(X)).T
 
     def predict_log_proba(self, X: Any) -> Array:
         """log P(k | x), exact where the probability itself underflows; (n, g)."""
-        return self._apply(self.classifier_.log_posterior, self._table(X)).T
+        return self._apply(BayesClassifier.log_posterior, self._table(X)).T
 
     def decision_function(self, X: Any) -> Array:
         """log P(k | x) (n, g); for two classes the log odds of the second, (n,)."""
         if len(self.classes_) > 2:
             return self.predict_log_proba(X)
-        scores = self._apply(self.classifier_.scores, self._table(X))
+        scores = self._apply(BayesClassifier.scores, self._table(X))
         return np.asarray(scores[1] - scores[0])
 
     def log_joint(self, X: Any) -> Array:
         """log prior_k + log p(x | k); (n, g)."""
-        return self._apply(self.classifier_.log_joint, self._table(X)).T
+        return self._apply(BayesClassifier.log_joint, self._table(X)).T
 
     def log_density(self, X: Any) -> Array:
-        """log p(x | k); (n, g)."""
-        return self._apply(self.classifier_.log_density, self._table(X)).T
+        """log p(x | k), missing values integrated out; (n, g)."""
+        return self._apply(BayesClassifier.log_density, self._table(X)).T
 
     def log_evidence(self, X: Any) -> Array:
         """log p(x): how ordinary a row is under the model; (n,)."""
-        return self._apply(self.classifier_.log_evidence, self._table(X))
+        return self._apply(BayesClassifier.log_evidence, self._table(X))
 
     def nll(self, X: Any, y: Any, sample_weight: Any = None) -> NegativeLogLikelihood:
         """Negative log-likelihood of labeled rows, split into .labels and .features; .total is their sum."""
@@ -145,24 +165,70 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         codes = self._codes_of(table)
         weights = np.ones(len(table)) if table.weights is None else table.weights
         log_prior = self.classifier_.log_prior[codes, 0]
-        log_density = self._apply(self.classifier_.log_density, table)[codes, np.arange(len(table))]
+        log_density = self._apply(BayesClassifier.log_density, table)[codes, np.arange(len(table))]
         return NegativeLogLikelihood(-float(weights @ log_prior), -float(weights @ log_density))
 
-    def sample(self, n: int = 1, random_state: Any = None) -> tuple[Array, Labels]:
-        """n new rows (n, p) and their labels (n,), drawn from the fitted model."""
+    def explain(self, row: Any, label: Any = None, against: Any = None) -> Explanation:
+        """Each column's share of the log odds of one label against another, for one row.
+
+        row: a table of one row, or the values in order. label: the most probable one, unless given; against: the most
+        probable of the others. The shares, the prior's and (for a joint Gaussian) the volumes' add up to the log odds.
+
+        >>> import classwise as cw
+        >>> m = cw.LDA().fit([[1, 0], [2, 1], [3, 0], [6, 2], [7, 0], [8, 1]], ["low"] * 3 + ["high"] * 3)
+        >>> print(m.explain([4, 1]))
+        log odds of 'low' against 'high': +2.759
+          prior     +0
+          0      4  +4.345
+          1      1  -1.586
+        """
+        table = self._table(_one_row(row))
+        if len(table) != 1:
+            raise ClasswiseError(f"explain takes one row, not {len(table)}.")
+        scores = self._apply(BayesClassifier.log_posterior, table)[:, 0]
+        first = int(scores.argmax()) if label is None else self._position(label)
+        others = np.delete(np.arange(len(scores)), first)
+        second = int(others[scores[others].argmax()]) if against is None else self._position(against)
+        values = np.asarray(table.rows, dtype=np.float64)[0]
+        model = self.classifier_.observing() if np.isnan(values).any() else self.classifier_
+        names = list(table.schema.names or range(len(values)))
+        return explain(model, values, names, table.shown(0), first, second)
+
+    def sample(self, n: int = 1, random_state: Any = None) -> tuple[Any, Labels]:
+        """n new rows (n, p) and their labels (n,), drawn from the fitted model.
+
+        The rows are a table of the kind, with the column types, that the model was fitted on.
+        """
         if not (isinstance(n, (int, np.integer)) and n >= 0):
             raise ClasswiseError(f"n={n!r} is not a number of rows.")
-        return self.classifier_.sample(int(n), _generator(random_state))
+        rows, labels = self.classifier_.sample(int(n), _generator(random_state))
+        return make_frame(rows, self.model_.schema, self.model_.levels), labels
 
     # Fitted attributes --------------------------------------------------------------------------------------------
 
     @property
-    def classifier_(self) -> BayesClassifier:
-        """The fitted model: labels, priors and densities."""
-        model = self._fitted()._classifier
+    def model_(self) -> Model:
+        """The fitted classifier, with what each column was taken for."""
+        model = self._fitted()._model
         if model is None:
-            model = self._classifier = self._make(self.statistics_)
+            model = self._model = self._make(self.statistics_)
         return model
+
+    @property
+    def classifier_(self) -> BayesClassifier:
+        """Labels, priors and densities."""
+        return self.model_.classifier
+
+    @property
+    def schema_(self) -> SchemaReport:
+        """What each column was taken for: type, kind, family, levels, missing values; a table."""
+        return self.model_.report()
+
+    @property
+    def families_(self) -> dict[Any, str]:
+        """The family of each column, by name (or position)."""
+        schema = self.model_.schema
+        return {key: str(column.family) for key, column in zip(schema.names or range(len(schema)), schema, strict=True)}
 
     @property
     def classes_(self) -> Labels:
@@ -174,33 +240,49 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         """The prior of each class; (g,)."""
         return self.classifier_.priors
 
-    @property
-    def means_(self) -> Array:
-        """The mean of each class; (g, p)."""
-        return self._fitted().statistics_.mean
-
     # ----------------------------------------------------------------------------------------------------------------
 
     statistics_: ClassStatistics
-    _classifier: BayesClassifier | None
+    _model: Model | None
+
+    @property
+    def _strict(self) -> bool:
+        return not choose("missing", self.missing, MISSING)
 
     def _checked_form(self) -> type[Scatter]:
         choose("ties", self.ties, TIES)
+        at_least("smoothing", self.smoothing, 0)
+        at_least("min_frequency", self.min_frequency, 0)
+        choose("missing", self.missing, MISSING)
         return self._scatter_form()
 
     def _learn(self, statistics: ClassStatistics) -> Self:
         # First the model: if it cannot be made, what was fitted before stays as it is.
-        self._classifier = self._make(statistics)
+        self._model = self._make(statistics)
         self.statistics_ = statistics
         remember_columns(self, statistics)
         return self
 
-    def _make(self, statistics: ClassStatistics) -> BayesClassifier:
+    def _make(self, statistics: ClassStatistics) -> Model:
         if len(statistics.labels) < 2:
             found = f"one class, {statistics.label(0)!r}" if len(statistics.labels) else "no rows at all"
             raise ClasswiseError(f"A classifier needs rows of at least two classes, and y has {found}.")
         priors = class_priors(self.priors, statistics.labels, statistics.weight)
-        return BayesClassifier(statistics.labels, priors, self._density(statistics))
+        keys = list(statistics.schema.names or range(len(statistics.schema)))
+        asked = read_families(self.families, keys, [not c.family.has_levels for c in statistics.schema])
+        statistics = statistics.seen_as(asked)
+        choices = choose_families(statistics)
+        statistics = statistics.seen_as({j: choice.family for j, choice in choices.items()})
+        smoothing = Smoothing(self.smoothing, self.min_frequency, self.missing == "level")
+        blocks = Blocks(statistics, smoothing)
+        density = blocks.density(self._gaussian, self._independent)
+        notes = {j: str(choice) for j, choice in choices.items()} | blocks.notes
+        classifier = BayesClassifier(statistics.labels, priors, density)
+        missing = blocks.missing_weight().sum(axis=0) / statistics.weight.sum()
+        model = Model(classifier, statistics.schema, blocks.levels(), missing, notes, blocks.completion)
+        warn_of_ignored(model)
+        warn_of_remarks(type(self).__name__, blocks)
+        return model
 
     def _fitted(self) -> Self:
         if not hasattr(self, "statistics_"):
@@ -211,23 +293,46 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "statistics_")
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        # Not the tag `categorical`: scikit-learn takes it for columns that hold nothing but codes.
+        tags.input_tags.string = True
+        return tags
+
     def _table(self, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
         self._fitted()
-        table = read_table(X, y, sample_weight)
-        check_columns(self, table)
-        return table
+        source = open_source(X)
+        check_columns(self, source)
+        return source.read_like(self.model_.schema, self.model_.levels, y, sample_weight)
 
-    def _apply(self, function: Callable[[Array], NDArray[Any]], table: Table) -> NDArray[Any]:
-        def checked(chunk: Table) -> NDArray[Any]:
+    def _apply(self, function: Callable[[BayesClassifier, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
+        """function(classifier, rows) of every chunk, side by side; where values are missing, of what is left."""
+        whole = self.classifier_
+        observing, strict = whole.observing(), self._strict
+
+        def score(chunk: Table) -> NDArray[Any]:
+            rows = chunk.rows
+            if strict and chunk.levels:
+                refuse_unsuitable(chunk, allow_missing=False)
             try:
                 with np.errstate(over="ignore", invalid="ignore"):
-                    return function(chunk.rows)
+                    return function(whole, rows)
             except UnscorableError:
-                refuse_not_finite(chunk)
-                raise UnscorableError("Some rows lie too far from every class to be scored in float64.") from None
+                refuse_unsuitable(chunk, allow_missing=not strict)
+            return score_with_gaps(chunk, rows)
 
-        density = self.classifier_.density
-        return MemoryEngine().apply(checked, table, max(SCORING_SIZE // density.width, 64))
+        def score_with_gaps(chunk: Table, rows: Array) -> NDArray[Any]:
+            try:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    return function(observing, np.asarray(rows, dtype=np.float64))
+            except UnscorableError:
+                refuse_unscorable(chunk)
+            raise UnscorableError(
+                "Some rows have probability zero, or lie too far from every class to be scored in float64."
+            )
+
+        return MemoryEngine().apply(score, table, max(SCORING_SIZE // whole.density.width, 64))
 
     def _codes_of(self, table: Table) -> NDArray[Any]:
         labels, codes = code_labels(_required(table.labels))
@@ -237,11 +342,23 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
             raise ClasswiseError(f"y contains the label {unknown[0]!r}, which is not a class; the classes are {known}.")
         return np.searchsorted(self.classes_, labels)[codes]
 
+    def _position(self, label: Any) -> int:
+        labels = self.classes_.tolist()
+        if label not in labels:
+            raise ClasswiseError(f"{label!r} is not a class of the model; the classes are {labels}.")
+        return labels.index(label)
+
 
 def _required(y: Any) -> Any:
     if y is None:
         raise ClasswiseError("This estimator requires y to be passed, but the target y is None.")
     return y
+
+
+def _one_row(row: Any) -> Any:
+    """A plain sequence of values as a table of one row."""
+    is_plain = isinstance(row, (list, tuple, np.ndarray)) and np.ndim(np.asarray(row, dtype=object)) == 1
+    return [list(row)] if is_plain else row
 
 
 def _check_expected(labels: Labels, classes: Any) -> None:

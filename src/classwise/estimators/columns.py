@@ -7,7 +7,7 @@ import numpy as np
 
 from classwise.errors import ClasswiseError
 from classwise.statistics import ClassStatistics
-from classwise.tables import Table
+from classwise.tables import Source
 
 
 def remember_columns(estimator: Any, statistics: ClassStatistics) -> None:
@@ -19,17 +19,17 @@ def remember_columns(estimator: Any, statistics: ClassStatistics) -> None:
         del estimator.feature_names_in_
 
 
-def check_columns(estimator: Any, table: Table) -> None:
+def check_columns(estimator: Any, source: Source) -> None:
     """Refuse columns that are not those of fit, naming the ones that differ."""
     name, known = type(estimator).__name__, getattr(estimator, "feature_names_in_", None)
-    if known is not None and table.features is not None and table.features != tuple(known):
-        raise ClasswiseError(_describe_difference(list(known), list(table.features)))
-    given, expected = table.rows.shape[1], estimator.n_features_in_
+    if known is not None and source.names is not None and source.names != tuple(known):
+        raise ClasswiseError(_describe_difference(list(known), list(source.names)))
+    given, expected = source.n_features, estimator.n_features_in_
     if given != expected:
         raise ClasswiseError(f"X has {given} features, but {name} is expecting {expected} features as input.")
-    if known is not None and table.features is None:
+    if known is not None and source.names is None:
         _warn(f"X does not have valid feature names, but {name} was fitted with feature names")
-    if known is None and table.features is not None:
+    if known is None and source.names is not None:
         _warn(f"X has feature names, but {name} was fitted without feature names")
 
 

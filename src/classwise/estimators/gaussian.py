@@ -5,13 +5,28 @@ from typing import Any, Literal
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.covariance import ESTIMATES, STRUCTURES, Recipe, read_sharing, read_shrinkage
-from classwise.densities import Gaussian
+from classwise.covariance import (
+    ESTIMATES,
+    STRUCTURES,
+    Blend,
+    Completion,
+    DiagonalCovariance,
+    Fixed,
+    FullCovariance,
+    Recipe,
+    complete,
+    read_sharing,
+    read_shrinkage,
+    refuse_never_seen,
+)
+from classwise.densities import Gaussian, Presence, Product
 from classwise.discriminant import Boundary, Discriminant, boundary, discriminant
 from classwise.errors import ClasswiseError
 from classwise.estimators.base import BayesEstimator
+from classwise.estimators.blocks import GaussianFit
 from classwise.options import choose
 from classwise.priors import Priors
+from classwise.schema import Families
 from classwise.statistics import ClassStatistics, Scatter
 
 Structure = Literal["full", "diagonal", "spherical"]
@@ -19,6 +34,7 @@ Share = float | Literal["average"]
 Shrink = float | Literal["oas"]
 Estimate = Literal["mle", "unbiased"]
 Ties = Literal["first", "random"]
+Missing = Literal["integrate", "level", "error"]
 
 
 class GaussianClassifier(BayesEstimator):
@@ -37,6 +53,12 @@ class GaussianClassifier(BayesEstimator):
     priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
     standardize: shrink (or take the sphere) in units of each feature's overall standard deviation; means_ and
         covariances_ stay in the units of X.
+    families: what columns are, where it is not what their type says: {"visits": "poisson", "grade": "categorical"}.
+        The Gaussian is over the columns of numbers; all others stand beside it, independent within a class.
+    smoothing: pseudo-rows at each level of a category; 0 is maximum likelihood.
+    min_frequency: levels with a smaller share of the rows (or weight, from 1 on) are pooled, with levels never seen.
+    missing: "integrate" integrates missing values out at predict, and learns by EM from what is there (em_ tells how
+        it went); "level" also learns from the fact that a value is missing; "error" refuses missing values.
     ties: "first" label, or one at "random", drawn with random_state.
 
     >>> X = [[1.8], [2.1], [2.5], [3.2], [3.8], [5.8], [6.7], [7.0]]
@@ -55,6 +77,10 @@ class GaussianClassifier(BayesEstimator):
         estimate: Estimate = "mle",
         priors: Priors = "empirical",
         standardize: bool = False,
+        families: Families = "auto",
+        smoothing: float = 1.0,
+        min_frequency: float = 0.0,
+        missing: Missing = "integrate",
         ties: Ties = "first",
         random_state: Any = None,
     ) -> None:
@@ -64,6 +90,10 @@ class GaussianClassifier(BayesEstimator):
         self.estimate = estimate
         self.priors = priors
         self.standardize = standardize
+        self.families = families
+        self.smoothing = smoothing
+        self.min_frequency = min_frequency
+        self.missing = missing
         self.ties = ties
         self.random_state = random_state
 
@@ -79,15 +109,39 @@ class GaussianClassifier(BayesEstimator):
     def _scatter_form(self) -> type[Scatter]:
         return self._recipe().scatter_form()
 
-    def _density(self, statistics: ClassStatistics) -> Gaussian:
-        return Gaussian(statistics.mean, self._recipe().estimate(statistics))
+    def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
+        recipe = self._recipe()
+        if recipe.structure is not FullCovariance:
+            return _alone(statistics, recipe)
+        completion = complete(statistics, recipe)
+        remarks = [] if completion.converged else [f"stopped EM for missing values early: {completion}"]
+        statistics = completion.statistics
+        return GaussianFit(Gaussian(statistics.mean, recipe.estimate(statistics)), remarks, completion)
+
+    def _independent(self, statistics: ClassStatistics) -> GaussianFit:
+        divisor = choose("estimate", self.estimate, ESTIMATES)
+        return _alone(statistics, Recipe(DiagonalCovariance, divisor, Blend(0.0), Fixed(0.0)))
 
     @property
     def gaussian_(self) -> Gaussian:
-        """The densities: means and covariance."""
+        """The densities of the Gaussian columns: means and covariance."""
         density = self.classifier_.density
-        assert isinstance(density, Gaussian)
-        return density
+        found = [block.density for block in density.blocks] if isinstance(density, Product) else [density]
+        numbers = [part.numbers if isinstance(part, Presence) else part for part in found]
+        gaussians = [part for part in numbers if isinstance(part, Gaussian)]
+        if not gaussians:
+            raise ClasswiseError("This model has no Gaussian: none of its columns is a number.")
+        return gaussians[0]
+
+    @property
+    def em_(self) -> Completion | None:
+        """How learning from rows with gaps went: iterations, log-likelihood, convergence; None if not by EM."""
+        return self.model_.completion
+
+    @property
+    def means_(self) -> Array:
+        """The mean of each class in the Gaussian columns; (g, p)."""
+        return self.gaussian_.means
 
     @property
     def covariances_(self) -> Array:
@@ -97,6 +151,7 @@ class GaussianClassifier(BayesEstimator):
 
     def discriminant(self, label: Any) -> Discriminant:
         """g_k(x) = x'A x + b'x + c: the log joint of a class, up to a constant that all classes share."""
+        self._refuse_beside("A discriminant function")
         k = self._position(label)
         return discriminant(self.gaussian_, k, float(self.classifier_.log_prior[k, 0]))
 
@@ -113,8 +168,18 @@ class GaussianClassifier(BayesEstimator):
             raise ClasswiseError(f"Classes {first!r} and {second!r} both have a prior of zero: there is no boundary.")
         return edge
 
-    def _position(self, label: Any) -> int:
-        labels = self.classes_.tolist()
-        if label not in labels:
-            raise ClasswiseError(f"{label!r} is not a class of the model; the classes are {labels}.")
-        return labels.index(label)
+    def _refuse_beside(self, what: str) -> None:
+        """Polynomials are for Gaussians alone."""
+        if not isinstance(self.classifier_.density, Gaussian):
+            others = (
+                ", ".join(str(key) for key, family in self.families_.items() if family != "gaussian")
+                or "missing values as a level"
+            )
+            raise ClasswiseError(f"{what} is a polynomial in numbers, and this model also has {others}.")
+
+
+def _alone(statistics: ClassStatistics, recipe: Recipe) -> GaussianFit:
+    """Columns one by one, each with what it has; a class without a value in one is an error."""
+    refuse_never_seen(statistics, statistics.numbers.present_weight())
+    statistics = statistics.by_column() if len(statistics.numbers.gaps) else statistics
+    return GaussianFit(Gaussian(statistics.mean, recipe.estimate(statistics)))

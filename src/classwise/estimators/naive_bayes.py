@@ -1,46 +1,68 @@
 """Naive Bayes: features that are independent within a class, log p(x | k) = sum over features of log p(x_j | k)."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from classwise.arrays import Array, Codes
 from classwise.covariance import ESTIMATES, Blend, DiagonalCovariance, Fixed, Recipe
-from classwise.densities import Block, Constant, Density, Gaussian, Product
-from classwise.errors import ClasswiseError, DegenerateColumnWarning, SingularCovarianceError
+from classwise.densities import Block, Constant, Gaussian, Product
+from classwise.errors import SingularCovarianceError
 from classwise.estimators.base import BayesEstimator
-from classwise.estimators.gaussian import Estimate, Ties
+from classwise.estimators.blocks import GaussianFit, borrowed
+from classwise.estimators.gaussian import Estimate, Missing, Ties
 from classwise.options import choose, fraction
 from classwise.priors import Priors
+from classwise.schema import Families
 from classwise.statistics import ClassStatistics, Scatter
 
 
 class NaiveBayes(BayesEstimator):
-    """Naive Bayes with a Gaussian for each feature and class.
+    """Naive Bayes on mixed columns: each column has a family of its own, and its own parameters in each class.
 
+    families: "auto" goes by type (numbers gaussian, booleans bernoulli, text and categories categorical); "best" lets
+        each number take the family of largest evidence among gaussian, lognormal, poisson and categorical (families_
+        and schema_ tell which); a mapping names some: {"visits": "poisson", "wins": "binomial(10)"}.
+    smoothing: pseudo-rows at each level (a Dirichlet or beta prior) and at the mean rate of a Poisson column (a gamma
+        prior); 0 is maximum likelihood, where a level that a class never showed rules the class out.
     floor: the least variance of a feature within a class, as a fraction of that feature's variance over all rows; 0
         refuses features that do not vary within a class. A feature that never varies says nothing and is left out.
         Either way one warning names the columns.
     estimate: "mle" divides a sum of squares by n_k, "unbiased" by n_k - 1.
     priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
+    min_frequency: levels with a smaller share of the rows (or weight, from 1 on) are pooled, with levels never seen.
+    missing: "integrate" leaves missing values out, at fit and at predict; "level" also learns from the fact that a
+        value is missing; "error" refuses them.
     ties: "first" label, or one at "random", drawn with random_state.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> int((NaiveBayes().fit(X, y).predict(X) != y).sum())
     6
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"age": [31, 42, 57, 60, None], "city": ["Rome", "Oslo", "Rome", None, "Rome"]})
+    >>> m = NaiveBayes().fit(people, ["a", "a", "b", "b", "b"])
+    >>> m.predict(pd.DataFrame({"age": [None, 59], "city": ["Oslo", "Paris"]})).tolist()
+    ['a', 'b']
     """
 
     def __init__(
         self,
         *,
+        families: Families = "auto",
+        smoothing: float = 1.0,
         floor: float = 1e-6,
         estimate: Estimate = "mle",
         priors: Priors = "empirical",
+        min_frequency: float = 0.0,
+        missing: Missing = "integrate",
         ties: Ties = "first",
         random_state: Any = None,
     ) -> None:
+        self.families = families
+        self.smoothing = smoothing
+        self.min_frequency = min_frequency
+        self.missing = missing
         self.floor = floor
         self.estimate = estimate
         self.priors = priors
@@ -54,48 +76,75 @@ class NaiveBayes(BayesEstimator):
         fraction("floor", self.floor)
         return self._recipe().scatter_form()
 
-    def _density(self, statistics: ClassStatistics) -> Density:
-        constant = np.flatnonzero(statistics.moments.constant())
-        varying = np.setdiff1d(np.arange(statistics.n_features), constant)
+    def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
+        filled = borrowed(statistics)
+        constant = np.flatnonzero(filled.moments.constant())
+        varying = np.setdiff1d(np.arange(filled.n_features), constant)
+        variances, low = self._floored(filled)
+        remarks = self._remarks(filled, np.setdiff1d(low, constant), constant) + _borrowers(statistics)
+        rest = Constant(filled.mean[0, constant], len(filled.labels))
         if not len(varying):
-            raise ClasswiseError("No column of X varies, so there is nothing to tell the classes apart.")
-        variances, low = self._floored(statistics)
-        self._report(statistics, np.setdiff1d(low, constant), constant)
-        gaussian = Gaussian(statistics.mean[:, varying], DiagonalCovariance(variances[:, varying]))
-        if not len(constant):
-            return gaussian
-        rest = Constant(statistics.mean[0, constant], len(statistics.labels))
-        return Product((Block(varying, gaussian), Block(constant, rest)))
+            return GaussianFit(rest, remarks)
+        gaussian = Gaussian(filled.mean[:, varying], DiagonalCovariance(variances[:, varying]))
+        density = Product((Block(varying, gaussian), Block(constant, rest))) if len(constant) else gaussian
+        return GaussianFit(density, remarks)
+
+    def _independent(self, statistics: ClassStatistics) -> GaussianFit:
+        filled = borrowed(statistics)
+        variances, low = self._floored(filled)
+        remarks = self._remarks(filled, low, np.empty(0, dtype=np.intp)) + _borrowers(statistics)
+        return GaussianFit(Gaussian(filled.mean, DiagonalCovariance(variances)), remarks)
 
     def _floored(self, statistics: ClassStatistics) -> tuple[Array, Codes]:
         """The variances within each class, none below the floor (g, p), and the columns where it mattered."""
         variances = self._recipe().blend(statistics).values
-        least = np.broadcast_to(self.floor * statistics.moments.overall_variance(), variances.shape)
+        overall = statistics.moments.overall_variance()
+        # A column that never varies says nothing, whatever its variance is set to.
+        least = np.broadcast_to(np.where(overall > 0, self.floor * overall, 1.0), variances.shape)
         return np.maximum(variances, least), np.flatnonzero((variances <= least).any(axis=0))
 
-    def _report(self, statistics: ClassStatistics, low: Codes, constant: Codes) -> None:
-        """One warning that names the columns whose variance was raised and those left out; an error if floor is 0."""
+    def _remarks(self, statistics: ClassStatistics, low: Codes, constant: Codes) -> list[str]:
+        """Names the columns whose variance was raised and those left out; an error if floor is 0."""
         names = ", ".join(statistics.name(column) for column in low)
         if len(low) and self.floor == 0:
             raise SingularCovarianceError(
                 f"These columns do not vary within every class, and floor=0 refuses that: {names}. "
                 "Give floor as a small fraction of the overall variance (floor=1e-6), or drop the columns."
             )
-        parts = []
-        if len(low):
-            parts.append(f"raised variances within a class to {self.floor:g} of the overall variance in {names}")
-        if len(constant):
-            never = ", ".join(statistics.name(column) for column in constant)
-            parts.append(f"left out columns that never vary: {never}")
-        if parts:
-            warnings.warn("Naive Bayes " + "; ".join(parts) + ".", DegenerateColumnWarning, stacklevel=6)
+        never = ", ".join(statistics.name(column) for column in constant)
+        remarks = {
+            f"raised variances within a class to {self.floor:g} of the overall variance in {names}": low,
+            f"left out columns that never vary: {never}": constant,
+        }
+        return [remark for remark, columns in remarks.items() if len(columns)]
+
+    @property
+    def _numbers(self) -> ClassStatistics:
+        """The statistics of the Gaussian columns, column by column."""
+        chosen = {j: column.family for j, column in enumerate(self.model_.schema)}
+        return borrowed(self.statistics_.seen_as(chosen).of_numbers())
+
+    @property
+    def means_(self) -> Array:
+        """The mean of each Gaussian column within each class; (g, p)."""
+        return self._numbers.mean
 
     @property
     def variances_(self) -> Array:
-        """The variance of each feature within each class, floored; (g, p)."""
-        return self._floored(self._fitted().statistics_)[0]
+        """The variance of each Gaussian column within each class, floored; (g, p)."""
+        return self._floored(self._numbers)[0]
 
     @property
     def covariances_(self) -> Array:
         """The same as diagonal matrices; (g, p, p)."""
         return DiagonalCovariance(self.variances_).matrices()
+
+
+def _borrowers(statistics: ClassStatistics) -> list[str]:
+    """Names the classes that have no value in some column."""
+    absent = np.argwhere(statistics.numbers.present_weight() == 0)
+    if not len(absent):
+        return []
+    where = ", ".join(f"{statistics.label(k)!r} in {statistics.name(j)}" for k, j in absent[:5])
+    more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
+    return [f"gave the mean and variance of all rows to classes without a single value: {where}{more}"]

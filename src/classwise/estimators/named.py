@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from classwise.arrays import Array
+from classwise.classifier import BayesClassifier
+from classwise.densities import Observed
 from classwise.errors import ClasswiseError
 from classwise.estimators.gaussian import GaussianClassifier
 from classwise.projection import FisherProjection, fisher_projection
@@ -59,9 +61,21 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
     """
 
     def transform(self, X: Any) -> Array:
-        """Rows in Fisher's directions, where each class has covariance I; (n, r), r = min(g - 1, p)."""
-        projection, table = self.projection_, self._table(X)
-        return self._apply(lambda rows: projection(rows).T, table).T
+        """Rows in Fisher's directions, where each class has covariance I; (n, r), r = min(g - 1, p).
+
+        Only numbers have directions: other columns are left out. A missing number is put at its expectation given
+        the rest of the row.
+        """
+        projection, gaussian, table = self.projection_, self.gaussian_, self._table(X)
+        columns = self.model_.schema.positions("gaussian")
+
+        def project(model: BayesClassifier, rows: Array) -> Array:
+            numbers = rows[:, columns]
+            if isinstance(model.density, Observed):
+                numbers = gaussian.expected(numbers, model.posterior(rows))
+            return projection(numbers).T
+
+        return self._apply(project, table).T
 
     @property
     def projection_(self) -> FisherProjection:

@@ -1,31 +1,32 @@
-"""Statistics by class: the labels, and the moments of the rows under each. All that a fit keeps of the rows."""
+"""Statistics by class: the labels, the weight of each, and the parts that summarize the columns. All a fit keeps."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 
-from classwise.arrays import EPS, Array, Labels
-from classwise.errors import StatisticsError, column_name
+from classwise.arrays import Array, Labels
+from classwise.errors import StatisticsError
+from classwise.schema import Family, Schema
+from classwise.statistics.counts import Counts
+from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.labels import union_labels
 from classwise.statistics.moments import Moments
-from classwise.statistics.scatter import SCATTERS, Scatter
+from classwise.statistics.records import read_parts, written_labels, written_parts
+from classwise.statistics.scatter import Scatter
+from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import Record, stored, write
-
-# What a subtraction leaves may be off by this much of what was there.
-ROUNDING = 1e-9
-
-# How the labels of a file are typed: by the kind of their NumPy array.
-LABEL_KINDS: dict[str, type] = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64, "U": str, "O": object}
 
 
 @stored("statistics")
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassStatistics:
-    """Weight, mean and scatter of each class. `+` merges, `-` removes, the empty one is the identity of `+`.
+    """What each class weighs, and what its columns hold. `+` merges, `-` removes, the empty one is the identity of `+`.
 
-    labels (g,) sorted; features: the column names, or None where the rows had none.
+    labels (g,) sorted; weight (g,); rows: how many rows were read, whatever they weigh; schema: what each column is;
+    parts: the statistics of the columns: "numbers", "logs", "factorials", "levels" and "values", where there are any.
 
     >>> import classwise as cw
     >>> morning = cw.summarize([[1.0], [2.0], [9.0]], ["a", "a", "b"])
@@ -40,22 +41,52 @@ class ClassStatistics:
     """
 
     labels: Labels
-    moments: Moments
-    features: tuple[str, ...] | None = None
+    weight: Array
+    rows: int
+    schema: Schema
+    parts: Mapping[str, Statistic]
 
     @classmethod
     def empty(cls, features: int, form: type[Scatter], names: tuple[str, ...] | None = None) -> Self:
-        """The statistic of no rows."""
-        return cls(np.empty(0, dtype=np.int64), Moments.empty(0, features, form), names)
+        """The statistic of no rows, of so many columns of numbers."""
+        numbers = Numbers(Moments.empty(0, features, form), Gaps.empty(features))
+        nothing = np.empty(0, dtype=np.int64)
+        return cls(nothing, np.zeros(0), 0, Schema.of_numbers(features, names=names), {"numbers": numbers})
+
+    # What it holds ------------------------------------------------------------------------------------------------
 
     @property
-    def weight(self) -> Array:
-        """n_k; (g,)."""
-        return self.moments.weight
+    def numbers(self) -> Numbers:
+        """The columns of numbers."""
+        numbers = self.parts["numbers"]
+        assert isinstance(numbers, Numbers)
+        return numbers
+
+    @property
+    def moments(self) -> Moments:
+        """Weight, mean and scatter of the numbers, in rows where none is missing."""
+        return self.numbers.moments
+
+    @property
+    def logs(self) -> Moments:
+        """The same of the logarithms of columns taken for log-normal, column by column, where they are positive."""
+        logs = self.parts["logs"]
+        assert isinstance(logs, Moments)
+        return logs
+
+    @property
+    def levels(self) -> Counts:
+        """The weight of each level, of columns taken for categories."""
+        return self._counts("levels")
+
+    @property
+    def values(self) -> Counts:
+        """The weight of each value, of columns whose family is yet to be chosen."""
+        return self._counts("values")
 
     @property
     def mean(self) -> Array:
-        """m_k; (g, p)."""
+        """m_k of the numbers; (g, p)."""
         return self.moments.mean
 
     @property
@@ -64,9 +95,14 @@ class ClassStatistics:
         return self.moments.scatter.values
 
     @property
+    def features(self) -> tuple[str, ...] | None:
+        """The column names, or None where the rows had none."""
+        return self.schema.names
+
+    @property
     def n_features(self) -> int:
-        """The number of features p."""
-        return self.mean.shape[1]
+        """The number of columns."""
+        return len(self.schema)
 
     def label(self, k: int) -> Any:
         """The label of a class as a Python object, for messages."""
@@ -74,21 +110,25 @@ class ClassStatistics:
 
     def name(self, column: int) -> str:
         """What messages call a column."""
-        return column_name(self.features, column)
+        return self.schema.name(column)
 
     def __repr__(self) -> str:
-        g, p = self.mean.shape
+        g, p = len(self.labels), self.n_features
         classes, features = ("class" if g == 1 else "classes"), ("feature" if p == 1 else "features")
         form = self.moments.scatter.name
         return f"ClassStatistics({g} {classes}, {p} {features}, weight {self.weight.sum():.6g}, {form} scatter)"
+
+    # Arithmetic ---------------------------------------------------------------------------------------------------
 
     def __add__(self, other: Self) -> Self:
         """The statistic of both sets of rows."""
         if not isinstance(other, ClassStatistics):
             return NotImplemented
-        self._check_columns(other)
+        schema = self.schema.merge(other.schema)
         labels = union_labels(self.labels, other.labels)
-        return type(self)(labels, self._aligned(labels) + other._aligned(labels), self.features or other.features)
+        ours, theirs = self._aligned(labels), other._aligned(labels)
+        parts = {name: part + theirs.parts[name] for name, part in ours.parts.items()}
+        return type(self)(labels, ours.weight + theirs.weight, self.rows + other.rows, schema, parts)
 
     def __radd__(self, other: int) -> Self:
         """0 + s, so that `sum(parts)` merges them."""
@@ -98,101 +138,126 @@ class ClassStatistics:
         """Remove rows that were added before. Taking more than is there is an error."""
         if not isinstance(other, ClassStatistics):
             return NotImplemented
-        self._check_columns(other)
+        schema = self.schema.merge(other.schema)
         self._check_labels_known(other)
         taken = other._aligned(self.labels)
-        _check_weights(self, taken)
+        self._check_weights(taken.weight)
         gone = self.weight - taken.weight <= ROUNDING * self.weight
-        # A class whose rows are all taken leaves exactly nothing, not a weight of 1e-17.
-        taken = replace(taken, weight=np.where(gone, self.weight, taken.weight))
-        remainder = self.moments - taken
-        _check_remainder(self, taken, remainder, gone)
         kept = np.flatnonzero(~gone)
-        return type(self)(self.labels[kept], remainder.select(kept), self.features)
+        weight = (self.weight - taken.weight)[kept]
+        parts = {name: (part - taken.parts[name]).select(kept) for name, part in self.parts.items()}
+        rows = max(self.rows - other.rows, 0) if len(kept) else 0
+        return type(self)(self.labels[kept], weight, rows, schema, parts).compact()
+
+    def compact(self) -> Self:
+        """Without levels that no row has."""
+        return replace(self, parts={name: part.compact() for name, part in self.parts.items()})
+
+    def restrict(self, columns: Sequence[int | str]) -> Self:
+        """The statistic of these columns alone, by name or position.
+
+        >>> import classwise as cw
+        >>> cw.summarize([[1.0, 2.0], [2.0, 5.0], [9.0, 3.0]], ["a", "a", "b"]).restrict([1]).mean.tolist()
+        [[3.5], [3.0]]
+        """
+        kept = self.schema.find(columns)
+        return self._with_schema(self.schema.restrict(kept), kept)
+
+    def seen_as(self, families: Mapping[int, Family]) -> Self:
+        """The same rows with other families for some columns, where what was gathered of a column serves them."""
+        changed = {j: family for j, family in families.items() if self.schema.columns[j].family != family}
+        return self._with_schema(self.schema.seen_as(changed), range(len(self.schema))) if changed else self
+
+    def _with_schema(self, schema: Schema, source: Sequence[int]) -> Self:
+        """The parts that a schema asks for; source: which of our columns each of its columns is."""
+
+        def pick(wanted: list[int], held: list[int]) -> list[int]:
+            for j in wanted:
+                if source[j] not in held:
+                    raise self._lacks(source[j], schema.columns[j].family)
+            return [held.index(source[j]) for j in wanted]
+
+        ours = self.schema
+        parts: dict[str, Statistic] = {"numbers": self.numbers.restrict(pick(schema.numbers, ours.numbers))}
+        if schema.logs:
+            parts["logs"] = self.logs.restrict(pick(schema.logs, ours.logs))
+        if schema.levels:
+            held = ours.levels + ours.candidates
+            counted = Counts(self.levels.columns + self.values.columns)
+            parts["levels"] = counted.restrict(pick(schema.levels, held))
+        if schema.candidates:
+            kept = pick(schema.candidates, ours.candidates)
+            parts |= {name: self.parts[name].restrict(kept) for name in ("factorials", "values")}
+        return replace(self, schema=schema, parts=parts)
+
+    def _lacks(self, column: int, family: Family) -> StatisticsError:
+        held = self.schema.columns[column].family
+        key = self.schema.columns[column].name if self.features else column
+        return StatisticsError(
+            f"{self.name(column)} was summarized as {held}, which does not hold what {family} needs; "
+            f"gather it with summarize(X, y, families={{{key!r}: '{family}'}})."
+        )
+
+    def of_numbers(self) -> Self:
+        """The statistic of the Gaussian columns alone."""
+        gaussian = self.schema.positions("gaussian")
+        return self if len(gaussian) == len(self.schema) else self.restrict(gaussian)
+
+    def with_moments(self, moments: Moments) -> Self:
+        """The same classes with other moments, and no gaps."""
+        numbers = Numbers(moments, self.numbers.gaps.empty(moments.mean.shape[1]))
+        return replace(self, parts={**self.parts, "numbers": numbers})
+
+    def by_column(self) -> Self:
+        """The same with the numbers looked at one by one."""
+        return self.with_moments(self.numbers.by_column())
 
     def denoised(self) -> Self:
         """Features that vary by no more than the rounding of their mean set to constant."""
-        return replace(self, moments=self.moments.denoised())
+        return self.with_moments(self.moments.denoised())
 
     def scaled(self, scale: Array) -> Self:
-        """The statistic of the rows times `scale` (p,)."""
-        return replace(self, moments=self.moments.scaled(scale))
+        """The statistic of the numbers times `scale` (p,)."""
+        return replace(self, parts={**self.parts, "numbers": self.numbers.scaled(scale)})
+
+    # Files --------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the statistic to one file, which `classwise.load` reads."""
-        arrays = {"weight": self.weight, "mean": self.mean, "rest": self.moments.rest, "scatter": self.scatter}
-        facts = {"scatter": self.moments.scatter.name, "features": self.features, "labels": _describe(self.labels)}
-        write(path, Record("statistics", arrays, facts))
+        arrays, facts = written_parts(self.parts)
+        about = {"rows": self.rows, "schema": self.schema.described(), "labels": written_labels(self.labels, "Labels")}
+        write(path, Record("statistics", {"weight": self.weight, **arrays}, {**about, "parts": facts}))
 
     @classmethod
     def from_record(cls, record: Record) -> Self:
-        form = SCATTERS[record.facts["scatter"]]
-        weight, mean, rest, scatter = (record.arrays[name] for name in ("weight", "mean", "rest", "scatter"))
-        moments = Moments(weight, mean, rest, form(scatter))
-        labels: Labels = np.array(record.facts["labels"]["values"], dtype=LABEL_KINDS[record.facts["labels"]["kind"]])
-        features = record.facts["features"]
-        _check_shapes(labels, moments, features)
-        return cls(labels, moments, None if features is None else tuple(features))
+        schema = Schema.from_description(record.facts["schema"])
+        labels, parts = read_parts(record, schema)
+        return cls(labels, record.arrays["weight"], int(record.facts["rows"]), schema, parts)
 
-    def _aligned(self, labels: Labels) -> Moments:
+    # ----------------------------------------------------------------------------------------------------------------
+
+    def _counts(self, name: str) -> Counts:
+        counts = self.parts.get(name, Counts(()))
+        assert isinstance(counts, Counts)
+        return counts
+
+    def _aligned(self, labels: Labels) -> Self:
         if len(labels) == len(self.labels):  # labels holds all of ours, so they are the same
-            return self.moments
-        return self.moments.regroup(np.searchsorted(labels, self.labels), len(labels))
-
-    def _check_columns(self, other: "ClassStatistics") -> None:
-        if self.n_features != other.n_features:
-            raise StatisticsError(
-                f"Statistics of {self.n_features} and of {other.n_features} features cannot be combined."
-            )
-        if self.features and other.features and self.features != other.features:
-            ours, theirs = next((a, b) for a, b in zip(self.features, other.features, strict=True) if a != b)
-            raise StatisticsError(f"The columns differ: '{ours}' stands where the other statistic has '{theirs}'.")
+            return self
+        positions, count = np.searchsorted(labels, self.labels), len(labels)
+        weight = np.zeros(count)
+        weight[positions] = self.weight
+        parts = {name: part.regroup(positions, count) for name, part in self.parts.items()}
+        return replace(self, labels=labels, weight=weight, parts=parts)
 
     def _check_labels_known(self, other: "ClassStatistics") -> None:
         unknown = sorted(set(other.labels.tolist()) - set(self.labels.tolist()))
         if unknown:
             raise StatisticsError(f"Class {unknown[0]!r} cannot be subtracted: the statistic has no rows of it.")
 
-
-def _check_weights(statistics: ClassStatistics, taken: Moments) -> None:
-    lacking = np.flatnonzero(taken.weight - statistics.weight > ROUNDING * statistics.weight)
-    if len(lacking):
-        k = lacking[0]
-        label, there, asked = statistics.label(k), statistics.weight[k], taken.weight[k]
-        raise StatisticsError(f"Class {label!r} has weight {there:g}, so weight {asked:g} cannot be subtracted.")
-
-
-def _check_remainder(statistics: ClassStatistics, taken: Moments, remainder: Moments, gone: Any) -> None:
-    """What remains must be a scatter: no negative direction, and nothing at all where the class is gone."""
-    before = statistics.moments
-    scale = np.sqrt(before.scatter.pooled_diagonal())
-    # Means are known to rounding of their own size; below that, scatter is noise.
-    noise = 8 * EPS * np.abs(before.mean).max(axis=0, initial=0.0) * np.sqrt(before.weight.sum())
-    scale = np.maximum(scale, np.maximum(noise / np.sqrt(ROUNDING), np.finfo(np.float64).tiny ** 0.5))
-    moved = np.abs(before.minus(taken))[gone] * np.sqrt(before.weight[gone])[:, None] > np.sqrt(ROUNDING) * scale
-    if remainder.scatter.scaled(1 / scale).lowest() < -ROUNDING or moved.any():
-        raise StatisticsError(
-            "Subtracting leaves a scatter that is not positive: those rows were never part of this statistic."
-        )
-
-
-def _describe(labels: Labels) -> dict[str, Any]:
-    """Labels as JSON: what kind they are, and their values."""
-    values = labels.tolist()
-    if not all(isinstance(value, (str, int, float)) for value in values):
-        kind = type(values[0]).__name__
-        raise StatisticsError(f"Labels of type {kind} cannot be stored; use strings, integers or booleans.")
-    return {"kind": labels.dtype.kind, "values": values}
-
-
-def _check_shapes(labels: Labels, moments: Moments, features: list[str] | None) -> None:
-    count, columns = moments.mean.shape
-    fit = (
-        labels.shape == moments.weight.shape == (count,)
-        and moments.rest.shape == moments.mean.shape
-        and moments.scatter.values.shape == moments.scatter.shape(count, columns)
-        and (features is None or len(features) == columns)
-        and all(a.dtype == np.float64 for a in (moments.weight, moments.mean, moments.rest, moments.scatter.values))
-    )
-    if not fit:
-        raise StatisticsError("its arrays do not fit together.")
+    def _check_weights(self, taken: Array) -> None:
+        lacking = np.flatnonzero(taken - self.weight > ROUNDING * self.weight)
+        if len(lacking):
+            k = lacking[0]
+            label, there, asked = self.label(k), self.weight[k], taken[k]
+            raise StatisticsError(f"Class {label!r} has weight {there:g}, so weight {asked:g} cannot be subtracted.")

@@ -66,24 +66,25 @@ def _code_floats(labels: Labels) -> tuple[Labels, Codes]:
 
 def _code_by_hash(labels: Labels) -> tuple[Labels, Codes]:
     values = labels.tolist()
-    distinct = _sort_labels(set(values))
+    distinct = sort_labels(set(values))
     position = {label: code for code, label in enumerate(distinct)}
     codes = np.fromiter(map(position.__getitem__, values), dtype=np.intp, count=len(values))
     return as_labels(distinct, labels.dtype), narrow(codes, len(distinct))
 
 
-def _sort_labels(distinct: set[Any]) -> list[Any]:
-    missing = [label for label in distinct if _is_missing(label)]
+def sort_labels(distinct: set[Any], source: str = "y") -> list[Any]:
+    """Sorted labels; those that cannot be compared are an error that names where they come from."""
+    missing = [label for label in distinct if is_missing(label)]
     if missing:
         raise ClasswiseError(f"y contains missing labels ({missing[0]!r}); remove those rows or give them a label.")
     try:
         return sorted(distinct)
     except TypeError:
         kinds = " and ".join(sorted({type(label).__name__ for label in distinct}))
-        raise ClasswiseError(f"Labels must be sortable, and y mixes {kinds}; convert y to one type.") from None
+        raise ClasswiseError(f"Labels must be sortable, and {source} mixes {kinds}; convert it to one type.") from None
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     """None, or what is not equal to itself: NaN is not, and pandas' NA does not even say."""
     try:
         return label is None or bool(label != label)
@@ -103,12 +104,12 @@ def narrow(codes: Codes, count: int) -> Codes:
     return codes.astype(np.int16 if count < 2**15 else np.int32, copy=False)
 
 
-def union_labels(first: Labels, second: Labels) -> Labels:
+def union_labels(first: Labels, second: Labels, source: str = "y") -> Labels:
     """The sorted labels of either; labels that cannot be compared are an error."""
     if not len(first) or not len(second):
         return second if len(second) else first
     # np.union1d would turn numbers beside strings into strings.
     if first.dtype.kind in "iufb" and second.dtype.kind in "iufb":
         return np.union1d(first, second)
-    together = _sort_labels({*first.tolist(), *second.tolist()})
+    together = sort_labels({*first.tolist(), *second.tolist()}, source)
     return as_labels(together, np.result_type(first, second))

@@ -7,6 +7,7 @@ Merging A and B (Chan, Golub and LeVeque 1983):
     n = n_A + n_B;  d = m_B - m_A;  m = m_A + d n_B / n;  S = S_A + S_B + d d' n_A n_B / n
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -14,14 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import BLOCK_SIZE, EPS, Array, Codes, ratio, slices, two_sum
+from classwise.errors import StatisticsError
 from classwise.statistics.grouping import Groups
-from classwise.statistics.scatter import Scatter
+from classwise.statistics.scatter import DiagonalScatter, Scatter
+from classwise.statistics.statistic import ROUNDING, Statistic
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
-    """weight (g,), mean (g, p) and scatter of g classes. Addition merges, subtraction removes.
+class Moments(Statistic):
+    """weight, mean (g, p) and scatter of g classes. Addition merges, subtraction removes.
 
+    weight: (g, 1), or (g, p) where columns that are looked at one by one (diagonal scatter) have values missing.
     rest (g, p): what rounding cut off the mean. Where a mean is a million deviations from zero, the last digit of the
     mean is a tenth digit of the deviation, and merging many batches by rounded means would show it.
     """
@@ -34,7 +38,7 @@ class Moments:
     @classmethod
     def empty(cls, count: int, features: int, form: type[Scatter]) -> Self:
         zeros = np.zeros((count, features))
-        return cls(np.zeros(count), zeros, zeros, form.empty(count, features))
+        return cls(np.zeros((count, 1)), zeros, zeros, form.empty(count, features))
 
     def __add__(self, other: Self) -> Self:
         weight = self.weight + other.weight
@@ -42,38 +46,90 @@ class Moments:
         difference = other.minus(self)
         between = self.scatter.between(self.weight * share, difference)
         # From the mean of the heavier part, which an empty part then leaves as it is.
-        lighter = (self.weight < other.weight)[:, None]
+        lighter = self.weight < other.weight
         start, rest = np.where(lighter, other.mean, self.mean), np.where(lighter, other.rest, self.rest)
-        step = difference * (share[:, None] - lighter)
+        step = difference * (share - lighter)
         return type(self)(weight, *two_sum(start, rest + step), self.scatter + other.scatter + between)
 
     def __sub__(self, other: Self) -> Self:
-        """The moments of the rows that remain; whether `other` was ever part of it is not looked at here."""
+        """The moments of the rows that remain; an error where `other` cannot have been part of these."""
+        lacking = other.weight - self.weight > ROUNDING * self.weight
+        if lacking.any():
+            raise StatisticsError("Subtracting leaves a negative weight: those rows were never part of this statistic.")
+        gone = self.weight - other.weight <= ROUNDING * self.weight
+        # What is all taken leaves exactly nothing, not a weight of 1e-17.
+        taken = replace(other, weight=np.where(gone, self.weight, other.weight))
+        remainder = self._without(taken)
+        self._check_remainder(taken, remainder, gone)
+        return remainder.cleared(gone)
+
+    def _without(self, other: Self) -> Self:
         weight = self.weight - other.weight
         share = ratio(other.weight, weight)
         difference = self.minus(other)
         between = self.scatter.between(self.weight * share, difference)
-        step = difference * share[:, None]
+        step = difference * share
         return type(self)(weight, *two_sum(self.mean, self.rest + step), self.scatter - other.scatter - between)
+
+    def cleared(self, empty: NDArray[np.bool_]) -> Self:
+        """Exactly nothing where nothing is left; empty (g, 1) or (g, p)."""
+        if not empty.any():
+            return self
+        mean, rest = np.where(empty, 0.0, self.mean), np.where(empty, 0.0, self.rest)
+        return type(self)(self.weight, mean, rest, self.scatter.cleared(empty))
+
+    def _check_remainder(self, taken: Self, remainder: Self, gone: NDArray[np.bool_]) -> None:
+        """What remains must be a scatter: no negative direction, and nothing at all where the class is gone."""
+        scale = np.sqrt(self.scatter.pooled_diagonal())
+        # Means are known to rounding of their own size; below that, scatter is noise.
+        noise = 8 * EPS * np.abs(self.mean).max(axis=0, initial=0.0) * np.sqrt(self.weight.sum(axis=0))
+        scale = np.maximum(scale, np.maximum(noise / np.sqrt(ROUNDING), np.finfo(np.float64).tiny ** 0.5))
+        moved = gone & (np.abs(self.minus(taken)) * np.sqrt(self.weight) > np.sqrt(ROUNDING) * scale)
+        if remainder.scatter.scaled(1 / scale).lowest() < -ROUNDING or moved.any():
+            raise StatisticsError(
+                "Subtracting leaves a scatter that is not positive: those rows were never part of this statistic."
+            )
 
     def minus(self, other: Self) -> Array:
         """The difference of the means, to the last digit; (g, p)."""
         return (self.mean - other.mean) + (self.rest - other.rest)
 
     def regroup(self, positions: Codes, count: int) -> Self:
-        """The same classes at new positions among `count`, the others empty."""
         whole = self.empty(count, self.mean.shape[1], type(self.scatter))
-        weight, mean, rest = whole.weight.copy(), whole.mean.copy(), whole.rest.copy()
+        weight = np.zeros((count, self.weight.shape[1]))
+        mean, rest = whole.mean.copy(), whole.rest.copy()
         weight[positions], mean[positions], rest[positions] = self.weight, self.mean, self.rest
         return type(self)(weight, mean, rest, self.scatter.regroup(positions, count))
 
     def select(self, kept: Codes) -> Self:
-        """Only the classes at these positions."""
         return type(self)(self.weight[kept], self.mean[kept], self.rest[kept], self.scatter.select(kept))
+
+    def restrict(self, columns: Sequence[int] | Codes) -> Self:
+        weight = self.weight if self.weight.shape[1] == 1 else self.weight[:, columns]
+        return type(self)(weight, self.mean[:, columns], self.rest[:, columns], self.scatter.restrict(columns))
+
+    def merged(self, codes: Codes, count: int) -> Self:
+        """The moments of larger groups: group i becomes part of class codes[i]; scatter by group."""
+        groups = Groups(codes, count)
+        weight = groups.sums(self.weight)
+        # About the mean of the heaviest group of each class, so that a common offset costs no digits.
+        order, columns = np.argsort(self.weight, axis=0, kind="stable"), np.arange(self.mean.shape[1])
+        heaviest = np.zeros((count, len(columns)))
+        heaviest[codes[order], columns] = self.mean[order, columns]  # of equal indices the last assignment stays
+        away = (self.mean - heaviest[codes]) + self.rest
+        offset = ratio(groups.sums(self.weight * away), weight)
+        between = self.scatter.between(self.weight, away - offset[codes])
+        total = (self.scatter + between).values
+        sums = groups.sums(total.reshape(len(total), -1)).reshape(count, *total.shape[1:])
+        return type(self)(weight, *two_sum(heaviest, offset), type(self.scatter)(sums))
+
+    def by_column(self) -> Self:
+        """The same moments column by column: only the diagonals of the scatter."""
+        return replace(self, scatter=DiagonalScatter(self.scatter.diagonals()))
 
     def denoised(self) -> Self:
         """Sums of squares that are only the rounding of a mean, set to zero: such a feature is constant."""
-        noise = self.weight[:, None] * (4 * EPS * self.mean) ** 2
+        noise = self.weight * (4 * EPS * self.mean) ** 2
         return replace(self, scatter=self.scatter.denoised(noise))
 
     def scaled(self, scale: Array) -> Self:
@@ -81,37 +137,62 @@ class Moments:
         return type(self)(self.weight, self.mean * scale, self.rest * scale, self.scatter.scaled(scale))
 
     def overall_mean(self) -> Array:
-        """The mean of all rows; (p,)."""
-        return self.mean[0] + self.weight @ (self.mean - self.mean[0]) / self.weight.sum()
+        """The mean of all rows; (p,). 0 in a column without values."""
+        start = self.mean[np.argmax(self.weight, axis=0), np.arange(self.mean.shape[1])]
+        return start + ratio((self.weight * (self.mean - start)).sum(axis=0), self.weight.sum(axis=0))
 
     def overall_variance(self) -> Array:
         """The maximum-likelihood variance of each feature over all rows, within and between classes; (p,)."""
         away = self.mean - self.overall_mean()
-        return (self.scatter.pooled_diagonal() + self.weight @ (away * away)) / self.weight.sum()
+        squares = self.scatter.pooled_diagonal() + (self.weight * away * away).sum(axis=0)
+        return ratio(squares, self.weight.sum(axis=0))
 
     def constant(self) -> NDArray[np.bool_]:
         """Which features do not vary at all over the rows, to rounding; (p,)."""
         return np.asarray(self.overall_variance() <= (4 * EPS * np.abs(self.mean).max(axis=0)) ** 2)
 
 
-def gather_moments(rows: Array, codes: Codes, count: int, weights: Array | None, form: type[Scatter]) -> Moments:
+def gather_moments(
+    rows: Array,
+    codes: Codes,
+    count: int,
+    weights: Array | None,
+    form: type[Scatter],
+    present: NDArray[np.bool_] | None = None,
+) -> Moments:
     """The moments of rows (m, p) whose classes are codes (m,) in range(count), every class present.
+
+    present (m, p): which values count, where not all do; the others must be finite all the same.
 
     Block by block, about a provisional mean of each class, so that the residuals are small, exact, and in cache.
     """
     features = rows.shape[1]
     provisional = _provisional_means(rows, codes, count)
-    weight, total = np.zeros(count), np.zeros(provisional.shape)
-    products = np.zeros(form.shape(count, features))
+    weight = np.zeros((count, 1 if present is None else features))
+    total, products = np.zeros(provisional.shape), np.zeros(form.shape(count, features))
     # A product of fewer rows than features is slow: a block holds more of each class than that.
-    for block in slices(len(rows), max(BLOCK_SIZE // features, 2 * count * features)):
+    for block in slices(len(rows), max(BLOCK_SIZE // max(features, 1), 2 * count * features)):
         groups = Groups(codes[block], count, None if weights is None else weights[block])
         residuals = _residuals(rows[block], provisional, codes[block])
-        weight += groups.weight()
+        if present is None:
+            weight += groups.weight()[:, None]
+        else:
+            residuals *= present[block]
+            weight += groups.sums(present[block].astype(np.float64))
         total += groups.sums(residuals)
         form.accumulate(products, residuals, groups)
-    offset = ratio(total, np.broadcast_to(weight[:, None], total.shape))
-    return Moments(weight, *two_sum(provisional, offset), form(products) - form.between(weight, offset))
+    offset = ratio(total, weight)
+    moments = Moments(weight, *two_sum(provisional, offset), form(products) - form.between(weight, offset))
+    return moments if present is None else moments.cleared(weight == 0)
+
+
+def gather_columns(rows: Array, codes: Codes, count: int, weights: Array | None) -> Moments:
+    """Moments column by column of rows (m, p) with NaN for what is missing: each column counts what it has."""
+    present = ~np.isnan(rows)
+    # Something finite and near the others where no value is: the first value of the column.
+    first = rows[present.argmax(axis=0), np.arange(rows.shape[1])]
+    filled = np.where(present, rows, np.where(np.isnan(first), 0.0, first))
+    return gather_moments(filled, codes, count, weights, DiagonalScatter, present)
 
 
 def _residuals(rows: Array, provisional: Array, codes: Codes) -> Array:

@@ -4,10 +4,12 @@ A model gathers the leanest form that serves it; a fuller form can stand in for 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, product
 from classwise.errors import StatisticsError
@@ -34,7 +36,7 @@ class Scatter(ABC):
     @classmethod
     @abstractmethod
     def between(cls, weight: Array, difference: Array) -> Self:
-        """weight_k d_k d_k' for each class: what moving the means by d adds; (g,), (g, p)."""
+        """weight_k d_k d_k' for each class: what moving the means by d adds; weight (g, 1) or (g, p), d (g, p)."""
 
     def regroup(self, positions: Codes, count: int) -> Self:
         """The same classes at new positions among `count`, the others empty."""
@@ -45,6 +47,14 @@ class Scatter(ABC):
     def select(self, kept: Codes) -> Self:
         """Only the classes at these positions."""
         return type(self)(self.values[kept])
+
+    def restrict(self, columns: Sequence[int] | Codes) -> Self:
+        """Only these features."""
+        return type(self)(self.values[..., columns, :][..., :, columns])
+
+    @abstractmethod
+    def cleared(self, empty: NDArray[np.bool_]) -> Self:
+        """Nothing where nothing is left; empty (g, 1) or (g, p)."""
 
     @abstractmethod
     def pooled_diagonal(self) -> Array:
@@ -116,7 +126,10 @@ class FullScatter(Scatter):
 
     @classmethod
     def between(cls, weight: Array, difference: Array) -> Self:
-        return cls((weight[:, None] * difference)[:, :, None] * difference[:, None, :])
+        return cls((weight * difference)[:, :, None] * difference[:, None, :])
+
+    def cleared(self, empty: NDArray[np.bool_]) -> Self:
+        return type(self)(np.where(np.all(empty, axis=1)[:, None, None], 0.0, self.values))
 
     def by_class(self) -> Array:
         return self.values
@@ -151,7 +164,7 @@ class PooledScatter(Scatter):
 
     @classmethod
     def between(cls, weight: Array, difference: Array) -> Self:
-        scaled = np.sqrt(weight)[:, None] * difference
+        scaled = np.sqrt(weight) * difference
         return cls(scaled.T @ scaled)
 
     def regroup(self, positions: Codes, count: int) -> Self:
@@ -159,6 +172,9 @@ class PooledScatter(Scatter):
 
     def select(self, kept: Codes) -> Self:
         return self
+
+    def cleared(self, empty: NDArray[np.bool_]) -> Self:
+        return type(self)(np.zeros_like(self.values)) if empty.all() else self
 
     def pooled(self) -> Array:
         return self.values
@@ -186,7 +202,13 @@ class DiagonalScatter(Scatter):
 
     @classmethod
     def between(cls, weight: Array, difference: Array) -> Self:
-        return cls(weight[:, None] * difference * difference)
+        return cls(weight * difference * difference)
+
+    def restrict(self, columns: Sequence[int] | Codes) -> Self:
+        return type(self)(self.values[:, columns])
+
+    def cleared(self, empty: NDArray[np.bool_]) -> Self:
+        return type(self)(np.where(empty, 0.0, self.values))
 
     def diagonals(self) -> Array:
         return self.values

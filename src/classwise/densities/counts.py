@@ -1,0 +1,142 @@
+"""Counts: independent columns of whole numbers, Poisson without a limit, binomial up to N.
+
+Poisson:   log p(x | rate)  = x log rate - rate - log x!
+binomial:  log p(x | chance) = x log chance + (N - x) log(1 - chance) + log (N over x)
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import gammaln, xlog1py, xlogy
+
+from classwise.arrays import Array, Codes, product
+from classwise.densities.density import Density
+from classwise.errors import UnscorableError
+from classwise.statistics import Moments
+
+
+class CountDensity(Density):
+    """Independent columns of counts, with a parameter for each class and column."""
+
+    parameters: Array
+
+    @property
+    def count(self) -> int:
+        return len(self.parameters)
+
+    @property
+    def n_features(self) -> int:
+        return self.parameters.shape[1]
+
+    @property
+    def width(self) -> int:
+        return self.n_features + self.count
+
+    @cached_property
+    @abstractmethod
+    def _line(self) -> tuple[Array, Array]:
+        """Slopes and constants: log p(x | k) is linear in x, up to a term common to all classes; (g, p), (g, p)."""
+
+    @abstractmethod
+    def _terms(self, rows: Array, k: int) -> Array:
+        """The same exactly, where a parameter at its limit makes the slope infinite; (m, p) -> (m, p)."""
+
+    @abstractmethod
+    def _log_base(self, rows: Array) -> Array:
+        """The common term of each value; (m, p) -> (m, p)."""
+
+    @abstractmethod
+    def _possible(self, rows: Array) -> bool:
+        """Whether every value, NaN aside, is one that the family can take."""
+
+    def relative(self, rows: Array, offset: Array) -> Array:
+        self._check(rows)
+        slope, constant = self._line
+        if np.isfinite(slope).all():
+            return product(slope, rows.T) + (constant.sum(axis=1, keepdims=True) + offset)
+        return np.stack([self._terms(rows, k).sum(axis=1) for k in range(self.count)]) + offset
+
+    def common(self, rows: Array) -> Array:
+        return self._log_base(rows).sum(axis=1)
+
+    def observed(self, rows: Array, offset: Array) -> Array:
+        self._check(rows)
+        base = self._log_base(rows)
+        return np.stack([np.nansum(self._terms(rows, k) + base, axis=1) for k in range(self.count)]) + offset
+
+    def shares(self, row: Array, first: int, second: int) -> Array:
+        shares = self._terms(row[None], first)[0] - self._terms(row[None], second)[0]
+        return np.where(np.isnan(row), 0.0, shares)
+
+    def _check(self, rows: Array) -> None:
+        if not self._possible(rows):
+            raise UnscorableError("Some values are not counts.")
+
+
+@dataclass(frozen=True, eq=False)
+class Poisson(CountDensity):
+    """rates (g, p): the mean count of each class and column."""
+
+    parameters: Array
+
+    @classmethod
+    def estimate(cls, moments: Moments, smoothing: float) -> "Poisson":
+        """rate = (sum x + smoothing m) / (n + smoothing), with m the mean over all classes.
+
+        The posterior mean under a gamma prior that is worth `smoothing` rows; 0 is maximum likelihood, sum x / n.
+        """
+        overall = moments.overall_mean()
+        weight = moments.weight + smoothing
+        return cls((moments.weight * moments.mean + smoothing * overall) / weight)
+
+    @cached_property
+    def _line(self) -> tuple[Array, Array]:
+        with np.errstate(divide="ignore"):
+            return np.log(self.parameters), -self.parameters
+
+    def _terms(self, rows: Array, k: int) -> Array:
+        return xlogy(rows, self.parameters[k]) - self.parameters[k]
+
+    def _log_base(self, rows: Array) -> Array:
+        return -gammaln(rows + 1)
+
+    def _possible(self, rows: Array) -> bool:
+        return not ((rows < 0) | (rows != np.floor(rows)) & ~np.isnan(rows)).any()
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        return generator.poisson(self.parameters[codes]).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Binomial(CountDensity):
+    """chances (g, p) of success in each of trials (p,)."""
+
+    parameters: Array
+    trials: Array
+
+    @classmethod
+    def estimate(cls, moments: Moments, trials: Array, smoothing: float) -> "Binomial":
+        """chance = (sum x + smoothing) / (n N + 2 smoothing): the posterior mean under a beta prior."""
+        successes = moments.weight * moments.mean
+        return cls((successes + smoothing) / (moments.weight * trials + 2 * smoothing), trials)
+
+    @cached_property
+    def _line(self) -> tuple[Array, Array]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_failure = np.log1p(-self.parameters)
+            return np.log(self.parameters) - log_failure, self.trials * log_failure
+
+    def _terms(self, rows: Array, k: int) -> Array:
+        chance = self.parameters[k]
+        return xlogy(rows, chance) + xlog1py(self.trials - rows, -chance)
+
+    def _log_base(self, rows: Array) -> Array:
+        return gammaln(self.trials + 1) - gammaln(rows + 1) - gammaln(self.trials - rows + 1)
+
+    def _possible(self, rows: Array) -> bool:
+        return not ((rows < 0) | (rows > self.trials) | (rows != np.floor(rows)) & ~np.isnan(rows)).any()
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        return generator.binomial(self.trials.astype(np.int64), self.parameters[codes]).astype(np.float64)

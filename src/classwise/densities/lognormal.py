@@ -1,0 +1,52 @@
+"""The log-normal: log x is Gaussian, so log p(x | k) = log N(log x | m_k, v_k) - log x."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from classwise.arrays import Array, Codes
+from classwise.densities.density import Density
+from classwise.densities.gaussian import Gaussian
+from classwise.errors import UnscorableError
+
+
+@dataclass(frozen=True, eq=False)
+class LogNormal(Density):
+    """Positive columns whose logarithms have these Gaussians."""
+
+    logs: Gaussian
+
+    @property
+    def count(self) -> int:
+        return self.logs.count
+
+    @property
+    def n_features(self) -> int:
+        return self.logs.n_features
+
+    @property
+    def width(self) -> int:
+        return self.n_features + self.logs.width
+
+    def relative(self, rows: Array, offset: Array) -> Array:
+        return self.logs.relative(_log(rows), offset)
+
+    def common(self, rows: Array) -> Array:
+        logs = _log(rows)
+        return self.logs.common(logs) - logs.sum(axis=1)
+
+    def observed(self, rows: Array, offset: Array) -> Array:
+        logs = _log(rows)
+        return self.logs.observed(logs, offset) - np.nansum(logs, axis=1)
+
+    def shares(self, row: Array, first: int, second: int) -> Array:
+        return self.logs.shares(_log(row), first, second)
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        return np.exp(self.logs.sample(codes, generator))
+
+
+def _log(rows: Array) -> Array:
+    if (rows <= 0).any():
+        raise UnscorableError("Some values are not positive.")
+    return np.log(rows)

@@ -1,0 +1,42 @@
+"""What is left of a density when values are missing: they are integrated out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from classwise.arrays import Array, Codes
+from classwise.densities.density import Density
+
+
+@dataclass(frozen=True, eq=False)
+class Observed(Density):
+    """The same density for rows with gaps: NaN where a number is missing."""
+
+    whole: Density
+
+    @property
+    def count(self) -> int:
+        return self.whole.count
+
+    @property
+    def n_features(self) -> int:
+        return self.whole.n_features
+
+    @property
+    def width(self) -> int:
+        return self.whole.width
+
+    def relative(self, rows: Array, offset: Array) -> Array:
+        return self.whole.observed(rows, offset)
+
+    def common(self, rows: Array) -> float:
+        return 0.0
+
+    def observed(self, rows: Array, offset: Array) -> Array:
+        return self.whole.observed(rows, offset)
+
+    def shares(self, row: Array, first: int, second: int) -> Array:
+        return self.whole.shares(row, first, second)
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        return self.whole.sample(codes, generator)

@@ -1,0 +1,224 @@
+"""From statistics to the density of a row: a product over blocks of columns, one block for each family."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from classwise.arrays import Array, Codes, Labels
+from classwise.covariance import Completion
+from classwise.densities import (
+    Binomial,
+    Block,
+    Categorical,
+    Constant,
+    Density,
+    Gaussian,
+    Levels,
+    LogNormal,
+    Poisson,
+    Presence,
+    Product,
+)
+from classwise.errors import ClasswiseError, DegenerateColumnWarning
+from classwise.statistics import ClassStatistics, LevelCounts, Moments
+
+# A column of levels is taken for an id or free text where a level has fewer than two rows on average,
+# and there are at least this many levels.
+MANY_LEVELS = 20
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """How levels and counts are estimated.
+
+    smoothing: the pseudo-rows of the prior. rare: levels below this frequency are pooled (a fraction of the rows, or,
+    if it is 1 or more, a weight). missing_is_level: missing values are a level of their own.
+    """
+
+    smoothing: float
+    rare: float
+    missing_is_level: bool
+
+
+class GaussianFit(NamedTuple):
+    """A density of numbers, what should be said about it, and how rows with gaps were learned from."""
+
+    density: Density
+    remarks: Sequence[str] = ()
+    completion: Completion | None = None
+
+
+@dataclass(eq=False)
+class Blocks:
+    """Statistics as blocks of columns, with a note on each column that was not taken as it came."""
+
+    statistics: ClassStatistics
+    options: Smoothing
+    notes: dict[int, str] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    completion: Completion | None = None
+
+    def density(
+        self,
+        gaussian: Callable[[ClassStatistics], GaussianFit],
+        independent: Callable[[ClassStatistics], GaussianFit],
+    ) -> Density:
+        """The density over all columns; gaussian makes that of the Gaussian columns, independent that of logarithms."""
+
+        def numbers(part: ClassStatistics) -> Density:
+            density, remarks, self.completion = gaussian(part)
+            self.remarks += remarks
+            return density
+
+        def logs(part: ClassStatistics) -> Density:
+            density, remarks, _ = independent(part.with_moments(part.logs))
+            self.remarks += remarks
+            assert isinstance(density, Gaussian)
+            return LogNormal(density)
+
+        candidates = [
+            self._numbers(self._valued("gaussian"), numbers),
+            self._numbers(self._valued("lognormal"), logs),
+            self._numbers(self._valued("poisson"), self._poisson),
+            self._numbers(self._valued("binomial"), self._binomial),
+            self._levels(),
+        ]
+        blocks = [block for block in candidates if block is not None]
+        ignored = np.array(sorted(self.notes), dtype=np.intp)
+        if all(isinstance(block.density, Constant) for block in blocks):
+            raise ClasswiseError(
+                "No column of X varies, so there is nothing to tell the classes apart."
+                if blocks
+                else "No column of X can tell the classes apart: each is empty, or differs in every row."
+            )
+        if len(ignored):
+            blocks.append(Block(ignored, Constant(self._nothing(ignored), len(self.statistics.labels))))
+        return blocks[0].density if len(blocks) == 1 else Product(tuple(blocks))
+
+    def levels(self) -> dict[int, Labels]:
+        """The levels of each column that has some, by position."""
+        known = zip(self.statistics.schema.levels, self.statistics.levels.columns, strict=True)
+        return {j: self._completed(j, column).levels for j, column in known if column is not None}
+
+    def missing_weight(self) -> Array:
+        """The weight without a value, by class and column; (g, p)."""
+        statistics, schema = self.statistics, self.statistics.schema
+        present = np.zeros((len(statistics.labels), len(schema)))
+        present[:, schema.numbers] = statistics.numbers.present_weight()
+        if schema.logs:
+            present[:, schema.logs] = statistics.logs.weight
+        for j, column in zip(schema.levels, statistics.levels.columns, strict=True):
+            assert column is not None
+            present[:, j] = column.weight.sum(axis=1)
+        missing = statistics.weight[:, None] - present
+        return np.where(missing > 1e-9 * statistics.weight[:, None], missing, 0.0)
+
+    # Numbers ------------------------------------------------------------------------------------------------------
+
+    def _valued(self, family: str) -> list[int]:
+        """The columns of a family that have a value at all; a note is made of the others."""
+        columns = self.statistics.schema.positions(family)
+        missing = self.missing_weight()
+        empty = [j for j in columns if (missing[:, j] >= self.statistics.weight * (1 - 1e-9)).all()]
+        self.notes.update(dict.fromkeys(empty, "left out: no values"))
+        return [j for j in columns if j not in empty]
+
+    def _numbers(self, columns: list[int], make: Callable[[ClassStatistics], Density]) -> Block | None:
+        if not columns:
+            return None
+        whole = columns == list(range(len(self.statistics.schema)))
+        density = make(self.statistics if whole else self.statistics.restrict(columns))
+        return Block(np.array(columns), self._with_presence(density, columns))
+
+    def _poisson(self, part: ClassStatistics) -> Poisson:
+        return Poisson.estimate(borrowed(part).moments, self.options.smoothing)
+
+    def _binomial(self, part: ClassStatistics) -> Binomial:
+        trials = np.array([column.family.trials for column in part.schema], dtype=np.float64)
+        return Binomial.estimate(borrowed(part).moments, trials, self.options.smoothing)
+
+    def _with_presence(self, density: Density, columns: list[int]) -> Density:
+        missing = self.missing_weight()[:, columns]
+        if not self.options.missing_is_level or not missing.any():
+            return density
+        smoothing = self.options.smoothing
+        chance = (missing + smoothing) / (self.statistics.weight[:, None] + 2 * smoothing)
+        return Presence(density, np.where(missing.any(axis=0), chance, np.nan))
+
+    # Levels -------------------------------------------------------------------------------------------------------
+
+    def _levels(self) -> Block | None:
+        statistics, kept = self.statistics, {}
+        missing = self.missing_weight()
+        for j, column in zip(statistics.schema.levels, statistics.levels.columns, strict=True):
+            assert column is not None
+            note = self._why_ignored(j, column)
+            if note:
+                self.notes[j] = note
+                continue
+            absent = missing[:, j] if self.options.missing_is_level and missing[:, j].any() else None
+            kept[j] = Levels.estimate(
+                self._completed(j, column), self.options.smoothing, absent, self._rare_weight(column)
+            )
+        return Block(np.array(list(kept)), Categorical.of(kept.values())) if kept else None
+
+    def _why_ignored(self, j: int, column: LevelCounts) -> str:
+        count, schema = len(column.levels), self.statistics.schema.columns[j]
+        if count == 0:
+            return "left out: no values"
+        rows = self.statistics.rows * column.weight.sum() / self.statistics.weight.sum()
+        if count >= MANY_LEVELS and 2 * count > rows and not schema.asked:
+            return f"left out: {count} levels in {rows:.0f} rows, an id or free text"
+        return ""
+
+    def _completed(self, j: int, column: LevelCounts) -> LevelCounts:
+        """Yes and no are both levels, whether or not both were seen; more than two are an error."""
+        if self.statistics.schema.columns[j].family.name != "bernoulli":
+            return column
+        if len(column.levels) > 2:
+            raise ClasswiseError(
+                f"{self.statistics.name(j)} has {len(column.levels)} levels, and bernoulli describes two; "
+                "use 'categorical'."
+            )
+        if column.levels.dtype.kind == "b":
+            both = np.array([False, True])
+            return LevelCounts(both, column.aligned(both))
+        return column
+
+    def _rare_weight(self, column: LevelCounts) -> float:
+        rare = self.options.rare
+        return rare if rare >= 1 else rare * float(column.weight.sum())
+
+    def _nothing(self, columns: Codes) -> Array:
+        """How a sample shows columns that were left out: as missing."""
+        levels = self.statistics.schema.levels
+        return np.array([-1.0 if j in levels else np.nan for j in columns])
+
+
+def borrowed(statistics: ClassStatistics) -> ClassStatistics:
+    """Column by column, where a class without a single value borrows the moments of all rows."""
+    statistics = statistics.by_column()
+    moments = statistics.moments
+    absent = moments.weight == 0
+    if not absent.any():
+        return statistics
+    shape = moments.mean.shape
+    weight = np.broadcast_to(moments.weight.sum(axis=0), shape)
+    absent = np.broadcast_to(absent, shape)
+    scatter = np.where(absent, weight * moments.overall_variance(), moments.scatter.diagonals())
+    filled = Moments(
+        np.where(absent, weight, moments.weight),
+        np.where(absent, moments.overall_mean(), moments.mean),
+        np.where(absent, 0.0, moments.rest),
+        type(moments.scatter)(scatter),
+    )
+    return statistics.with_moments(filled)
+
+
+def warn_of_remarks(estimator: str, blocks: Blocks) -> None:
+    """One warning with everything that was noted while the densities were made."""
+    if blocks.remarks:
+        warnings.warn(f"{estimator} {'; '.join(blocks.remarks)}.", DegenerateColumnWarning, stacklevel=5)

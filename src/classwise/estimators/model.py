@@ -1,0 +1,55 @@
+"""A fitted model: the classifier, and what each column was taken for."""
+
+import warnings
+from dataclasses import dataclass, replace
+
+from classwise.arrays import Array, Labels
+from classwise.classifier import BayesClassifier
+from classwise.covariance import Completion
+from classwise.errors import IgnoredColumnWarning
+from classwise.estimators.report import ColumnReport, SchemaReport
+from classwise.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """levels: of each column that has some; missing (p,): the share without a value; notes: what to know of a column;
+    completion: how rows with gaps were learned from.
+    """
+
+    classifier: BayesClassifier
+    schema: Schema
+    levels: dict[int, Labels]
+    missing: Array
+    notes: dict[int, str]
+    completion: Completion | None
+
+    def with_classifier(self, classifier: BayesClassifier) -> "Model":
+        return replace(self, classifier=classifier)
+
+    def report(self) -> SchemaReport:
+        """What each column was taken for."""
+        return SchemaReport(
+            ColumnReport(
+                name=j if column.name is None else column.name,
+                type=column.type,
+                kind=column.family.kind,
+                family=str(column.family),
+                levels=len(self.levels[j]) if j in self.levels else None,
+                missing=float(self.missing[j]),
+                note=self.notes.get(j, ""),
+            )
+            for j, column in enumerate(self.schema)
+        )
+
+
+def warn_of_ignored(model: Model) -> None:
+    """One warning that names the columns left out, and why."""
+    left_out = {j: note for j, note in model.notes.items() if note.startswith("left out")}
+    if left_out:
+        notes = (f"{model.schema.name(j)} ({note.removeprefix('left out: ')})" for j, note in left_out.items())
+        warnings.warn(
+            f"Columns left out: {'; '.join(notes)}. Drop them, or name a family for them to have them learned.",
+            IgnoredColumnWarning,
+            stacklevel=5,
+        )

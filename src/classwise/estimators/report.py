@@ -1,0 +1,72 @@
+"""What each column was taken for, as a table to look at."""
+
+from collections.abc import Iterator
+from html import escape
+from typing import Any, NamedTuple
+
+
+class ColumnReport(NamedTuple):
+    """One column. levels: how many, for a category; missing: the share of the weight without a value."""
+
+    name: Any
+    type: str
+    kind: str
+    family: str
+    levels: int | None
+    missing: float
+    note: str
+
+
+class SchemaReport(tuple[ColumnReport, ...]):
+    """The columns in order; prints as a table, and is found by name or position.
+
+    >>> import classwise as cw, pandas as pd
+    >>> X = pd.DataFrame({"age": [31, 42, 57, 60], "smoker": [True, False] * 2, "city": ["Rome", "Oslo", None, None]})
+    >>> m = cw.NaiveBayes().fit(X, ["a", "a", "b", "b"])
+    >>> m.schema_
+    column  type     kind      family       levels  missing  note
+    age     Int64    number    gaussian
+    smoker  Boolean  yes/no    bernoulli         2
+    city    String   category  categorical       2     50 %
+    >>> m.schema_["city"].levels
+    2
+    """
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, (int, slice)):
+            return super().__getitem__(key)
+        return next(column for column in self if column.name == key)
+
+    def __iter__(self) -> Iterator[ColumnReport]:
+        return super().__iter__()
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """The table as text, header first."""
+        rows = [(str(c.name), c.type, c.kind, c.family, _number(c.levels), _share(c.missing), c.note) for c in self]
+        return [("column", "type", "kind", "family", "levels", "missing", "note"), *rows]
+
+    def __str__(self) -> str:
+        cells = self.cells()
+        widths = [max(len(row[i]) for row in cells) for i in range(7)]
+        sides = ["<", "<", "<", "<", ">", ">", "<"]
+        lines = (
+            "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True))
+            for row in cells
+        )
+        return "\n".join(line.rstrip() for line in lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        header, *rows = self.cells()
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _number(levels: int | None) -> str:
+    return "" if levels is None else str(levels)
+
+
+def _share(missing: float) -> str:
+    return "" if not missing else f"{100 * missing:.3g} %"

@@ -1,0 +1,220 @@
+"""What each column is: its name, its type, and the family of densities that is to describe it.
+
+The rule goes by type alone, so that batches of one table never disagree:
+
+    integers, floats, decimals             a number     gaussian
+    booleans                               yes/no       bernoulli
+    text, categoricals, enums              a category   categorical
+    dates, times, lists, anything else     refused by name
+
+Counts are never guessed: "poisson" and "binomial(N)" are asked for, as any other family may be, per column.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+
+from classwise.errors import ClasswiseError, StatisticsError, column_name
+
+# What a family takes a column for.
+KINDS = {
+    "gaussian": "number",
+    "lognormal": "number",
+    "poisson": "count",
+    "binomial": "count",
+    "categorical": "category",
+    "bernoulli": "yes/no",
+    "best": "number",
+}
+
+Families: TypeAlias = Literal["auto", "best"] | Mapping[str | int, str]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of densities; a binomial knows its number of trials.
+
+    >>> Family.read("binomial(10)")
+    Family(name='binomial', trials=10)
+    """
+
+    name: str
+    trials: int | None = None
+
+    @classmethod
+    def read(cls, text: Any) -> Self:
+        """A family by its name."""
+        trials = re.fullmatch(r"binomial\((\d+)\)", text) if isinstance(text, str) else None
+        if trials and int(trials[1]) > 0:
+            return cls("binomial", int(trials[1]))
+        if text in KINDS and text != "binomial":
+            return cls(text)
+        names = ", ".join(repr(name) for name in KINDS if name not in ("binomial", "best"))
+        raise ClasswiseError(f"{text!r} is not a family; choose {names}, 'binomial(N)' with N trials, or 'best'.")
+
+    @property
+    def kind(self) -> str:
+        """What it takes a column for: number, count, category or yes/no."""
+        return KINDS[self.name]
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether values are levels to be counted, rather than numbers."""
+        return self.kind in ("category", "yes/no")
+
+    def __str__(self) -> str:
+        return self.name if self.trials is None else f"{self.name}({self.trials})"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name (None in an array), its type, its family, and whether that family was asked for.
+
+    declared: the categories of an ordered type, in their order.
+    """
+
+    name: str | None
+    type: str
+    family: Family
+    asked: bool = False
+    declared: tuple[str, ...] | None = None
+
+    def merge(self, other: "Column") -> "Column":
+        """The column of two batches; their types may differ, what they are taken for may not."""
+        if self.family != other.family:
+            raise StatisticsError(
+                f"Column {self.name!r} is a {self.family.kind} ({self.family}) in one statistic and a "
+                f"{other.family.kind} ({other.family}) in the other; give it one family for both."
+            )
+        kept = self if self.type == other.type else replace(self, type=_common_type(self, other), declared=None)
+        return replace(kept, asked=self.asked or other.asked)
+
+
+def _common_type(first: Column, second: Column) -> str:
+    if first.family.has_levels:
+        return "String"
+    return "Float64"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table, and the library that held it (None for an array)."""
+
+    columns: tuple[Column, ...]
+    backend: str | None = None
+
+    @classmethod
+    def of_numbers(cls, count: int, type: str = "Float64", names: tuple[str, ...] | None = None) -> Self:
+        """So many columns of numbers."""
+        gaussian = Family("gaussian")
+        return cls(tuple(Column(name, type, gaussian) for name in names or (None,) * count))
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The column names, or None where there are none."""
+        names = tuple(column.name for column in self.columns if column.name is not None)
+        return names if names and len(names) == len(self) else None
+
+    def name(self, column: int) -> str:
+        """What messages call a column."""
+        return column_name(self.names, column)
+
+    def positions(self, *families: str) -> list[int]:
+        """The columns of these families, in order."""
+        return [j for j, column in enumerate(self.columns) if column.family.name in families]
+
+    @property
+    def numbers(self) -> list[int]:
+        """The columns whose values are numbers, and enter moments."""
+        return self.positions("gaussian", "poisson", "binomial", "best")
+
+    @property
+    def logs(self) -> list[int]:
+        """The columns whose logarithms enter moments."""
+        return self.positions("lognormal", "best")
+
+    @property
+    def candidates(self) -> list[int]:
+        """The columns whose family is yet to be chosen."""
+        return self.positions("best")
+
+    @property
+    def levels(self) -> list[int]:
+        """The columns whose values are levels, and are counted."""
+        return self.positions("categorical", "bernoulli")
+
+    def find(self, keys: Sequence[int | str]) -> list[int]:
+        """The positions of columns given by name or position."""
+        return [find_column(key, self.names or range(len(self)), "columns") for key in keys]
+
+    def seen_as(self, families: Mapping[int, Family]) -> Self:
+        """With other families for some columns."""
+        columns = list(self.columns)
+        for j, family in families.items():
+            columns[j] = replace(columns[j], family=family)
+        return replace(self, columns=tuple(columns))
+
+    def restrict(self, columns: Sequence[int]) -> Self:
+        """Only these columns."""
+        return replace(self, columns=tuple(self.columns[j] for j in columns))
+
+    def merge(self, other: "Schema") -> Self:
+        """The schema of both; columns that differ are an error that names them."""
+        if len(self) != len(other):
+            raise StatisticsError(f"Statistics of {len(self)} and of {len(other)} features cannot be combined.")
+        if self.names and other.names and self.names != other.names:
+            ours, theirs = next((a, b) for a, b in zip(self.names, other.names, strict=True) if a != b)
+            raise StatisticsError(f"The columns differ: '{ours}' stands where the other statistic has '{theirs}'.")
+        if self == other:
+            return self
+        first = self if self.names else other
+        columns = (a.merge(b) for a, b in zip(first.columns, (other if first is self else self).columns, strict=True))
+        return replace(self, columns=tuple(columns), backend=self.backend or other.backend)
+
+    def described(self) -> dict[str, Any]:
+        """The schema as JSON can tell it."""
+        columns = [[c.name, c.type, str(c.family), c.asked, c.declared] for c in self.columns]
+        return {"columns": columns, "backend": self.backend}
+
+    @classmethod
+    def from_description(cls, facts: dict[str, Any]) -> Self:
+        columns = tuple(
+            Column(name, type, Family.read(family), bool(asked), None if declared is None else tuple(declared))
+            for name, type, family, asked, declared in facts["columns"]
+        )
+        return cls(columns, facts["backend"])
+
+
+def read_families(families: Any, names: Sequence[Any], are_numbers: Sequence[bool]) -> dict[int, Family]:
+    """The families that were asked for, by position; columns not among them go by their type.
+
+    families: "auto", "best", or a mapping from name or position to family.
+    """
+    if isinstance(families, str) and families == "auto":
+        return {}
+    if isinstance(families, str) and families == "best":
+        return {j: Family("best") for j, is_number in enumerate(are_numbers) if is_number}
+    if not isinstance(families, Mapping):
+        raise ClasswiseError(
+            f"families={families!r} is not an option; choose 'auto', 'best' or a mapping from column to family."
+        )
+    return {find_column(key, names, "families"): Family.read(family) for key, family in families.items()}
+
+
+def find_column(key: Any, names: Sequence[Any], option: str) -> int:
+    """The position of a column given by name or position."""
+    if key in names:
+        return list(names).index(key)
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < len(names):
+        return int(key)
+    known = ", ".join(repr(name) for name in names[:8]) + (", ..." if len(names) > 8 else "")
+    raise ClasswiseError(f"{option} name the column {key!r}, which is not there; the columns are {known}.")

@@ -1,0 +1,123 @@
+"""Counts: the weight of each level of each column, by class."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from classwise.arrays import Array, Codes, Labels
+from classwise.errors import StatisticsError
+from classwise.statistics.labels import union_labels
+from classwise.statistics.statistic import ROUNDING, Statistic
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCounts:
+    """One column: its levels (L,) sorted, and their weight in each class (g, L)."""
+
+    levels: Labels
+    weight: Array
+
+    @classmethod
+    def empty(cls, count: int) -> Self:
+        return cls(np.empty(0, dtype=object), np.zeros((count, 0)))
+
+    def aligned(self, levels: Labels) -> Array:
+        """The weights at these levels, which hold all of ours; (g, levels)."""
+        if len(levels) == len(self.levels):
+            return self.weight
+        weight = np.zeros((len(self.weight), len(levels)))
+        weight[:, positions(self.levels, levels)] = self.weight
+        return weight
+
+    def __add__(self, other: Self) -> Self:
+        if self.levels is other.levels:  # chunks of one table
+            return replace(self, weight=self.weight + other.weight)
+        levels = union_labels(self.levels, other.levels, "a column")
+        return type(self)(levels, self.aligned(levels) + other.aligned(levels))
+
+    def __sub__(self, other: Self) -> Self:
+        unknown = sorted(set(other.levels.tolist()) - set(self.levels.tolist()))
+        if unknown:
+            raise StatisticsError(f"Level {unknown[0]!r} cannot be subtracted: the statistic has no rows of it.")
+        weight = self.weight - other.aligned(self.levels)
+        if (weight < -ROUNDING * self.weight.max(initial=0.0)).any():
+            raise StatisticsError("Subtracting leaves a negative count: those rows were never part of this statistic.")
+        # Of weights that are not whole numbers, rounding may leave a trace.
+        return type(self)(self.levels, np.where(weight <= ROUNDING * self.weight, 0.0, weight)).compact()
+
+    def compact(self) -> Self:
+        """Without the levels that no row has."""
+        seen = self.weight.any(axis=0)
+        return self if seen.all() else type(self)(self.levels[seen], self.weight[:, seen])
+
+
+@dataclass(frozen=True, eq=False)
+class Counts(Statistic):
+    """The levels of several columns, each with its weights by class.
+
+    most: a column with more distinct levels than this is given up, for good (None); or no limit.
+    """
+
+    columns: tuple[LevelCounts | None, ...]
+    most: int | None = None
+
+    def __add__(self, other: Self) -> Self:
+        return self._with(
+            None if ours is None or theirs is None else ours + theirs
+            for ours, theirs in zip(self.columns, other.columns, strict=True)
+        )
+
+    def __sub__(self, other: Self) -> Self:
+        return self._with(
+            None if ours is None or theirs is None else ours - theirs
+            for ours, theirs in zip(self.columns, other.columns, strict=True)
+        )
+
+    def regroup(self, positions: Codes, count: int) -> Self:
+        def spread(column: LevelCounts) -> LevelCounts:
+            weight = np.zeros((count, len(column.levels)))
+            weight[positions] = column.weight
+            return LevelCounts(column.levels, weight)
+
+        return self._with(None if column is None else spread(column) for column in self.columns)
+
+    def select(self, kept: Codes) -> Self:
+        return self._with(
+            None if column is None else LevelCounts(column.levels, column.weight[kept]) for column in self.columns
+        )
+
+    def restrict(self, columns: Sequence[int]) -> Self:
+        return replace(self, columns=tuple(self.columns[j] for j in columns))
+
+    def compact(self) -> Self:
+        return self._with(None if column is None else column.compact() for column in self.columns)
+
+    def _with(self, columns: Iterable[LevelCounts | None]) -> Self:
+        return replace(self, columns=tuple(_limited(column, self.most) for column in columns))
+
+
+def _limited(column: LevelCounts | None, most: int | None) -> LevelCounts | None:
+    return None if column is None or (most is not None and len(column.levels) > most) else column
+
+
+def gather_counts(values: Codes, levels: Labels, classes: Codes, count: int, weights: Array | None) -> LevelCounts:
+    """The counts of one column: values (m,) are positions among the levels, -1 for missing; classes (m,).
+
+    >>> gather_counts(np.array([0, 1, 1, -1]), np.array(["no", "yes"]), np.array([0, 0, 1, 1]), 2, None).weight
+    array([[1., 1.],
+           [0., 1.]])
+    """
+    width = len(levels) + 1
+    # One table over class and level; what is missing falls into a last column, which is dropped.
+    cells = classes.astype(np.intp) * width
+    cells += np.where(values < 0, len(levels), values)
+    table = np.bincount(cells, weights, minlength=count * width).reshape(count, width)
+    return LevelCounts(levels, table[:, :-1].astype(np.float64))
+
+
+def positions(some: Labels, among: Labels) -> Codes:
+    """Where labels stand among sorted others, which hold them all."""
+    place = {label: position for position, label in enumerate(among.tolist())}
+    return np.array([place[label] for label in some.tolist()], dtype=np.intp)

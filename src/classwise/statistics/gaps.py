@@ -1,0 +1,211 @@
+"""Rows with gaps: their moments by class and pattern, where a pattern is the set of columns that have a value.
+
+That is all a Gaussian's likelihood needs of them (Little and Rubin 2019, chapter 11), so that one pass over the rows
+still suffices.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classwise.arrays import Array, Codes, patterns
+from classwise.errors import ClasswiseError, StatisticsError
+from classwise.statistics.moments import Moments, gather_columns, gather_moments
+from classwise.statistics.scatter import DiagonalScatter, FullScatter, Scatter
+from classwise.statistics.statistic import Statistic
+
+# Moments by pattern may take this many numbers (1 GB).
+MOST_NUMBERS = 1 << 27
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps(Statistic):
+    """The moments of q groups of rows; the rows of a group have one class and one pattern.
+
+    codes (q,): the class of each group; present (q, p): its pattern; moments: of the groups, zero where no value is.
+    """
+
+    codes: Codes
+    present: NDArray[np.bool_]
+    moments: Moments
+
+    @classmethod
+    def empty(cls, features: int) -> Self:
+        nothing = np.zeros((0, features), dtype=bool)
+        return cls(np.zeros(0, dtype=np.intp), nothing, Moments.empty(0, features, FullScatter))
+
+    @classmethod
+    def gather(cls, rows: Array, codes: Codes, weights: Array | None) -> Self:
+        """The moments of rows (m, p) with NaN for what is missing; codes (m,) are their classes."""
+        present = ~np.isnan(rows)
+        pattern, numbers = patterns(present)
+        pairs, group = np.unique(np.column_stack([codes, numbers]), axis=0, return_inverse=True)
+        _refuse_too_many(len(pairs), rows.shape[1])
+        filled = np.where(present, rows, 0.0)
+        moments = gather_moments(filled, group.reshape(-1), len(pairs), weights, FullScatter)
+        return cls(pairs[:, 0].astype(np.intp), pattern[pairs[:, 1]], moments)._sorted()
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def weight(self, count: int) -> Array:
+        """The weight of the rows with gaps in each class; (count,)."""
+        return np.asarray(np.bincount(self.codes, self.moments.weight[:, 0], minlength=count), dtype=np.float64)
+
+    def by_column(self, count: int) -> Moments:
+        """What each column has, by class; (count, p) weights."""
+        diagonal = self.moments.by_column()
+        weight = diagonal.weight * self.present
+        return Moments(weight, diagonal.mean, diagonal.rest, diagonal.scatter).merged(self.codes, count)
+
+    def __add__(self, other: Self) -> Self:
+        codes, present, ours, theirs = self._union(other)
+        return type(self)(codes, present, self._spread(ours, len(codes)) + other._spread(theirs, len(codes)))
+
+    def __sub__(self, other: Self) -> Self:
+        codes, present, ours, theirs = self._union(other)
+        if len(codes) > len(self):
+            raise StatisticsError("Subtracting rows with gaps that were never part of this statistic.")
+        return type(self)(codes, present, self._spread(ours, len(codes)) - other._spread(theirs, len(codes))).compact()
+
+    def regroup(self, positions: Codes, count: int) -> Self:
+        return type(self)(positions[self.codes], self.present, self.moments)._sorted()
+
+    def select(self, kept: Codes) -> Self:
+        groups = np.flatnonzero(np.isin(self.codes, kept))
+        return type(self)(np.searchsorted(kept, self.codes[groups]), self.present[groups], self.moments.select(groups))
+
+    def restrict(self, columns: Sequence[int]) -> Self:
+        narrow = type(self)(self.codes, self.present[:, columns], self.moments.restrict(columns))
+        return narrow._where(np.asarray(np.any(narrow.present, axis=1)))._merged()
+
+    def compact(self) -> Self:
+        return self._where(np.asarray(self.moments.weight[:, 0] > 0))
+
+    def split_complete(self) -> tuple[Self, Self]:
+        """The groups without gaps, and those with."""
+        complete: NDArray[np.bool_] = np.asarray(np.all(self.present, axis=1))
+        return self._where(complete), self._where(~complete)
+
+    def scaled(self, scale: Array) -> Self:
+        """The moments of the rows times `scale` (p,)."""
+        return type(self)(self.codes, self.present, self.moments.scaled(scale))
+
+    def _where(self, kept: NDArray[np.bool_]) -> Self:
+        groups = np.flatnonzero(kept)
+        return type(self)(self.codes[groups], self.present[groups], self.moments.select(groups))
+
+    def _keys(self) -> NDArray[np.int64]:
+        return np.column_stack([self.codes, np.packbits(self.present, axis=1)]).astype(np.int64)
+
+    def _sorted(self) -> Self:
+        order = np.lexsort(self._keys().T[::-1])
+        return type(self)(self.codes[order], self.present[order], self.moments.select(order))
+
+    def _merged(self) -> Self:
+        """Groups that have become one."""
+        if not len(self):
+            return self
+        _, first, group = np.unique(self._keys(), axis=0, return_index=True, return_inverse=True)
+        return type(self)(self.codes[first], self.present[first], self.moments.merged(group.reshape(-1), len(first)))
+
+    def _union(self, other: Self) -> tuple[Codes, NDArray[np.bool_], Codes, Codes]:
+        """The groups of either in order, and the positions of ours and theirs among them."""
+        keys = np.vstack([self._keys(), other._keys()])
+        _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        _refuse_too_many(len(first), self.present.shape[1])
+        codes, present = np.concatenate([self.codes, other.codes]), np.vstack([self.present, other.present])
+        group = group.reshape(-1)
+        return codes[first], present[first], group[: len(self)], group[len(self) :]
+
+    def _spread(self, positions: Codes, count: int) -> Moments:
+        return self.moments.regroup(positions, count)
+
+
+def _refuse_too_many(groups: int, features: int) -> None:
+    if groups * features * features > MOST_NUMBERS:
+        raise ClasswiseError(
+            f"X has {groups} patterns of missing values (by class) in {features} columns of numbers, too many to keep "
+            "a matrix for each; use structure='diagonal' or NaiveBayes, which look at columns one by one, or impute."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers(Statistic):
+    """Columns of numbers: the moments of complete rows, and of the others by pattern.
+
+    With diagonal scatter columns are looked at one by one, what each has is in the moments, and gaps are never used.
+    """
+
+    moments: Moments
+    gaps: Gaps
+
+    @classmethod
+    def gather(cls, rows: Array, codes: Codes, count: int, weights: Array | None, form: type[Scatter]) -> Self:
+        """rows (m, p) with NaN for what is missing."""
+        if form is DiagonalScatter:
+            return cls(gather_columns(rows, codes, count, weights), Gaps.empty(rows.shape[1]))
+        present = ~np.isnan(rows)
+        complete, some = present.all(axis=1), present.any(axis=1)
+        gappy = np.flatnonzero(some & ~complete)
+        gaps = Gaps.gather(rows[gappy], codes[gappy], None if weights is None else weights[gappy])
+        return cls(_of_complete(rows, codes, count, weights, form, np.flatnonzero(complete)), gaps)
+
+    def by_column(self) -> Moments:
+        """What each column has, whatever the others have."""
+        if not len(self.gaps):
+            return self.moments.by_column()
+        return self.moments.by_column() + self.gaps.by_column(len(self.moments.weight))
+
+    def present_weight(self) -> Array:
+        """The weight of the values each column has; (g, p)."""
+        whole = np.broadcast_to(self.moments.weight, self.moments.mean.shape)
+        return whole + self.gaps.by_column(len(whole)).weight if len(self.gaps) else whole
+
+    def __add__(self, other: Self) -> Self:
+        gaps = self.gaps + other.gaps if len(self.gaps) or len(other.gaps) else self.gaps
+        return type(self)(self.moments + other.moments, gaps)
+
+    def __sub__(self, other: Self) -> Self:
+        gaps = self.gaps - other.gaps if len(other.gaps) else self.gaps
+        return type(self)(self.moments - other.moments, gaps)
+
+    def regroup(self, positions: Codes, count: int) -> Self:
+        return type(self)(self.moments.regroup(positions, count), self.gaps.regroup(positions, count))
+
+    def select(self, kept: Codes) -> Self:
+        return type(self)(self.moments.select(kept), self.gaps.select(kept))
+
+    def restrict(self, columns: Sequence[int]) -> Self:
+        moments = self.moments.restrict(columns)
+        if not len(self.gaps):
+            return type(self)(moments, Gaps.empty(len(columns)))
+        complete, gaps = self.gaps.restrict(columns).split_complete()
+        if len(complete):
+            moments = moments + _in_form(complete.moments.merged(complete.codes, len(moments.weight)), moments)
+        return type(self)(moments, gaps)
+
+    def scaled(self, scale: Array) -> Self:
+        """The numbers times `scale` (p,)."""
+        return type(self)(self.moments.scaled(scale), self.gaps.scaled(scale))
+
+
+def _of_complete(
+    rows: Array, codes: Codes, count: int, weights: Array | None, form: type[Scatter], kept: Codes
+) -> Moments:
+    present, local = np.unique(codes[kept], return_inverse=True)
+    if not len(present):
+        return Moments.empty(count, rows.shape[1], form)
+    kept_weights = None if weights is None else weights[kept]
+    return gather_moments(rows[kept], local, len(present), kept_weights, form).regroup(present, count)
+
+
+def _in_form(moments: Moments, like: Moments) -> Moments:
+    """Full moments in the form of others."""
+    form = type(like.scatter)
+    if form is FullScatter:
+        return moments
+    return Moments(moments.weight, moments.mean, moments.rest, form(moments.scatter.pooled()))

@@ -1,0 +1,18 @@
+"""Tables: whatever holds rows becomes chunks of numbers, with the labels and weights beside them."""
+
+from classwise.tables.checks import refuse_unscorable, refuse_unsuitable
+from classwise.tables.coding import Coded
+from classwise.tables.frames import make_frame
+from classwise.tables.reading import Source, open_source, read_table
+from classwise.tables.table import Table
+
+__all__ = [
+    "Coded",
+    "Source",
+    "Table",
+    "make_frame",
+    "open_source",
+    "read_table",
+    "refuse_unscorable",
+    "refuse_unsuitable",
+]

@@ -1,0 +1,142 @@
+"""Frames, through narwhals: what each column is, its values, and a frame made of values again."""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from classwise.arrays import Array, Labels
+from classwise.errors import ClasswiseError
+from classwise.schema import Family, Schema
+from classwise.statistics import is_missing
+from classwise.tables.coding import Coded, code_series, code_values
+
+
+class FrameSource:
+    """The columns of a frame."""
+
+    def __init__(self, frame: "nw.DataFrame[Any]") -> None:
+        self.backend: str | None = frame.implementation.value
+        self.keys = list(frame.columns)
+        self.names = tuple(self.keys) if all(isinstance(key, str) for key in self.keys) else None
+        if self.names is None:  # pandas numbers columns that have no names
+            frame = nw.from_native(frame.to_native().set_axis(list(map(str, range(len(self.keys)))), axis=1))
+        self.frame = frame
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def type(self, column: int) -> tuple[str, tuple[str, ...] | None]:
+        """The type of a column as a schema writes it, and its declared order, where it has one."""
+        dtype = self._dtype(column)
+        if dtype == nw.Enum:
+            return "Enum", tuple(getattr(dtype, "categories", ()))
+        return (str(dtype) if dtype.is_numeric() or dtype == nw.Object else type(dtype).__name__), None
+
+    def natural_family(self, column: int) -> Family:
+        """The family that the type of a column stands for; a type that stands for none is an error."""
+        dtype = self._dtype(column)
+        if dtype.is_numeric() or dtype == nw.Unknown:
+            return Family("gaussian")
+        if dtype == nw.Boolean:
+            return Family("bernoulli")
+        if dtype in (nw.String, nw.Categorical, nw.Enum):
+            return Family("categorical")
+        if dtype == nw.Object:
+            return natural_family_of(self._series(column).to_numpy())
+        raise ClasswiseError(
+            f"Column {self.keys[column]!r} holds {dtype}, which is neither a number nor a category; turn it into "
+            "numbers (a date into days since some day, for example), or drop it."
+        )
+
+    def numbers(self, column: int) -> NDArray[Any]:
+        """A column as numbers, NaN where there is none."""
+        series, dtype = self._series(column), self._dtype(column)
+        if dtype == nw.Decimal:
+            series = series.cast(nw.Float64)
+        return as_numbers(series.to_numpy(), repr(self.keys[column]))
+
+    def coded(self, column: int) -> Coded:
+        """A column as codes of its levels."""
+        series = self._series(column)
+        return code_values(series.to_numpy()) if series.dtype == nw.Object else code_series(series)
+
+    def _series(self, column: int) -> "nw.Series[Any]":
+        return self.frame[self.frame.columns[column]]
+
+    def _dtype(self, column: int) -> Any:
+        return self._series(column).dtype
+
+
+def natural_family_of(values: NDArray[Any]) -> Family:
+    """The family of a column of objects, by the types of its values: numbers, yes and no, or levels."""
+    kinds = {type(value) for value in values.tolist() if not is_missing(value)}
+    if kinds and kinds <= {bool, np.bool_}:
+        return Family("bernoulli")
+    return Family("categorical") if any(issubclass(kind, str) for kind in kinds) else Family("gaussian")
+
+
+def as_numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """An array of numbers, NaN where there is none; an error that names the column, where it holds something else."""
+    if values.dtype.kind in "fiub" and values.dtype.itemsize <= 8:
+        return values
+    if values.dtype.kind == "O":
+        values = np.array([np.nan if is_missing(value) else value for value in values.tolist()], dtype=object)
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError) as problem:
+        raise ClasswiseError(
+            f"Column {name} is to be a number, and it holds something else ({problem}); turn it into numbers, or "
+            f"take it for a category: families={{{name}: 'categorical'}}."
+        ) from problem
+
+
+def make_frame(rows: Array, schema: Schema, levels: dict[int, Labels]) -> Any:
+    """Rows (n, p) as a table of the types that the schema names; an array, where it names no library."""
+    if schema.backend is None:
+        return _make_array(rows, schema, levels)
+    names = schema.names or tuple(str(j) for j in range(len(schema)))
+    values = {name: _values(rows[:, j], schema, levels, j) for j, name in enumerate(names)}
+    types = {name: _narwhals_type(schema, j) for j, name in enumerate(names)}
+    backend: Any = schema.backend
+    series = [nw.new_series(name, values[name], types[name], backend=backend) for name in names]
+    return nw.from_dict({s.name: s for s in series}).to_native()
+
+
+def _make_array(rows: Array, schema: Schema, levels: dict[int, Labels]) -> NDArray[Any]:
+    if not levels:
+        return rows
+    # Numbers taken for levels stay numbers; text makes an array of objects.
+    kind = np.float64 if all(names.dtype.kind in "fiub" for names in levels.values()) else object
+    whole = rows.astype(kind)
+    for j in levels:
+        values = _values(rows[:, j], schema, levels, j)
+        whole[:, j] = [np.nan if value is None else value for value in values]
+    return whole
+
+
+def _values(values: Array, schema: Schema, levels: dict[int, Labels], column: int) -> list[Any]:
+    """A column's values as Python objects, None for missing."""
+    if column in levels:
+        names = [*levels[column].tolist(), None]
+        return [names[int(code)] for code in values]
+    if _is_whole(schema.columns[column].type):
+        return [None if np.isnan(value) else round(value) for value in values.tolist()]
+    return [None if np.isnan(value) else value for value in values.tolist()]
+
+
+def _narwhals_type(schema: Schema, column: int) -> Any:
+    """The type of a sampled column: as it was, where values of that type can hold it."""
+    described = schema.columns[column]
+    if described.type == "Enum" and described.declared is not None:
+        return nw.Enum(described.declared)
+    if described.type.startswith("Decimal"):
+        return nw.Float64()
+    if described.type in ("Object", "Unknown"):
+        return nw.String() if described.family.has_levels else nw.Float64()
+    return getattr(nw, described.type)()
+
+
+def _is_whole(type: str) -> bool:
+    return type.startswith(("Int", "UInt"))

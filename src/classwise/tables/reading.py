@@ -1,0 +1,232 @@
+"""Reading: an array or any frame that narwhals knows, as a table."""
+
+import warnings
+from typing import Any, Protocol
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array, column_or_1d
+
+from classwise.arrays import Array, Labels
+from classwise.errors import ClasswiseError, MissingLabelWarning
+from classwise.schema import Column, Families, Family, Schema, read_families
+from classwise.statistics import is_missing
+from classwise.tables.coding import Coded, code_series, code_values
+from classwise.tables.frames import FrameSource, as_numbers, natural_family_of
+from classwise.tables.table import Columns, Matrix, Rows, Table
+
+
+class Values(Protocol):
+    """Where columns come from."""
+
+    backend: str | None
+    keys: list[Any]
+    names: tuple[str, ...] | None
+
+    def __len__(self) -> int: ...
+
+    def type(self, column: int) -> tuple[str, tuple[str, ...] | None]: ...
+
+    def natural_family(self, column: int) -> Family: ...
+
+    def numbers(self, column: int) -> NDArray[Any]: ...
+
+    def coded(self, column: int) -> Coded: ...
+
+
+class ArraySource:
+    """The columns of an array: numbers, or objects."""
+
+    backend: str | None = None
+    names: tuple[str, ...] | None = None
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.values = values
+        self.keys = list(range(values.shape[1]))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def type(self, column: int) -> tuple[str, None]:
+        return ("Object" if self.values.dtype.kind == "O" else "Float64"), None
+
+    def natural_family(self, column: int) -> Family:
+        return natural_family_of(self.values[:, column]) if self.values.dtype.kind == "O" else Family("gaussian")
+
+    def numbers(self, column: int) -> NDArray[Any]:
+        return as_numbers(self.values[:, column], str(column))
+
+    def coded(self, column: int) -> Coded:
+        return code_values(self.values[:, column])
+
+
+class Source:
+    """Rows whose columns are known by name, and not yet read."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.names = values.names
+        self.n_features = len(values.keys)
+
+    def read(
+        self, families: Families | Schema = "auto", y: Any = None, weights: Any = None, strict: bool = False
+    ) -> Table:
+        """As a table, to learn from; a schema says that rows were learned from before, and as what.
+
+        strict: a missing label is an error.
+        """
+        if isinstance(families, Schema):
+            columns = [self._column(j, known.family, known.asked) for j, known in enumerate(families)]
+        else:
+            natural = [self.values.natural_family(j) for j in range(self.n_features)]
+            asked = read_families(families, self.values.keys, [not family.has_levels for family in natural])
+            columns = [self._column(j, asked.get(j, family), j in asked) for j, family in enumerate(natural)]
+        schema = Schema(tuple(columns), self.values.backend)
+        rows, levels = self._rows(schema, None)
+        labels, known = (None, None) if y is None else _read_labels(y, len(self.values), strict)
+        return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), known))
+
+    def read_like(self, schema: Schema, levels: dict[int, Labels], y: Any = None, weights: Any = None) -> Table:
+        """As a table of rows that a model can score: the same families, categories as positions among its levels."""
+        rows, _ = self._rows(schema, levels)
+        labels, known = (None, None) if y is None else _read_labels(y, len(self.values), strict=False)
+        return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), known))
+
+    def _column(self, j: int, family: Family, asked: bool) -> Column:
+        name = None if self.names is None else self.names[j]
+        type, declared = self.values.type(j)
+        return Column(name, type, family, asked, declared)
+
+    def _rows(self, schema: Schema, known: dict[int, Labels] | None) -> tuple[Rows, dict[int, Labels]]:
+        if isinstance(self.values, ArraySource) and not schema.levels and self.values.values.dtype.kind != "O":
+            return Matrix(self.values.values), {}
+        columns: list[NDArray[Any] | Coded] = []
+        levels = {}
+        for j, column in enumerate(schema.columns):
+            if column.family.has_levels:
+                coded = self.values.coded(j)
+                levels[j] = coded.sorted_levels(f"column {self.values.keys[j]!r}") if known is None else known[j]
+                _refuse_other_kind(coded, levels[j], self.values.keys[j])
+                columns.append(coded.among(levels[j]))
+            else:
+                columns.append(self._numbers(j, column))
+        return Columns(columns), levels
+
+    def _numbers(self, j: int, column: Column) -> NDArray[Any]:
+        natural = self.values.natural_family(j)
+        if natural.kind == "category" and len(self.values.coded(j).levels):
+            raise ClasswiseError(
+                f"Column {self.values.keys[j]!r} is to be a {column.family.kind} ({column.family}), and it holds text; "
+                "turn it into numbers, or take it for a category when fitting."
+            )
+        return self.values.numbers(j) if natural.kind != "category" else np.full(len(self.values), np.nan)
+
+
+def _refuse_other_kind(coded: Coded, levels: Labels, key: Any) -> None:
+    """Text where there were numbers, or numbers where there was text, is no new level but another column."""
+    given, known = coded.levels[:1], levels.tolist()[:1]
+    if given and known and isinstance(given[0], str) != isinstance(known[0], str):
+        held, was = ("text" if isinstance(value[0], str) else "numbers" for value in (given, known))
+        raise ClasswiseError(f"Column {key!r} holds {held}, such as {given[0]!r}, and it held {was} during fit.")
+
+
+def open_source(X: Any) -> Source:
+    """An array, or any frame that narwhals knows (pandas, polars, pyarrow, ...), ready to be read."""
+    if not isinstance(X, np.ndarray):
+        frame = nw.from_native(X, pass_through=True)
+        if isinstance(frame, nw.LazyFrame):
+            raise ClasswiseError("X is a lazy frame, whose rows are not here yet; give X.collect() instead.")
+        if isinstance(frame, nw.DataFrame):
+            check_array(np.empty(frame.shape, dtype=bool))  # no rows, no columns: the same message as for arrays
+            return Source(FrameSource(frame))
+        X = _as_objects_if_text(X)
+    return Source(ArraySource(_read_array(X)))
+
+
+def read_table(X: Any, y: Any = None, weights: Any = None, families: Families = "auto", strict: bool = False) -> Table:
+    """Rows, labels and weights as a table.
+
+    >>> import pandas as pd
+    >>> table = read_table(pd.DataFrame({"length": [1, 2], "color": ["red", "blue"]}), ["a", "b"])
+    >>> table.schema.names, table.rows
+    (('length', 'color'), array([[1., 1.],
+           [2., 0.]]))
+    """
+    return open_source(X).read(families, y, weights, strict)
+
+
+def _as_objects_if_text(X: Any) -> Any:
+    """Lists of numbers and text as objects: NumPy would make text of the numbers."""
+    if isinstance(X, (list, tuple)) and X and any(isinstance(v, str) for v in np.ravel(np.asarray(X[0], dtype=object))):
+        return np.array(X, dtype=object)
+    return X
+
+
+def _read_array(X: Any) -> NDArray[Any]:
+    if isinstance(X, np.ndarray) and X.dtype.kind in "OUST" and X.ndim == 2:
+        checked = check_array(X.astype(object), dtype=None, ensure_all_finite=False, input_name="X")
+        try:
+            return np.asarray(checked, dtype=np.float64) if X.dtype.kind == "O" else checked
+        except (TypeError, ValueError):
+            return checked
+    rows = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
+    return rows if rows.dtype.kind in "fiub" and rows.dtype.itemsize <= 8 else rows.astype(np.float64)
+
+
+def _read_labels(y: Any, length: int, strict: bool) -> tuple[Labels, NDArray[np.bool_] | None]:
+    """The labels, and which rows have one, where not all do."""
+    labels = np.asarray(column_or_1d(_label_values(y), warn=True))
+    if len(labels) != length:
+        raise ClasswiseError(f"X has {length} rows and y has {len(labels)} labels; every row needs one label.")
+    missing = _missing_labels(labels)
+    if missing is None:
+        return labels, None
+    count = int(missing.sum())
+    if strict:
+        raise ClasswiseError(f"y contains missing labels in {count} rows; remove those rows or give them a label.")
+    if count == length:
+        raise ClasswiseError("y contains missing labels in every row, so there is nothing to learn from.")
+    warnings.warn(f"{count} of {length} rows have no label and were left out.", MissingLabelWarning, stacklevel=5)
+    labels = labels.copy()
+    labels[missing] = labels[~missing][0]  # their weight will be zero
+    return labels, ~missing
+
+
+def _label_values(y: Any) -> Any:
+    if isinstance(y, (np.ndarray, list, tuple)):
+        return y
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series) and series.dtype in (nw.String, nw.Categorical, nw.Enum):
+        coded = code_series(series)
+        names = np.empty(len(coded.names) + 1, dtype=object)
+        names[:-1] = coded.names
+        return names[coded.codes]
+    return np.asarray(y)
+
+
+def _missing_labels(labels: Labels) -> NDArray[np.bool_] | None:
+    if labels.dtype.kind == "f":
+        missing = np.isnan(labels)
+    elif labels.dtype.kind == "O" and any(is_missing(label) for label in set(labels.tolist())):
+        missing = np.array([is_missing(label) for label in labels.tolist()])
+    else:
+        return None
+    return missing if missing.any() else None
+
+
+def _read_weights(weights: Any, length: int, labeled: NDArray[np.bool_] | None) -> Array | None:
+    """The weights, zero for rows without a label."""
+    if weights is None:
+        return None if labeled is None else labeled.astype(np.float64)
+    values = np.asarray(weights, dtype=np.float64)
+    if values.ndim == 0:
+        values = np.full(length, float(values))
+    if values.shape != (length,):
+        raise ClasswiseError(f"X has {length} rows and weights have shape {values.shape}; every row needs one weight.")
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(bad):
+        raise ClasswiseError(f"Weights must be finite and not negative; row {bad[0]} has weight {values[bad[0]]}.")
+    if not values.any():
+        raise ClasswiseError("Every weight is zero, so there are no rows to learn from.")
+    return values if labeled is None else values * labeled

@@ -1,0 +1,118 @@
+"""A table: rows, and the labels and weights that go with them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classwise.arrays import Array, Labels, slices
+from classwise.schema import Schema
+from classwise.tables.coding import Coded
+
+
+class Rows(Protocol):
+    """Rows wherever they are; chunks of them become matrices."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, part: Any) -> Self:
+        """Some of the rows: a view, where `part` is a slice."""
+        ...
+
+    def matrix(self) -> NDArray[Any]:
+        """The rows as numbers (m, p): a category as its code, -1 if missing; a missing number as NaN."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """Rows that are a matrix already."""
+
+    values: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, part: Any) -> "Matrix":
+        return Matrix(self.values[part])
+
+    def matrix(self) -> NDArray[Any]:
+        return self.values
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Rows kept column by column, as they came; only a chunk of them is ever a matrix."""
+
+    values: Sequence[NDArray[Any] | Coded]
+
+    def __len__(self) -> int:
+        return len(self.values[0])
+
+    def take(self, part: Any) -> "Columns":
+        return Columns([column[part] for column in self.values])
+
+    def matrix(self) -> Array:
+        # Column after column in memory: that is how it is filled, and how categories are looked up.
+        stacked = np.empty((len(self.values), len(self)))
+        for target, column in zip(stacked, self.values, strict=True):
+            if isinstance(column, Coded):
+                column.write(target)
+            else:
+                target[:] = column
+        return stacked.T
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """n rows of p columns, with the labels (n,) and weights (n,) that go with them, where there are any.
+
+    levels: for each column whose values are levels, what its codes stand for. A chunk of a table is a table.
+    """
+
+    source: Rows
+    schema: Schema
+    levels: dict[int, Labels]
+    labels: Labels | None = None
+    weights: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def rows(self) -> NDArray[Any]:
+        """The rows as a matrix (n, p); meant for chunks."""
+        return self.source.matrix()
+
+    def shown(self, row: int) -> list[Any]:
+        """The values of a row as Python objects, None where one is missing."""
+        values = np.asarray(self.take(slice(row, row + 1)).rows, dtype=np.float64)[0]
+        return [
+            (None if value < 0 else self.level_of(row, j)) if j in self.levels else None if np.isnan(value) else value
+            for j, value in enumerate(values.tolist())
+        ]
+
+    def level_of(self, row: int, column: int) -> Any:
+        """The level that a row holds, whether or not it is among the known ones."""
+        assert isinstance(self.source, Columns)
+        coded = self.source.values[column]
+        assert isinstance(coded, Coded)
+        return coded.names[coded.codes[row]]
+
+    def chunks(self, size: int) -> Iterator["Table"]:
+        """Consecutive chunks of at most `size` rows, as views."""
+        return (self.take(part) for part in slices(len(self), size))
+
+    def take(self, part: Any) -> "Table":
+        """Some of the rows, with their labels and weights."""
+        labels = None if self.labels is None else self.labels[part]
+        weights = None if self.weights is None else self.weights[part]
+        return replace(self, source=self.source.take(part), labels=labels, weights=weights)
+
+    def weighted(self) -> "Table":
+        """Without the rows of weight zero, which count as absent."""
+        if self.weights is None or self.weights.all():
+            return self
+        return self.take(np.flatnonzero(self.weights))
