@@ -59,7 +59,8 @@ def explain(
     prior = float(model.log_prior[first, 0] - model.log_prior[second, 0])
     shares = model.density.shares(row, first, second)
     log_density = model.log_density(row[None])[:, 0]
-    volume = float(log_density[first] - log_density[second] - shares.sum())
+    with np.errstate(invalid="ignore"):
+        volume = float(log_density[first] - log_density[second] - shares.sum())
     # Below rounding there is no volume, and an impossible row (log 0) has none that could be told.
     if abs(volume) <= 1e-9 * max(1.0, float(np.abs(log_density).min())) or not np.isfinite(volume):
         volume = 0.0

@@ -6,6 +6,7 @@ The rule goes by type alone, so that batches of one table never disagree:
     booleans                               yes/no       bernoulli
     text, categoricals, enums              a category   categorical
     dates, times, lists, anything else     refused by name
+    no value at all                        a number, until another batch shows what it is
 
 Counts are never guessed: "poisson" and "binomial(N)" are asked for, as any other family may be, per column.
 """

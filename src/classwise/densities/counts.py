@@ -14,7 +14,6 @@ from scipy.special import gammaln, xlog1py, xlogy
 from classwise.arrays import Array, Codes, product
 from classwise.densities.density import Density
 from classwise.errors import UnscorableError
-from classwise.statistics import Moments
 
 
 class CountDensity(Density):
@@ -82,14 +81,13 @@ class Poisson(CountDensity):
     parameters: Array
 
     @classmethod
-    def estimate(cls, moments: Moments, smoothing: float) -> "Poisson":
-        """rate = (sum x + smoothing m) / (n + smoothing), with m the mean over all classes.
+    def estimate(cls, weight: Array, mean: Array, smoothing: float) -> "Poisson":
+        """rate = (sum x + smoothing m) / (n + smoothing), with m the mean over all classes; weight n and mean (g, p).
 
         The posterior mean under a gamma prior that is worth `smoothing` rows; 0 is maximum likelihood, sum x / n.
         """
-        overall = moments.overall_mean()
-        weight = moments.weight + smoothing
-        return cls((moments.weight * moments.mean + smoothing * overall) / weight)
+        overall = (weight * mean).sum(axis=0) / weight.sum(axis=0)
+        return cls((weight * mean + smoothing * overall) / (weight + smoothing))
 
     @cached_property
     def _line(self) -> tuple[Array, Array]:
@@ -117,10 +115,9 @@ class Binomial(CountDensity):
     trials: Array
 
     @classmethod
-    def estimate(cls, moments: Moments, trials: Array, smoothing: float) -> "Binomial":
-        """chance = (sum x + smoothing) / (n N + 2 smoothing): the posterior mean under a beta prior."""
-        successes = moments.weight * moments.mean
-        return cls((successes + smoothing) / (moments.weight * trials + 2 * smoothing), trials)
+    def estimate(cls, weight: Array, mean: Array, trials: Array, smoothing: float) -> "Binomial":
+        """chance = (sum x + smoothing) / (n N + 2 smoothing): the posterior mean under a beta prior; (g, p)."""
+        return cls((weight * mean + smoothing) / (weight * trials + 2 * smoothing), trials)
 
     @cached_property
     def _line(self) -> tuple[Array, Array]:

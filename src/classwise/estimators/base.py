@@ -92,12 +92,12 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         classes: the labels that may occur, if you want others refused.
         """
         form = self._checked_form()
-        source, families = open_source(X), self.families
-        before = getattr(self, "statistics_", None)
+        source, known = open_source(X), []
+        before: ClassStatistics | None = getattr(self, "statistics_", None)
         if before is not None:
             check_columns(self, source)
-            form, families = type(before.moments.scatter), before.schema
-        table = source.read(families, _required(y), sample_weight, strict=self._strict)
+            form, known = type(before.moments.scatter), before.known_columns()
+        table = source.read(self.families, _required(y), sample_weight, strict=self._strict, known=known)
         batch = summarize_table(table, form, allow_missing=not self._strict)
         _check_expected(batch.labels, classes)
         statistics = batch if before is None else before + batch

@@ -134,11 +134,19 @@ class Blocks:
         return Block(np.array(columns), self._with_presence(density, columns))
 
     def _poisson(self, part: ClassStatistics) -> Poisson:
-        return Poisson.estimate(borrowed(part).moments, self.options.smoothing)
+        return Poisson.estimate(*self._rates(part), self.options.smoothing)
 
     def _binomial(self, part: ClassStatistics) -> Binomial:
         trials = np.array([column.family.trials for column in part.schema], dtype=np.float64)
-        return Binomial.estimate(borrowed(part).moments, trials, self.options.smoothing)
+        return Binomial.estimate(*self._rates(part), trials, self.options.smoothing)
+
+    def _rates(self, part: ClassStatistics) -> tuple[Array, Array]:
+        """Weight and mean of each column by class; a class without a value takes those of all rows, with a remark."""
+        self.remarks += borrowers(part)
+        weight, mean = part.numbers.column_means()
+        overall = np.broadcast_to(weight.sum(axis=0), weight.shape)
+        average = (weight * mean).sum(axis=0) / overall
+        return np.where(weight > 0, weight, overall), np.where(weight > 0, mean, average)
 
     def _with_presence(self, density: Density, columns: list[int]) -> Density:
         missing = self.missing_weight()[:, columns]
@@ -160,9 +168,8 @@ class Blocks:
                 self.notes[j] = note
                 continue
             absent = missing[:, j] if self.options.missing_is_level and missing[:, j].any() else None
-            kept[j] = Levels.estimate(
-                self._completed(j, column), self.options.smoothing, absent, self._rare_weight(column)
-            )
+            counts = self._borrowed(j, self._completed(j, column))
+            kept[j] = Levels.estimate(counts, self.options.smoothing, absent, self._rare_weight(column))
         return Block(np.array(list(kept)), Categorical.of(kept.values())) if kept else None
 
     def _why_ignored(self, j: int, column: LevelCounts) -> str:
@@ -187,6 +194,15 @@ class Blocks:
             both = np.array([False, True])
             return LevelCounts(both, column.aligned(both))
         return column
+
+    def _borrowed(self, j: int, column: LevelCounts) -> LevelCounts:
+        """Without smoothing, a class that has no value in a column takes the levels of all rows."""
+        empty = np.logical_not(np.any(column.weight, axis=1))
+        if self.options.smoothing or not empty.any():
+            return column
+        label, name = self.statistics.label(int(empty.argmax())), self.statistics.name(j)
+        self.remarks.append(f"gave the levels of all rows to classes that have none of their own: {label!r} in {name}")
+        return LevelCounts(column.levels, np.where(empty[:, None], column.weight.sum(axis=0), column.weight))
 
     def _rare_weight(self, column: LevelCounts) -> float:
         rare = self.options.rare
@@ -216,6 +232,16 @@ def borrowed(statistics: ClassStatistics) -> ClassStatistics:
         type(moments.scatter)(scatter),
     )
     return statistics.with_moments(filled)
+
+
+def borrowers(statistics: ClassStatistics) -> list[str]:
+    """Names the classes that have no value in some column."""
+    absent = np.argwhere(statistics.numbers.present_weight() == 0)
+    if not len(absent):
+        return []
+    where = ", ".join(f"{statistics.label(k)!r} in {statistics.name(j)}" for k, j in absent[:5])
+    more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
+    return [f"gave the values of all rows to classes that have none of their own: {where}{more}"]
 
 
 def warn_of_remarks(estimator: str, blocks: Blocks) -> None:

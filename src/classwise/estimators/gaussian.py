@@ -19,7 +19,7 @@ from classwise.covariance import (
     read_shrinkage,
     refuse_never_seen,
 )
-from classwise.densities import Gaussian, Presence, Product
+from classwise.densities import Block, Gaussian, Presence, Product
 from classwise.discriminant import Boundary, Discriminant, boundary, discriminant
 from classwise.errors import ClasswiseError
 from classwise.estimators.base import BayesEstimator
@@ -125,13 +125,19 @@ class GaussianClassifier(BayesEstimator):
     @property
     def gaussian_(self) -> Gaussian:
         """The densities of the Gaussian columns: means and covariance."""
+        gaussian = self._gaussian_block().density
+        assert isinstance(gaussian, Gaussian)
+        return gaussian
+
+    def _gaussian_block(self) -> Block:
+        """The Gaussian columns that have values, and their densities."""
         density = self.classifier_.density
-        found = [block.density for block in density.blocks] if isinstance(density, Product) else [density]
-        numbers = [part.numbers if isinstance(part, Presence) else part for part in found]
-        gaussians = [part for part in numbers if isinstance(part, Gaussian)]
-        if not gaussians:
-            raise ClasswiseError("This model has no Gaussian: none of its columns is a number.")
-        return gaussians[0]
+        blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
+        for block in blocks:
+            numbers = block.density.numbers if isinstance(block.density, Presence) else block.density
+            if isinstance(numbers, Gaussian):
+                return Block(block.columns, numbers)
+        raise ClasswiseError("This model has no Gaussian: none of its columns is a number.")
 
     @property
     def em_(self) -> Completion | None:
@@ -171,11 +177,9 @@ class GaussianClassifier(BayesEstimator):
     def _refuse_beside(self, what: str) -> None:
         """Polynomials are for Gaussians alone."""
         if not isinstance(self.classifier_.density, Gaussian):
-            others = (
-                ", ".join(str(key) for key, family in self.families_.items() if family != "gaussian")
-                or "missing values as a level"
+            raise ClasswiseError(
+                f"{what} is a polynomial in numbers, and this model has other columns too: see schema_."
             )
-            raise ClasswiseError(f"{what} is a polynomial in numbers, and this model also has {others}.")
 
 
 def _alone(statistics: ClassStatistics, recipe: Recipe) -> GaussianFit:

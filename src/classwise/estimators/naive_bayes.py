@@ -9,7 +9,7 @@ from classwise.covariance import ESTIMATES, Blend, DiagonalCovariance, Fixed, Re
 from classwise.densities import Block, Constant, Gaussian, Product
 from classwise.errors import SingularCovarianceError
 from classwise.estimators.base import BayesEstimator
-from classwise.estimators.blocks import GaussianFit, borrowed
+from classwise.estimators.blocks import GaussianFit, borrowed, borrowers
 from classwise.estimators.gaussian import Estimate, Missing, Ties
 from classwise.options import choose, fraction
 from classwise.priors import Priors
@@ -81,7 +81,7 @@ class NaiveBayes(BayesEstimator):
         constant = np.flatnonzero(filled.moments.constant())
         varying = np.setdiff1d(np.arange(filled.n_features), constant)
         variances, low = self._floored(filled)
-        remarks = self._remarks(filled, np.setdiff1d(low, constant), constant) + _borrowers(statistics)
+        remarks = self._remarks(filled, np.setdiff1d(low, constant), constant) + borrowers(statistics)
         rest = Constant(filled.mean[0, constant], len(filled.labels))
         if not len(varying):
             return GaussianFit(rest, remarks)
@@ -92,7 +92,7 @@ class NaiveBayes(BayesEstimator):
     def _independent(self, statistics: ClassStatistics) -> GaussianFit:
         filled = borrowed(statistics)
         variances, low = self._floored(filled)
-        remarks = self._remarks(filled, low, np.empty(0, dtype=np.intp)) + _borrowers(statistics)
+        remarks = self._remarks(filled, low, np.empty(0, dtype=np.intp)) + borrowers(statistics)
         return GaussianFit(Gaussian(filled.mean, DiagonalCovariance(variances)), remarks)
 
     def _floored(self, statistics: ClassStatistics) -> tuple[Array, Codes]:
@@ -138,13 +138,3 @@ class NaiveBayes(BayesEstimator):
     def covariances_(self) -> Array:
         """The same as diagonal matrices; (g, p, p)."""
         return DiagonalCovariance(self.variances_).matrices()
-
-
-def _borrowers(statistics: ClassStatistics) -> list[str]:
-    """Names the classes that have no value in some column."""
-    absent = np.argwhere(statistics.numbers.present_weight() == 0)
-    if not len(absent):
-        return []
-    where = ", ".join(f"{statistics.label(k)!r} in {statistics.name(j)}" for k, j in absent[:5])
-    more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
-    return [f"gave the mean and variance of all rows to classes without a single value: {where}{more}"]

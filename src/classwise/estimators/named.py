@@ -67,7 +67,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
         the rest of the row.
         """
         projection, gaussian, table = self.projection_, self.gaussian_, self._table(X)
-        columns = self.model_.schema.positions("gaussian")
+        columns = self._gaussian_block().columns
 
         def project(model: BayesClassifier, rows: Array) -> Array:
             numbers = rows[:, columns]

@@ -4,7 +4,7 @@ Each prior is worth one row, at the column's overall mean and spread (Kass and W
 
     gaussian, lognormal   normal-inverse-gamma     needs moments of x, of log x
     poisson               gamma                    needs sum x and sum log x!
-    categorical           Dirichlet, 1 / L each    needs the weight of each value, where values are few
+    categorical           Dirichlet, 1 / L each    needs the weight of each value, where values are few and repeat
 
 A density and a probability are compared where values lie on a grid, whose step is 1 for whole numbers and else the
 smallest gap between values: density times step is probability, and no spread is believed to be finer than the step.
@@ -19,6 +19,10 @@ from scipy.special import gammaln
 from classwise.arrays import Array
 from classwise.schema import Family
 from classwise.statistics import ClassStatistics, LevelCounts, Moments
+
+
+# A value of a number that is to be a level must occur in this many rows on average.
+ROWS_PER_VALUE = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +48,19 @@ def choose_families(statistics: ClassStatistics) -> dict[int, Choice]:
             _one(numbers, schema.numbers.index(j)),
             _one(statistics.logs, schema.logs.index(j)),
             _one(_factorials(statistics), i),
-            statistics.values.columns[i],
+            _repeated(statistics.values.columns[i], statistics),
         )
         evidence = column.log_evidence()
         choices[j] = Choice(Family(max(evidence, key=evidence.__getitem__)), evidence)
     return choices
+
+
+def _repeated(values: LevelCounts | None, statistics: ClassStatistics) -> LevelCounts | None:
+    """The values of a column, if they repeat often enough to be levels: more than one, each in several rows."""
+    if values is None or len(values.levels) < 2:
+        return None
+    rows = statistics.rows * values.weight.sum() / statistics.weight.sum()
+    return values if ROWS_PER_VALUE * len(values.levels) <= rows else None
 
 
 def _factorials(statistics: ClassStatistics) -> Moments:
@@ -82,7 +94,7 @@ class Candidate:
             evidence["lognormal"] = _normal(self.logs, relative) + jacobian + size
         if self._has_all(self.factorials):
             evidence["poisson"] = _poisson(self.numbers, self.factorials)
-        if self.values is not None and len(self.values.levels) > 1:
+        if self.values is not None:
             evidence["categorical"] = _dirichlet(self.values.weight)
         return evidence
 
@@ -97,7 +109,7 @@ class Candidate:
         """The step of the grid that the values lie on, if they do."""
         if self._has_all(self.factorials):
             return 1.0
-        if self.values is not None and len(self.values.levels) > 1:
+        if self.values is not None:
             return float(np.diff(self.values.levels.astype(np.float64)).min())
         return None
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from classwise.arrays import Array, Labels
 from classwise.errors import StatisticsError
-from classwise.schema import Family, Schema
-from classwise.statistics.counts import Counts
+from classwise.schema import Column, Family, Schema
+from classwise.statistics.counts import Counts, LevelCounts
 from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.labels import union_labels
 from classwise.statistics.moments import Moments
@@ -124,9 +124,10 @@ class ClassStatistics:
         """The statistic of both sets of rows."""
         if not isinstance(other, ClassStatistics):
             return NotImplemented
-        schema = self.schema.merge(other.schema)
+        ours, theirs = self._adapted(other.schema), other._adapted(self.schema)
+        schema = ours.schema.merge(theirs.schema)
         labels = union_labels(self.labels, other.labels)
-        ours, theirs = self._aligned(labels), other._aligned(labels)
+        ours, theirs = ours._aligned(labels), theirs._aligned(labels)
         parts = {name: part + theirs.parts[name] for name, part in ours.parts.items()}
         return type(self)(labels, ours.weight + theirs.weight, self.rows + other.rows, schema, parts)
 
@@ -138,6 +139,7 @@ class ClassStatistics:
         """Remove rows that were added before. Taking more than is there is an error."""
         if not isinstance(other, ClassStatistics):
             return NotImplemented
+        other = other._adapted(self.schema)
         schema = self.schema.merge(other.schema)
         self._check_labels_known(other)
         taken = other._aligned(self.labels)
@@ -152,6 +154,11 @@ class ClassStatistics:
     def compact(self) -> Self:
         """Without levels that no row has."""
         return replace(self, parts={name: part.compact() for name, part in self.parts.items()})
+
+    def known_columns(self) -> list[Column | None]:
+        """What each column is, None where no row has shown it yet."""
+        valueless = self._valueless()
+        return [None if j in valueless else column for j, column in enumerate(self.schema)]
 
     def restrict(self, columns: Sequence[int | str]) -> Self:
         """The statistic of these columns alone, by name or position.
@@ -180,15 +187,33 @@ class ClassStatistics:
         ours = self.schema
         parts: dict[str, Statistic] = {"numbers": self.numbers.restrict(pick(schema.numbers, ours.numbers))}
         if schema.logs:
-            parts["logs"] = self.logs.restrict(pick(schema.logs, ours.logs))
+            kept = pick(schema.logs, ours.logs)
+            parts["logs"] = self.logs.restrict(kept)
         if schema.levels:
-            held = ours.levels + ours.candidates
-            counted = Counts(self.levels.columns + self.values.columns)
+            # A column without a single value has no levels yet, whatever it was taken for.
+            nothing = LevelCounts.empty(len(self.labels))
+            held = ours.levels + ours.candidates + self._valueless()
+            counted = Counts(self.levels.columns + self.values.columns + (nothing,) * len(self._valueless()))
             parts["levels"] = counted.restrict(pick(schema.levels, held))
         if schema.candidates:
             kept = pick(schema.candidates, ours.candidates)
             parts |= {name: self.parts[name].restrict(kept) for name in ("factorials", "values")}
         return replace(self, schema=schema, parts=parts)
+
+    def _valueless(self) -> list[int]:
+        """The columns, taken for numbers by default, in which no row has a value."""
+        weight = self.numbers.present_weight()
+        return [
+            j for i, j in enumerate(self.schema.numbers) if not self.schema.columns[j].asked and not weight[:, i].any()
+        ]
+
+    def _adapted(self, schema: Schema) -> Self:
+        """With columns that have no values here taken for what they are elsewhere."""
+        pairs = list(zip(self.schema, schema, strict=False))
+        if all(ours.family == theirs.family for ours, theirs in pairs) or len(self.schema) != len(schema):
+            return self
+        valueless = self._valueless()
+        return self.seen_as({j: pairs[j][1].family for j in valueless if pairs[j][1].family.has_levels})
 
     def _lacks(self, column: int, family: Family) -> StatisticsError:
         held = self.schema.columns[column].family

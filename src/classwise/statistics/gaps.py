@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Array, Codes, patterns
+from classwise.arrays import Array, Codes, patterns, ratio
 from classwise.errors import ClasswiseError, StatisticsError
 from classwise.statistics.moments import Moments, gather_columns, gather_moments
 from classwise.statistics.scatter import DiagonalScatter, FullScatter, Scatter
@@ -159,6 +159,15 @@ class Numbers(Statistic):
         if not len(self.gaps):
             return self.moments.by_column()
         return self.moments.by_column() + self.gaps.by_column(len(self.moments.weight))
+
+    def column_means(self) -> tuple[Array, Array]:
+        """The weight and the mean of the values each column has; (g, p), (g, p). Any form of scatter serves."""
+        weight = np.broadcast_to(self.moments.weight, self.moments.mean.shape)
+        if not len(self.gaps):
+            return weight, self.moments.mean
+        gaps = self.gaps.by_column(len(weight))
+        total = weight + gaps.weight
+        return total, self.moments.mean + ratio(gaps.weight, total) * (gaps.mean - self.moments.mean)
 
     def present_weight(self) -> Array:
         """The weight of the values each column has; (g, p)."""

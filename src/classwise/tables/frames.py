@@ -36,15 +36,16 @@ class FrameSource:
 
     def natural_family(self, column: int) -> Family:
         """The family that the type of a column stands for; a type that stands for none is an error."""
-        dtype = self._dtype(column)
-        if dtype.is_numeric() or dtype == nw.Unknown:
+        series, dtype = self._series(column), self._dtype(column)
+        # Without a single value nothing is known: a number by default, and whatever a later batch shows it to be.
+        if dtype.is_numeric() or series.null_count() == len(series):
             return Family("gaussian")
         if dtype == nw.Boolean:
             return Family("bernoulli")
         if dtype in (nw.String, nw.Categorical, nw.Enum):
             return Family("categorical")
         if dtype == nw.Object:
-            return natural_family_of(self._series(column).to_numpy())
+            return natural_family_of(series.to_numpy())
         raise ClasswiseError(
             f"Column {self.keys[column]!r} holds {dtype}, which is neither a number nor a category; turn it into "
             "numbers (a date into days since some day, for example), or drop it."

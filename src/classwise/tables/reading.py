@@ -1,6 +1,7 @@
 """Reading: an array or any frame that narwhals knows, as a table."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import narwhals as nw
@@ -70,28 +71,41 @@ class Source:
         self.n_features = len(values.keys)
 
     def read(
-        self, families: Families | Schema = "auto", y: Any = None, weights: Any = None, strict: bool = False
+        self,
+        families: Families = "auto",
+        y: Any = None,
+        weights: Any = None,
+        strict: bool = False,
+        known: Sequence[Column | None] = (),
     ) -> Table:
-        """As a table, to learn from; a schema says that rows were learned from before, and as what.
+        """As a table, to learn from.
 
-        strict: a missing label is an error.
+        known: what rows learned from before have shown columns to be, None where they have not. strict: a missing
+        label is an error.
         """
-        if isinstance(families, Schema):
-            columns = [self._column(j, known.family, known.asked) for j, known in enumerate(families)]
-        else:
-            natural = [self.values.natural_family(j) for j in range(self.n_features)]
-            asked = read_families(families, self.values.keys, [not family.has_levels for family in natural])
-            columns = [self._column(j, asked.get(j, family), j in asked) for j, family in enumerate(natural)]
-        schema = Schema(tuple(columns), self.values.backend)
+        schema = Schema(tuple(self._columns(families, known)), self.values.backend)
         rows, levels = self._rows(schema, None)
-        labels, known = (None, None) if y is None else _read_labels(y, len(self.values), strict)
-        return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), known))
+        labels, labeled = (None, None) if y is None else _read_labels(y, len(self.values), strict)
+        return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), labeled))
 
     def read_like(self, schema: Schema, levels: dict[int, Labels], y: Any = None, weights: Any = None) -> Table:
         """As a table of rows that a model can score: the same families, categories as positions among its levels."""
         rows, _ = self._rows(schema, levels)
         labels, known = (None, None) if y is None else _read_labels(y, len(self.values), strict=False)
         return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), known))
+
+    def _columns(self, families: Families, known: Sequence[Column | None]) -> list[Column]:
+        seen = {j: column for j, column in enumerate(known) if column is not None}
+        natural = {j: self.values.natural_family(j) for j in range(self.n_features) if j not in seen}
+        numbers = [j in natural and not natural[j].has_levels for j in range(self.n_features)]
+        asked = read_families(families, self.values.keys, numbers)
+        by_name = not isinstance(families, str)
+        return [
+            self._column(j, seen[j].family, seen[j].asked)
+            if j in seen
+            else self._column(j, asked.get(j, natural[j]), by_name and j in asked)
+            for j in range(self.n_features)
+        ]
 
     def _column(self, j: int, family: Family, asked: bool) -> Column:
         name = None if self.names is None else self.names[j]
@@ -137,6 +151,8 @@ def open_source(X: Any) -> Source:
         frame = nw.from_native(X, pass_through=True)
         if isinstance(frame, nw.LazyFrame):
             raise ClasswiseError("X is a lazy frame, whose rows are not here yet; give X.collect() instead.")
+        if not isinstance(frame, nw.DataFrame) and hasattr(X, "__arrow_c_stream__"):
+            frame = nw.from_arrow(X, backend="pyarrow")  # a stream of Arrow batches, which can be read once
         if isinstance(frame, nw.DataFrame):
             check_array(np.empty(frame.shape, dtype=bool))  # no rows, no columns: the same message as for arrays
             return Source(FrameSource(frame))
