@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench bench-mixed docs clean
 
 demo: .venv/demo.stamp  ## fit the family on penguins, print a comparison, write a picture
 	$(BIN)/python examples/penguins.py
@@ -18,6 +18,9 @@ lint: .venv/test.stamp .venv/lint.stamp  ## style, types, import contract
 
 bench: .venv/test.stamp  ## ratios to scikit-learn, measured in one run
 	$(BIN)/python benchmarks/core.py
+
+bench-mixed: .venv/test.stamp  ## mixed tables and missing values: time, memory, log loss
+	$(BIN)/python benchmarks/mixed.py
 
 docs: .venv/docs.stamp  ## the documentation, every example executed
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -37,14 +37,14 @@ def main(name: str, model: str, operation: str, side: str) -> None:
     estimator.fit(X[:FIRST_ROWS], y[:FIRST_ROWS])
     scored = X[: shape.scored]
     estimator.predict_proba(scored[:1000])
-    before = _restart_peak()
+    before = restart_peak()
     result = estimator.fit(X, y) if operation == "fit" else estimator.predict_proba(scored)
-    extra = _peak() - before
+    extra = peak() - before
     output = 0 if operation == "fit" else result.nbytes
     print(json.dumps({"extra_bytes": extra, "beyond_output_bytes": extra - output}))
 
 
-def _restart_peak() -> int:
+def restart_peak() -> int:
     """Lower the high-water mark to what is in use, where the system allows it, and return the mark; bytes."""
     if CLEAR.exists():
         # Freed memory that malloc holds on to would be used again without counting as extra.
@@ -52,10 +52,10 @@ def _restart_peak() -> int:
         if hasattr(library, "malloc_trim"):
             library.malloc_trim(0)
         CLEAR.write_text("5")
-    return _peak()
+    return peak()
 
 
-def _peak() -> int:
+def peak() -> int:
     """The high-water mark of resident memory; bytes."""
     if STATUS.exists():
         line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))

@@ -24,27 +24,27 @@ def machine_lines(machine: Facts) -> str:
 
 
 def timing_table(timings: Sequence[Facts]) -> str:
-    return _aligned([HEAD, *map(_timing_line, timings)])
+    return aligned([HEAD, *map(_timing_line, timings)])
 
 
 def _timing_line(t: Facts) -> list[str]:
     low, high = t["ratio_quartiles"]
     agree = f"{t['same_labels']:.4%}" + ("" if t["same_labels"] >= AGREEING else " DIFFER")
     ratios = [_ratio(t["ratio"]), f"{low:.2f}..{high:.2f}", _ratio(t["ratio_of_best"])]
-    times = [_duration(t["ours_s"]), _duration(t["theirs_s"]), *ratios]
+    times = [duration(t["ours_s"]), duration(t["theirs_s"]), *ratios]
     which = [t["shape"], t["model"], t["operation"]]
-    return [*which, *times, f"{t['over_limit']:.1f}", _others(t), agree, f"{t['max_difference']:.0e}", t["peer"]]
+    return [*which, *times, f"{t['over_limit']:.1f}", others(t), agree, f"{t['max_difference']:.0e}", t["peer"]]
 
 
 def memory_table(memories: Sequence[Facts]) -> str:
     head = ["shape", "model", "operation", "ours MB", "theirs MB", "ours beyond output", "theirs beyond output"]
-    return _aligned([head, *map(_memory_line, memories)])
+    return aligned([head, *map(_memory_line, memories)])
 
 
 def _memory_line(m: Facts) -> list[str]:
     sides = [m["ours"], m["theirs"]]
-    extra = [_megabytes(side["extra_bytes"]) for side in sides]
-    beyond = [_megabytes(side["beyond_output_bytes"]) for side in sides]
+    extra = [megabytes(side["extra_bytes"]) for side in sides]
+    beyond = [megabytes(side["beyond_output_bytes"]) for side in sides]
     return [m["shape"], m["model"], m["operation"], *extra, *beyond]
 
 
@@ -72,19 +72,19 @@ def summary(timings: Sequence[Facts]) -> str:
     slower = [_both(t) for t in timings if min(t["ratio"], t["ratio_of_best"]) < 1]
     differing = dict.fromkeys(_name(t) for t in timings if t["same_labels"] < AGREEING)
     lines.append(_listed("Slower than scikit-learn, by the median or by the best times", slower))
-    disturbed = sum(map(_is_disturbed, timings))
+    disturbed = sum(map(is_disturbed, timings))
     lines.append(f"Disturbed by other processes: {disturbed} of {len(timings)} timings")
     lines.append(_listed("Labels that differ from scikit-learn's", differing))
     return "\n".join(lines)
 
 
-def _is_disturbed(t: Facts) -> bool:
+def is_disturbed(t: Facts) -> bool:
     return t["cores_of_others"] is not None and t["cores_of_others"] > QUIET
 
 
-def _others(t: Facts) -> str:
+def others(t: Facts) -> str:
     cores = t["cores_of_others"]
-    return "unknown" if cores is None else f"{cores:.2f}" + (" BUSY" if _is_disturbed(t) else "")
+    return "unknown" if cores is None else f"{cores:.2f}" + (" BUSY" if is_disturbed(t) else "")
 
 
 def _both(t: Facts) -> str:
@@ -103,17 +103,17 @@ def _listed(title: str, names: Iterable[str]) -> str:
     return f"{title}: " + ("; ".join(names) or "none")
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     for unit, size in [("s", 1.0), ("ms", 1e-3)]:
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds / 1e-6:.3g} µs"
 
 
-def _megabytes(count: int) -> str:
+def megabytes(count: int) -> str:
     return f"{count / 1e6:.1f}"
 
 
-def _aligned(lines: Sequence[Sequence[str]]) -> str:
+def aligned(lines: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)

@@ -17,3 +17,12 @@ def reference() -> Path:
     if not folder:
         pytest.skip("CLASSWISE_REFERENCE does not name a folder of reference outputs")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """A folder of real tables (gzipped CSV) and their manifest; tests that need it are skipped where it is absent."""
+    folder = os.environ.get("CLASSWISE_DATA")
+    if not folder:
+        pytest.skip("CLASSWISE_DATA does not name a folder of tables")
+    return Path(folder)

@@ -185,3 +185,35 @@ def test_near_collinear_columns_are_kept(noise):
         np.testing.assert_allclose(
             model.fit(near, y).predict_proba(near), model.fit(equal, y).predict_proba(equal), rtol=0, atol=1e-3
         )
+
+
+@pytest.mark.parametrize("smoothing", [0, 1])
+@pytest.mark.parametrize("estimate", ["mle", "unbiased"])
+def test_naive_bayes_on_mixed_columns_of_some_rows(estimate, smoothing):
+    table = load_penguins().drop(columns="year")
+    X = table.drop(columns="species")
+    m = cw.NaiveBayes(smoothing=smoothing, estimate=estimate).fit(X, table["species"])
+    rows = SOME_ROWS["penguins_mixed"][f"{estimate}_{smoothing}"]
+    expected = np.array([[-np.inf if value is None else value for value in row] for row in rows])
+    np.testing.assert_allclose(m.log_joint(X)[::10], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["nb_crx", "nb_germancredit", "nb_penguins_mixed", "nb_titanic_mixed"])
+@pytest.mark.parametrize("smoothing", [0, 1])
+@pytest.mark.parametrize("estimate", ["mle", "unbiased"])
+def test_naive_bayes_on_mixed_columns(reference, name, estimate, smoothing):
+    levels = json.loads((reference / name / "meta.json").read_text())["levels"]
+    file = next((reference / name).glob("data.csv*"))
+    table = pd.read_csv(file, dtype=dict.fromkeys([*levels, ".y"], str))
+    X = table.drop(columns=".y")
+    expected = pd.read_csv(reference / name / f"exact_laplace{smoothing}_{estimate}var_logjoint.csv")
+    m = cw.NaiveBayes(smoothing=smoothing, estimate=estimate).fit(X, table[".y"])
+    np.testing.assert_allclose(m.log_joint(X), expected[m.classes_], rtol=1e-10)
+
+
+def test_numbers_taken_for_categories(reference):
+    """The class of a cabin is a number in the table, and a category in the reference."""
+    table = pd.read_csv(reference / "nb_titanic_mixed" / "data.csv")
+    expected = pd.read_csv(reference / "nb_titanic_mixed" / "exact_laplace1_mlevar_logjoint.csv")
+    m = cw.NaiveBayes(families={"pclass": "categorical"}).fit(table.drop(columns=".y"), table[".y"])
+    np.testing.assert_allclose(m.log_joint(table.drop(columns=".y")), expected, rtol=1e-10)

@@ -1,13 +1,13 @@
 """What can go wrong, each kind defined by its docstring; and what messages call a column."""
 
 
-def column_name(features: tuple[str, ...] | None, column: int) -> str:
+def column_name(name: str | None, place: int) -> str:
     """A column's quoted name, or its number where columns have no names.
 
-    >>> column_name(("length", "width"), 1), column_name(None, 1)
+    >>> column_name("width", 1), column_name(None, 1)
     ("'width'", 'column 1')
     """
-    return f"column {column}" if features is None else f"'{features[column]}'"
+    return f"column {place}" if name is None else f"'{name}'"
 
 
 class ClasswiseError(ValueError):
@@ -31,7 +31,7 @@ class StoredFileError(ClasswiseError):
 
 
 class UnscorableError(ClasswiseError):
-    """A row has no finite score: it holds NaN or infinity, or lies beyond what float64 can measure."""
+    """A row has no finite score: it holds infinity, has probability zero, or lies beyond what float64 can measure."""
 
 
 class MissingExtraError(ImportError):
@@ -39,7 +39,7 @@ class MissingExtraError(ImportError):
 
 
 class DegenerateColumnWarning(UserWarning):
-    """A column is constant within a class, or everywhere; the message names it and what was done."""
+    """A column is constant or empty, within a class or everywhere, or EM stopped early; the message says which."""
 
 
 class MissingLabelWarning(UserWarning):

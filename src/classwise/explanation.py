@@ -18,8 +18,9 @@ from classwise.classifier import BayesClassifier
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The log odds of `label` against another, and what they are made of.
+    """Why a row is taken for one class rather than another; prints as a table.
 
+    label, against: the two classes; log_odds: log P(label | x) / P(against | x), and what it is made of:
     shares: {column: its share}; prior: the log prior odds; volume: of joint Gaussians, else 0. They add up to log_odds.
     values: {column: the value of the row}, None where it is missing.
     """

@@ -74,7 +74,7 @@ class Family:
 class Column:
     """A column: its name (None in an array), its type, its family, and whether that family was asked for.
 
-    declared: the categories of an ordered type, in their order.
+    declared: the categories of an ordered type, in their order. place: where it stands in the table, for messages.
     """
 
     name: str | None
@@ -82,6 +82,7 @@ class Column:
     family: Family
     asked: bool = False
     declared: tuple[str, ...] | None = None
+    place: int = 0
 
     def merge(self, other: "Column") -> "Column":
         """The column of two batches; their types may differ, what they are taken for may not."""
@@ -95,9 +96,8 @@ class Column:
 
 
 def _common_type(first: Column, second: Column) -> str:
-    if first.family.has_levels:
-        return "String"
-    return "Float64"
+    """A type that holds both: what levels are, their values will tell."""
+    return "Object" if first.family.has_levels else "Float64"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Schema:
     def of_numbers(cls, count: int, type: str = "Float64", names: tuple[str, ...] | None = None) -> Self:
         """So many columns of numbers."""
         gaussian = Family("gaussian")
-        return cls(tuple(Column(name, type, gaussian) for name in names or (None,) * count))
+        return cls(tuple(Column(n, type, gaussian, place=j) for j, n in enumerate(names or (None,) * count)))
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -127,7 +127,7 @@ class Schema:
 
     def name(self, column: int) -> str:
         """What messages call a column."""
-        return column_name(self.names, column)
+        return column_name(self.columns[column].name, self.columns[column].place)
 
     def positions(self, *families: str) -> list[int]:
         """The columns of these families, in order."""
@@ -164,9 +164,14 @@ class Schema:
             columns[j] = replace(columns[j], family=family)
         return replace(self, columns=tuple(columns))
 
-    def restrict(self, columns: Sequence[int]) -> Self:
-        """Only these columns."""
+    def part(self, columns: Sequence[int]) -> Self:
+        """Only these columns, seen as part of the table: messages call them by their places there."""
         return replace(self, columns=tuple(self.columns[j] for j in columns))
+
+    def restrict(self, columns: Sequence[int]) -> Self:
+        """Only these columns, as a table of their own."""
+        kept = (replace(self.columns[j], place=i) for i, j in enumerate(columns))
+        return replace(self, columns=tuple(kept))
 
     def merge(self, other: "Schema") -> Self:
         """The schema of both; columns that differ are an error that names them."""
@@ -189,8 +194,8 @@ class Schema:
     @classmethod
     def from_description(cls, facts: dict[str, Any]) -> Self:
         columns = tuple(
-            Column(name, type, Family.read(family), bool(asked), None if declared is None else tuple(declared))
-            for name, type, family, asked, declared in facts["columns"]
+            Column(name, type, Family.read(family), bool(asked), None if declared is None else tuple(declared), j)
+            for j, (name, type, family, asked, declared) in enumerate(facts["columns"])
         )
         return cls(columns, facts["backend"])
 

@@ -58,7 +58,7 @@ def summarize(
     >>> cw.summarize([[1.8], [2.1], [5.8], [6.7]], [0, 0, 1, 1])
     ClassStatistics(2 classes, 1 feature, weight 4, full scatter)
     """
-    allow_missing = choose("missing", missing, MISSING)
+    allow_missing = choose("missing", missing, {"integrate": True, "error": False})
     table = read_table(X, y, weights, families, strict=not allow_missing)
     return summarize_table(table, choose("scatter", scatter, SCATTERS), allow_missing=allow_missing)
 

@@ -2,8 +2,9 @@
 
     CLASSWISE_REFERENCE=/path/to/reference python tests/data/make_reference.py
 
-Log-joints of iris, wine, breast cancer (60-digit arithmetic, rounded to float64) and penguins (R 4.2.2, MASS
-7.3-58.2, complete rows) for every tenth row; the data themselves come with scikit-learn and palmerpenguins.
+Log-joints of every tenth row: iris, wine, breast cancer (60-digit arithmetic, rounded to float64), penguins (R 4.2.2,
+MASS 7.3-58.2, complete rows), and penguins with island and sex (naive Bayes with Laplace smoothing 0 and 1, R); the
+data themselves come with scikit-learn and palmerpenguins.
 """
 
 import csv
@@ -38,8 +39,22 @@ def read(path: Path) -> list[list[float]]:
         return [[float(value) for value in row] for row in list(csv.reader(file))[1:]]
 
 
+def mixed(name: str) -> dict[str, list[list[float]]]:
+    """Naive Bayes with Laplace smoothing 0 and 1; -Inf is written as None, which JSON has."""
+    kinds = {"mle": "mlevar", "unbiased": "unbiasedvar"}
+    return {
+        f"{estimate}_{smoothing}": [
+            [None if value == float("-inf") else value for value in row]
+            for row in read(SOURCE / name / f"exact_laplace{smoothing}_{kind}_logjoint.csv")[::10]
+        ]
+        for estimate, kind in kinds.items()
+        for smoothing in (0, 1)
+    }
+
+
 if __name__ == "__main__":
     numbers = {name: from_oracle(name) for name in ("iris", "wine", "breast_cancer")}
     numbers["penguins"] = from_r("penguins_numeric")
+    numbers["penguins_mixed"] = mixed("nb_penguins_mixed")
     target = Path(__file__).with_name("reference.json")
     target.write_text(json.dumps(numbers, indent=None, separators=(",", ":")) + "\n")

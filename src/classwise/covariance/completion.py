@@ -43,12 +43,14 @@ class Completion:
 
     @property
     def iterations(self) -> int:
+        """How many there were; none where nothing is missing."""
         return len(self.log_likelihood)
 
     def __repr__(self) -> str:
+        if not self.iterations:
+            return "Completion(nothing was missing)"
         state = "converged" if self.converged else "not converged"
-        last = self.log_likelihood[-1] if self.iterations else float("nan")
-        return f"Completion({state} after {self.iterations} iterations, log-likelihood {last:.6g})"
+        return f"Completion({state} after {self.iterations} iterations, log-likelihood {self.log_likelihood[-1]:.6g})"
 
 
 def complete(statistics: ClassStatistics, recipe: Recipe) -> Completion:
@@ -219,10 +221,10 @@ def _inverse(covariances: Array, present: NDArray[np.bool_]) -> tuple[Array, Arr
     """C_oo^-1, with zeros in the rows and columns without values (q, p, p), and log|C_oo| (q,)."""
     both = present[:, :, None] & present[:, None, :]
     # In units of the standard deviations, and the identity where nothing is: a block that changes nothing.
-    scale = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-    scale = np.where(scale > 0, scale, 1.0)
+    variances = np.diagonal(covariances, axis1=1, axis2=2)
+    varies = variances > 0
+    scale = np.sqrt(np.where(varies, variances, 1.0))
     units = scale[:, :, None] * scale[:, None, :]
-    varies = np.diagonal(covariances, axis1=1, axis2=2) > 0
     both &= varies[:, :, None] & varies[:, None, :]
     padded = np.where(both, covariances / units, np.eye(present.shape[1]))
     inverse = np.where(both, np.linalg.inv(padded) / units, 0.0)
@@ -270,7 +272,10 @@ def _explain_drift(statistics: ClassStatistics, k: int | None, column: int) -> s
 
 def _pivots(covariance: Array) -> Array:
     """The share of each feature's variance that the features before it do not explain; (p,)."""
-    scale = np.sqrt(np.diagonal(covariance))
+    variances = np.diagonal(covariance)
+    if (variances < 0).any():
+        return np.where(variances < 0, 0.0, 1.0)
+    scale = np.sqrt(variances)
     if not (scale > 0).all():
         return np.ones(len(scale))  # a constant column: what is singular is said better when all is estimated
     correlation = covariance / np.outer(scale, scale)

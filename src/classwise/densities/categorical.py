@@ -10,7 +10,7 @@ A level never seen has the probability of one seen only in other classes, smooth
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -98,6 +98,9 @@ class Categorical(Density):
     def shares(self, row: Array, first: int, second: int) -> Array:
         logs = (column.log_probability[:, int(code)] for column, code in zip(self.columns, row, strict=True))
         return np.array([of[first] - of[second] for of in logs])
+
+    def parameters(self) -> list[dict[Any, Array]]:
+        return [dict(zip(of.names.tolist(), of.probability.T, strict=True)) for of in self.columns]
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         rows = np.empty((len(codes), self.n_features))

@@ -1,6 +1,7 @@
 """Columns that say nothing about the class: they never vary, or they are not looked at."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,9 @@ class Constant(Density):
 
     def shares(self, row: Array, first: int, second: int) -> Array:
         return np.zeros(self.n_features)
+
+    def parameters(self) -> list[dict[Any, Array]]:
+        return [{}] * self.n_features
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         return np.tile(self.values, (len(codes), 1))

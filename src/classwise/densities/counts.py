@@ -7,6 +7,7 @@ binomial:  log p(x | chance) = x log chance + (N - x) log(1 - chance) + log (N o
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
@@ -19,15 +20,16 @@ from classwise.errors import UnscorableError
 class CountDensity(Density):
     """Independent columns of counts, with a parameter for each class and column."""
 
-    parameters: Array
+    values: Array
+    name: ClassVar[str]
 
     @property
     def count(self) -> int:
-        return len(self.parameters)
+        return len(self.values)
 
     @property
     def n_features(self) -> int:
-        return self.parameters.shape[1]
+        return self.values.shape[1]
 
     @property
     def width(self) -> int:
@@ -69,6 +71,9 @@ class CountDensity(Density):
         shares = self._terms(row[None], first)[0] - self._terms(row[None], second)[0]
         return np.where(np.isnan(row), 0.0, shares)
 
+    def parameters(self) -> list[dict[Any, Array]]:
+        return [{self.name: of_column} for of_column in self.values.T]
+
     def _check(self, rows: Array) -> None:
         if not self._possible(rows):
             raise UnscorableError("Some values are not counts.")
@@ -76,9 +81,10 @@ class CountDensity(Density):
 
 @dataclass(frozen=True, eq=False)
 class Poisson(CountDensity):
-    """rates (g, p): the mean count of each class and column."""
+    """values (g, p): the rate, or mean count, of each class and column."""
 
-    parameters: Array
+    name = "rate"
+    values: Array
 
     @classmethod
     def estimate(cls, weight: Array, mean: Array, smoothing: float) -> "Poisson":
@@ -92,10 +98,10 @@ class Poisson(CountDensity):
     @cached_property
     def _line(self) -> tuple[Array, Array]:
         with np.errstate(divide="ignore"):
-            return np.log(self.parameters), -self.parameters
+            return np.log(self.values), -self.values
 
     def _terms(self, rows: Array, k: int) -> Array:
-        return xlogy(rows, self.parameters[k]) - self.parameters[k]
+        return xlogy(rows, self.values[k]) - self.values[k]
 
     def _log_base(self, rows: Array) -> Array:
         return -gammaln(rows + 1)
@@ -104,14 +110,15 @@ class Poisson(CountDensity):
         return not ((rows < 0) | (rows != np.floor(rows)) & ~np.isnan(rows)).any()
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
-        return generator.poisson(self.parameters[codes]).astype(np.float64)
+        return generator.poisson(self.values[codes]).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Binomial(CountDensity):
-    """chances (g, p) of success in each of trials (p,)."""
+    """values (g, p): the chance of success in each of trials (p,)."""
 
-    parameters: Array
+    name = "chance"
+    values: Array
     trials: Array
 
     @classmethod
@@ -122,11 +129,11 @@ class Binomial(CountDensity):
     @cached_property
     def _line(self) -> tuple[Array, Array]:
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_failure = np.log1p(-self.parameters)
-            return np.log(self.parameters) - log_failure, self.trials * log_failure
+            log_failure = np.log1p(-self.values)
+            return np.log(self.values) - log_failure, self.trials * log_failure
 
     def _terms(self, rows: Array, k: int) -> Array:
-        chance = self.parameters[k]
+        chance = self.values[k]
         return xlogy(rows, chance) + xlog1py(self.trials - rows, -chance)
 
     def _log_base(self, rows: Array) -> Array:
@@ -136,4 +143,4 @@ class Binomial(CountDensity):
         return not ((rows < 0) | (rows > self.trials) | (rows != np.floor(rows)) & ~np.isnan(rows)).any()
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
-        return generator.binomial(self.trials.astype(np.int64), self.parameters[codes]).astype(np.float64)
+        return generator.binomial(self.trials.astype(np.int64), self.values[codes]).astype(np.float64)

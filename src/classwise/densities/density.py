@@ -1,6 +1,7 @@
 """What a classifier asks of the densities of its classes."""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,10 @@ class Density(ABC):
 
         They add up to it but for a term that belongs to no column (the volumes of joint Gaussians).
         """
+
+    @abstractmethod
+    def parameters(self) -> list[dict[Any, Array]]:
+        """What was estimated of each column, by name; each an array over the classes (g,)."""
 
     @abstractmethod
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:

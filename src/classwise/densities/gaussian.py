@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, pi
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,6 +118,10 @@ class Gaussian(Density):
     def _own(self, k: int) -> int:
         """Which covariance is class k's."""
         return 0 if self._is_shared else k
+
+    def parameters(self) -> list[dict[Any, Array]]:
+        variances = np.broadcast_to(self.covariance.variances(), self.means.shape)
+        return [{"mean": m, "variance": v} for m, v in zip(self.means.T, variances.T, strict=True)]
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         rows = generator.standard_normal((len(codes), self.n_features))

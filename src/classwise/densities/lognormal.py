@@ -1,6 +1,7 @@
 """The log-normal: log x is Gaussian, so log p(x | k) = log N(log x | m_k, v_k) - log x."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,9 @@ class LogNormal(Density):
 
     def shares(self, row: Array, first: int, second: int) -> Array:
         return self.logs.shares(_log(row), first, second)
+
+    def parameters(self) -> list[dict[Any, Array]]:
+        return [{f"log {name}": value for name, value in of.items()} for of in self.logs.parameters()]
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         return np.exp(self.logs.sample(codes, generator))

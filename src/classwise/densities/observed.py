@@ -1,6 +1,7 @@
 """What is left of a density when values are missing: they are integrated out."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,9 @@ class Observed(Density):
 
     def shares(self, row: Array, first: int, second: int) -> Array:
         return self.whole.shares(row, first, second)
+
+    def parameters(self) -> list[dict[Any, Array]]:
+        return self.whole.parameters()
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         return self.whole.sample(codes, generator)

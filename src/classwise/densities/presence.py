@@ -5,6 +5,7 @@ log p(x | k) = log p(x_o | k) + sum over columns of log P(there or not | k)
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,10 @@ class Presence(Density):
         absent, there = self._logs
         signal = np.where(np.isnan(row), absent, there)
         return self.numbers.shares(row, first, second) + (signal[first] - signal[second])
+
+    def parameters(self) -> list[dict[Any, Array]]:
+        pairs = zip(self.numbers.parameters(), self.missing.T, strict=True)
+        return [of if np.isnan(missing).all() else {**of, "missing": missing} for of, missing in pairs]
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         rows = self.numbers.sample(codes, generator)

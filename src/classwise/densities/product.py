@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +66,13 @@ class Product(Density):
         for block in self.blocks:
             shares[block.columns] = block.density.shares(block.of(row), first, second)
         return shares
+
+    def parameters(self) -> list[dict[Any, Array]]:
+        columns: list[dict[Any, Array]] = [{}] * self.n_features
+        for block in self.blocks:
+            for j, of_column in zip(block.columns.tolist(), block.density.parameters(), strict=True):
+                columns[j] = of_column
+        return columns
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         rows = np.empty((len(codes), self.n_features))

@@ -1,7 +1,7 @@
 """What all estimators share: rows in, statistics kept, a Bayes classifier made of them, answers out."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,18 +14,18 @@ from classwise.classifier import BayesClassifier
 from classwise.decision import break_ties
 from classwise.engines import MemoryEngine
 from classwise.errors import ClasswiseError, UnscorableError
-from classwise.estimators.blocks import Blocks, GaussianFit, Smoothing, warn_of_remarks
+from classwise.estimators.blocks import Blocks, GaussianFit, Smoothing, warn_of_ignored, warn_of_remarks
 from classwise.estimators.columns import check_columns, remember_columns
-from classwise.estimators.model import Model, warn_of_ignored
+from classwise.estimators.model import Model
 from classwise.estimators.report import SchemaReport
 from classwise.explanation import Explanation, explain
 from classwise.options import at_least, choose
 from classwise.priors import Priors, class_priors
 from classwise.schema import Families, read_families
 from classwise.selection import choose_families
-from classwise.statistics import ClassStatistics, Scatter, code_labels
+from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter, code_labels
 from classwise.summarize import MISSING, summarize_table
-from classwise.tables import Table, make_frame, open_source, refuse_unscorable, refuse_unsuitable
+from classwise.tables import Table, make_frame, open_row, open_source, refuse_unscorable, refuse_unsuitable
 
 TIES = {"first": False, "random": True}
 
@@ -171,8 +171,9 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
     def explain(self, row: Any, label: Any = None, against: Any = None) -> Explanation:
         """Each column's share of the log odds of one label against another, for one row.
 
-        row: a table of one row, or the values in order. label: the most probable one, unless given; against: the most
-        probable of the others. The shares, the prior's and (for a joint Gaussian) the volumes' add up to the log odds.
+        row: a table of one row, a mapping from column to value, or the values in order. label: the most probable one,
+        unless given; against: the most probable of the others. The shares, the prior's and (for joint Gaussians) the
+        volumes' add up to the log odds.
 
         >>> import classwise as cw
         >>> m = cw.LDA().fit([[1, 0], [2, 1], [3, 0], [6, 2], [7, 0], [8, 1]], ["low"] * 3 + ["high"] * 3)
@@ -182,13 +183,15 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
           0      4  +4.345
           1      1  -1.586
         """
-        table = self._table(_one_row(row))
+        source = open_row(row, self._fitted().statistics_.schema.names)
+        check_columns(self, source)
+        table = source.read_like(self.model_.schema, self.model_.levels)
         if len(table) != 1:
             raise ClasswiseError(f"explain takes one row, not {len(table)}.")
         scores = self._apply(BayesClassifier.log_posterior, table)[:, 0]
-        first = int(scores.argmax()) if label is None else self._position(label)
-        others = np.delete(np.arange(len(scores)), first)
-        second = int(others[scores[others].argmax()]) if against is None else self._position(against)
+        second = None if against is None else self._position(against)
+        first = _best(scores, second) if label is None else self._position(label)
+        second = _best(scores, first) if second is None else second
         values = np.asarray(table.rows, dtype=np.float64)[0]
         model = self.classifier_.observing() if np.isnan(values).any() else self.classifier_
         names = list(table.schema.names or range(len(values)))
@@ -231,6 +234,21 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         return {key: str(column.family) for key, column in zip(schema.names or range(len(schema)), schema, strict=True)}
 
     @property
+    def parameters_(self) -> dict[Any, dict[Any, Array]]:
+        """What was estimated of each column, by name (or position): each an array over the classes, (g,).
+
+        Numbers have a mean and a variance, their logarithms likewise, counts a rate or a chance, categories the
+        probability of each level.
+
+        >>> import classwise as cw
+        >>> m = cw.NaiveBayes().fit([["red"], ["blue"], ["red"], ["red"]], ["a", "a", "b", "b"])
+        >>> m.parameters_[0]["red"]
+        array([0.5 , 0.75])
+        """
+        keys = self.model_.schema.names or range(len(self.model_.schema))
+        return dict(zip(keys, self.classifier_.density.parameters(), strict=True))
+
+    @property
     def classes_(self) -> Labels:
         """The labels, sorted; (g,)."""
         return self._fitted().statistics_.labels
@@ -254,7 +272,10 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         at_least("smoothing", self.smoothing, 0)
         at_least("min_frequency", self.min_frequency, 0)
         choose("missing", self.missing, MISSING)
-        return self._scatter_form()
+        form = self._scatter_form()
+        chosen = self.families.values() if isinstance(self.families, Mapping) else [self.families]
+        # To choose a family takes the variances of each class.
+        return FullScatter if "best" in chosen and form is PooledScatter else form
 
     def _learn(self, statistics: ClassStatistics) -> Self:
         # First the model: if it cannot be made, what was fitted before stays as it is.
@@ -276,11 +297,13 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         smoothing = Smoothing(self.smoothing, self.min_frequency, self.missing == "level")
         blocks = Blocks(statistics, smoothing)
         density = blocks.density(self._gaussian, self._independent)
-        notes = {j: str(choice) for j, choice in choices.items()} | blocks.notes
+        notes = {j: str(choice) for j, choice in choices.items()}
+        notes |= {j: "; ".join(filter(None, [notes.get(j), note])) for j, note in blocks.notes.items()}
+        notes |= {j: f"left out: {why}" for j, why in blocks.ignored.items()}
         classifier = BayesClassifier(statistics.labels, priors, density)
         missing = blocks.missing_weight().sum(axis=0) / statistics.weight.sum()
         model = Model(classifier, statistics.schema, blocks.levels(), missing, notes, blocks.completion)
-        warn_of_ignored(model)
+        warn_of_ignored(statistics, blocks.ignored)
         warn_of_remarks(type(self).__name__, blocks)
         return model
 
@@ -355,10 +378,10 @@ def _required(y: Any) -> Any:
     return y
 
 
-def _one_row(row: Any) -> Any:
-    """A plain sequence of values as a table of one row."""
-    is_plain = isinstance(row, (list, tuple, np.ndarray)) and np.ndim(np.asarray(row, dtype=object)) == 1
-    return [list(row)] if is_plain else row
+def _best(scores: Array, but: int | None) -> int:
+    """The position of the largest score, but for one."""
+    candidates = [k for k in range(len(scores)) if k != but]
+    return max(candidates, key=lambda k: float(scores[k]))
 
 
 def _check_expected(labels: Labels, classes: Any) -> None:

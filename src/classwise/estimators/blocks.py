@@ -22,7 +22,7 @@ from classwise.densities import (
     Presence,
     Product,
 )
-from classwise.errors import ClasswiseError, DegenerateColumnWarning
+from classwise.errors import ClasswiseError, DegenerateColumnWarning, IgnoredColumnWarning
 from classwise.statistics import ClassStatistics, LevelCounts, Moments
 
 # A column of levels is taken for an id or free text where a level has fewer than two rows on average,
@@ -53,10 +53,14 @@ class GaussianFit(NamedTuple):
 
 @dataclass(eq=False)
 class Blocks:
-    """Statistics as blocks of columns, with a note on each column that was not taken as it came."""
+    """Statistics as blocks of columns.
+
+    ignored: why a column was left out; notes: what else to know of a column; remarks: what to warn of.
+    """
 
     statistics: ClassStatistics
     options: Smoothing
+    ignored: dict[int, str] = field(default_factory=dict)
     notes: dict[int, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     completion: Completion | None = None
@@ -87,15 +91,15 @@ class Blocks:
             self._levels(),
         ]
         blocks = [block for block in candidates if block is not None]
-        ignored = np.array(sorted(self.notes), dtype=np.intp)
+        left_out = np.array(sorted(self.ignored), dtype=np.intp)
         if all(isinstance(block.density, Constant) for block in blocks):
             raise ClasswiseError(
                 "No column of X varies, so there is nothing to tell the classes apart."
                 if blocks
                 else "No column of X can tell the classes apart: each is empty, or differs in every row."
             )
-        if len(ignored):
-            blocks.append(Block(ignored, Constant(self._nothing(ignored), len(self.statistics.labels))))
+        if len(left_out):
+            blocks.append(Block(left_out, Constant(self._nothing(left_out), len(self.statistics.labels))))
         return blocks[0].density if len(blocks) == 1 else Product(tuple(blocks))
 
     def levels(self) -> dict[int, Labels]:
@@ -123,14 +127,14 @@ class Blocks:
         columns = self.statistics.schema.positions(family)
         missing = self.missing_weight()
         empty = [j for j in columns if (missing[:, j] >= self.statistics.weight * (1 - 1e-9)).all()]
-        self.notes.update(dict.fromkeys(empty, "left out: no values"))
+        self.ignored.update(dict.fromkeys(empty, "no values"))
         return [j for j in columns if j not in empty]
 
     def _numbers(self, columns: list[int], make: Callable[[ClassStatistics], Density]) -> Block | None:
         if not columns:
             return None
         whole = columns == list(range(len(self.statistics.schema)))
-        density = make(self.statistics if whole else self.statistics.restrict(columns))
+        density = make(self.statistics if whole else self.statistics.part(columns))
         return Block(np.array(columns), self._with_presence(density, columns))
 
     def _poisson(self, part: ClassStatistics) -> Poisson:
@@ -165,20 +169,22 @@ class Blocks:
             assert column is not None
             note = self._why_ignored(j, column)
             if note:
-                self.notes[j] = note
+                self.ignored[j] = note
                 continue
             absent = missing[:, j] if self.options.missing_is_level and missing[:, j].any() else None
             counts = self._borrowed(j, self._completed(j, column))
-            kept[j] = Levels.estimate(counts, self.options.smoothing, absent, self._rare_weight(column))
+            rare = self._rare_weight(column)
+            kept[j] = Levels.estimate(counts, self.options.smoothing, absent, rare)
+            self.notes[j] = self._about_levels(counts, rare)
         return Block(np.array(list(kept)), Categorical.of(kept.values())) if kept else None
 
     def _why_ignored(self, j: int, column: LevelCounts) -> str:
         count, schema = len(column.levels), self.statistics.schema.columns[j]
         if count == 0:
-            return "left out: no values"
+            return "no values"
         rows = self.statistics.rows * column.weight.sum() / self.statistics.weight.sum()
         if count >= MANY_LEVELS and 2 * count > rows and not schema.asked:
-            return f"left out: {count} levels in {rows:.0f} rows, an id or free text"
+            return f"{count} levels in {rows:.0f} rows, an id or free text"
         return ""
 
     def _completed(self, j: int, column: LevelCounts) -> LevelCounts:
@@ -194,6 +200,12 @@ class Blocks:
             both = np.array([False, True])
             return LevelCounts(both, column.aligned(both))
         return column
+
+    def _about_levels(self, column: LevelCounts, rare: float) -> str:
+        pooled = int((column.weight.sum(axis=0) < rare).sum())
+        if pooled:
+            return f"{pooled} rare levels pooled"
+        return "one level: says nothing" if len(column.levels) == 1 else ""
 
     def _borrowed(self, j: int, column: LevelCounts) -> LevelCounts:
         """Without smoothing, a class that has no value in a column takes the levels of all rows."""
@@ -242,6 +254,14 @@ def borrowers(statistics: ClassStatistics) -> list[str]:
     where = ", ".join(f"{statistics.label(k)!r} in {statistics.name(j)}" for k, j in absent[:5])
     more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
     return [f"gave the values of all rows to classes that have none of their own: {where}{more}"]
+
+
+def warn_of_ignored(statistics: ClassStatistics, ignored: dict[int, str]) -> None:
+    """One warning that names the columns left out, and why."""
+    if ignored:
+        reasons = "; ".join(f"{statistics.name(j)} ({why})" for j, why in ignored.items())
+        remedy = " Name a family for one that is to be learned." if "levels" in reasons else ""
+        warnings.warn(f"Columns left out: {reasons}.{remedy}", IgnoredColumnWarning, stacklevel=5)
 
 
 def warn_of_remarks(estimator: str, blocks: Blocks) -> None:

@@ -1,12 +1,10 @@
 """A fitted model: the classifier, and what each column was taken for."""
 
-import warnings
 from dataclasses import dataclass, replace
 
 from classwise.arrays import Array, Labels
 from classwise.classifier import BayesClassifier
 from classwise.covariance import Completion
-from classwise.errors import IgnoredColumnWarning
 from classwise.estimators.report import ColumnReport, SchemaReport
 from classwise.schema import Schema
 
@@ -40,16 +38,4 @@ class Model:
                 note=self.notes.get(j, ""),
             )
             for j, column in enumerate(self.schema)
-        )
-
-
-def warn_of_ignored(model: Model) -> None:
-    """One warning that names the columns left out, and why."""
-    left_out = {j: note for j, note in model.notes.items() if note.startswith("left out")}
-    if left_out:
-        notes = (f"{model.schema.name(j)} ({note.removeprefix('left out: ')})" for j, note in left_out.items())
-        warnings.warn(
-            f"Columns left out: {'; '.join(notes)}. Drop them, or name a family for them to have them learned.",
-            IgnoredColumnWarning,
-            stacklevel=5,
         )

@@ -35,7 +35,10 @@ class SchemaReport(tuple[ColumnReport, ...]):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, (int, slice)):
             return super().__getitem__(key)
-        return next(column for column in self if column.name == key)
+        found = [column for column in self if column.name == key]
+        if not found:
+            raise KeyError(f"{key!r} is not a column; the columns are {[column.name for column in self]}.")
+        return found[0]
 
     def __iter__(self) -> Iterator[ColumnReport]:
         return super().__iter__()

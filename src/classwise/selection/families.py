@@ -20,7 +20,6 @@ from classwise.arrays import Array
 from classwise.schema import Family
 from classwise.statistics import ClassStatistics, LevelCounts, Moments
 
-
 # A value of a number that is to be a level must occur in this many rows on average.
 ROWS_PER_VALUE = 4
 

@@ -86,12 +86,16 @@ class ClassStatistics:
 
     @property
     def mean(self) -> Array:
-        """m_k of the numbers; (g, p)."""
-        return self.moments.mean
+        """m_k of the values that each column of numbers has; (g, p), NaN where a class has none."""
+        weight, mean = self.numbers.column_means()
+        return mean if weight.all() else np.where(weight > 0, mean, np.nan)
 
     @property
     def scatter(self) -> Array:
-        """S_k: (g, p, p) full, (p, p) pooled over the classes, or (g, p) diagonal."""
+        """S_k: (g, p, p) full, (p, p) pooled over the classes, or (g, p) diagonal.
+
+        Full and pooled scatter is that of the rows without gaps; what the others hold is in `numbers.gaps`.
+        """
         return self.moments.scatter.values
 
     @property
@@ -167,8 +171,12 @@ class ClassStatistics:
         >>> cw.summarize([[1.0, 2.0], [2.0, 5.0], [9.0, 3.0]], ["a", "a", "b"]).restrict([1]).mean.tolist()
         [[3.5], [3.0]]
         """
-        kept = self.schema.find(columns)
+        kept = self.schema.find([columns] if isinstance(columns, str) else columns)
         return self._with_schema(self.schema.restrict(kept), kept)
+
+    def part(self, columns: Sequence[int]) -> Self:
+        """The same, seen as part of the table: messages call columns by their places there."""
+        return self._with_schema(self.schema.part(columns), columns)
 
     def seen_as(self, families: Mapping[int, Family]) -> Self:
         """The same rows with other families for some columns, where what was gathered of a column serves them."""
@@ -219,14 +227,14 @@ class ClassStatistics:
         held = self.schema.columns[column].family
         key = self.schema.columns[column].name if self.features else column
         return StatisticsError(
-            f"{self.name(column)} was summarized as {held}, which does not hold what {family} needs; "
-            f"gather it with summarize(X, y, families={{{key!r}: '{family}'}})."
+            f"{self.name(column)} was summarized as {held}, which does not hold what {family} needs; gather it with "
+            + ("summarize(X, y, families='best')." if family.name == "best" else f"families={{{key!r}: '{family}'}}.")
         )
 
     def of_numbers(self) -> Self:
         """The statistic of the Gaussian columns alone."""
         gaussian = self.schema.positions("gaussian")
-        return self if len(gaussian) == len(self.schema) else self.restrict(gaussian)
+        return self if len(gaussian) == len(self.schema) else self.part(gaussian)
 
     def with_moments(self, moments: Moments) -> Self:
         """The same classes with other moments, and no gaps."""

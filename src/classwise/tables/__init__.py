@@ -3,7 +3,7 @@
 from classwise.tables.checks import refuse_unscorable, refuse_unsuitable
 from classwise.tables.coding import Coded
 from classwise.tables.frames import make_frame
-from classwise.tables.reading import Source, open_source, read_table
+from classwise.tables.reading import Source, open_row, open_source, read_table
 from classwise.tables.table import Table
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Source",
     "Table",
     "make_frame",
+    "open_row",
     "open_source",
     "read_table",
     "refuse_unscorable",

@@ -1,6 +1,7 @@
 """What rows may not hold, found after the fact: an error names the columns, the values and the remedy."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +22,33 @@ def refuse_unsuitable(table: Table, allow_missing: bool) -> None:
     _refuse("numbers beyond 1e150, whose squares overflow,", np.abs(rows) > 1e150, table, remedy)
     for j, column in enumerate(table.schema):
         if column.family.name in RANGES:
-            outside = np.zeros(rows.shape, dtype=bool)
-            outside[:, j] = ~np.isnan(rows[:, j]) & ~RANGES[column.family.name](rows[:, j], column.family)
-            _refuse(f"values that {column.family} cannot take", outside, table, "give the column another family")
+            _refuse_outside(rows[:, j], table.schema.name(j), column.family)
 
 
-RANGES: dict[str, Callable[[Array, Family], NDArray[np.bool_]]] = {
-    "lognormal": lambda x, _: x > 0,
-    "poisson": lambda x, _: (x >= 0) & (x == np.floor(x)),
-    "binomial": lambda x, family: (x >= 0) & (x <= (family.trials or 0)) & (x == np.floor(x)),
+class Range(NamedTuple):
+    """The values that a family can take, in words and as a test."""
+
+    words: str
+    holds: Callable[[Array, Family], NDArray[np.bool_]]
+
+
+RANGES = {
+    "lognormal": Range("numbers above 0", lambda x, _: x > 0),
+    "poisson": Range("whole numbers from 0 on", lambda x, _: (x >= 0) & (x == np.floor(x))),
+    "binomial": Range(
+        "whole numbers from 0 to N", lambda x, family: (x >= 0) & (x <= (family.trials or 0)) & (x == np.floor(x))
+    ),
 }
+
+
+def _refuse_outside(values: Array, name: str, family: Family) -> None:
+    rule = RANGES[family.name]
+    outside = values[~np.isnan(values) & ~rule.holds(values, family)]
+    if len(outside):
+        raise ClasswiseError(
+            f"X contains values that {family} cannot take in {name} ({len(outside)}), such as {outside[0]:g}: it takes "
+            f"{rule.words}; give the column another family."
+        )
 
 
 def _refuse_missing(rows: Array, table: Table) -> None:

@@ -97,7 +97,10 @@ def _code_arrow(native: Any) -> Coded:
     encoded = encoded.combine_chunks()
     if hasattr(encoded, "num_chunks"):  # no rows, or too many strings for one array
         return code_values(np.asarray(native.to_pylist(), dtype=object))
-    return Coded.of(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist())
+    indices = encoded.indices
+    if str(indices.type).startswith("uint"):  # there is no -1 in them
+        indices = indices.cast("int32" if len(encoded.dictionary) < 2**31 else "int64")
+    return Coded.of(indices.fill_null(-1).to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist())
 
 
 def code_values(values: NDArray[Any]) -> Coded:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError
-from classwise.schema import Family, Schema
+from classwise.schema import Column, Family, Schema
 from classwise.statistics import is_missing
 from classwise.tables.coding import Coded, code_series, code_values
 
@@ -95,49 +95,45 @@ def as_numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 def make_frame(rows: Array, schema: Schema, levels: dict[int, Labels]) -> Any:
     """Rows (n, p) as a table of the types that the schema names; an array, where it names no library."""
+    columns = [_values(rows[:, j], schema.columns[j], levels.get(j)) for j in range(len(schema))]
     if schema.backend is None:
-        return _make_array(rows, schema, levels)
+        return _make_array(columns, levels)
     names = schema.names or tuple(str(j) for j in range(len(schema)))
-    values = {name: _values(rows[:, j], schema, levels, j) for j, name in enumerate(names)}
-    types = {name: _narwhals_type(schema, j) for j, name in enumerate(names)}
+    types = [_narwhals_type(column, levels.get(j)) for j, column in enumerate(schema)]
     backend: Any = schema.backend
-    series = [nw.new_series(name, values[name], types[name], backend=backend) for name in names]
-    return nw.from_dict({s.name: s for s in series}).to_native()
+    made = zip(names, columns, types, strict=True)
+    series = {name: nw.new_series(name, values, type, backend=backend) for name, values, type in made}
+    return nw.from_dict(series).to_native()
 
 
-def _make_array(rows: Array, schema: Schema, levels: dict[int, Labels]) -> NDArray[Any]:
-    if not levels:
-        return rows
-    # Numbers taken for levels stay numbers; text makes an array of objects.
-    kind = np.float64 if all(names.dtype.kind in "fiub" for names in levels.values()) else object
-    whole = rows.astype(kind)
-    for j in levels:
-        values = _values(rows[:, j], schema, levels, j)
-        whole[:, j] = [np.nan if value is None else value for value in values]
-    return whole
+def _make_array(columns: list[list[Any]], levels: dict[int, Labels]) -> NDArray[Any]:
+    """Numbers, also those taken for levels, in an array of numbers; text makes it one of objects."""
+    plain = all(names.dtype.kind in "fiub" for names in levels.values())
+    array = np.empty((len(columns[0]), len(columns)), dtype=np.float64 if plain else object)
+    for j, values in enumerate(columns):
+        array[:, j] = [np.nan if value is None else value for value in values]
+    return array
 
 
-def _values(values: Array, schema: Schema, levels: dict[int, Labels], column: int) -> list[Any]:
-    """A column's values as Python objects, None for missing."""
-    if column in levels:
-        names = [*levels[column].tolist(), None]
+def _values(values: Array, column: Column, levels: Labels | None) -> list[Any]:
+    """A column's values as Python objects, None for missing; whole numbers within the range of their type."""
+    if levels is not None:
+        names = [*levels.tolist(), None]
         return [names[int(code)] for code in values]
-    if _is_whole(schema.columns[column].type):
-        return [None if np.isnan(value) else round(value) for value in values.tolist()]
+    if column.type.startswith(("Int", "UInt")):
+        limits = np.iinfo(column.type.lower())
+        values = np.clip(values, limits.min, limits.max)
+        return [
+            None if np.isnan(value) else min(max(round(value), limits.min), limits.max) for value in values.tolist()
+        ]
     return [None if np.isnan(value) else value for value in values.tolist()]
 
 
-def _narwhals_type(schema: Schema, column: int) -> Any:
-    """The type of a sampled column: as it was, where values of that type can hold it."""
-    described = schema.columns[column]
-    if described.type == "Enum" and described.declared is not None:
-        return nw.Enum(described.declared)
-    if described.type.startswith("Decimal"):
-        return nw.Float64()
-    if described.type in ("Object", "Unknown"):
-        return nw.String() if described.family.has_levels else nw.Float64()
-    return getattr(nw, described.type)()
-
-
-def _is_whole(type: str) -> bool:
-    return type.startswith(("Int", "UInt"))
+def _narwhals_type(column: Column, levels: Labels | None) -> Any:
+    """The type of a sampled column: as it was, or a plain one where that cannot hold what was drawn."""
+    if column.type == "Enum" and column.declared is not None:
+        return nw.Enum(column.declared)
+    if column.type in ("Object", "Unknown") or column.type.startswith("Decimal"):
+        kind = "f" if levels is None else levels.dtype.kind
+        return {"b": nw.Boolean(), "O": nw.String(), "i": nw.Int64()}.get(kind, nw.Float64())
+    return getattr(nw, column.type)()

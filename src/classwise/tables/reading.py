@@ -1,7 +1,7 @@
 """Reading: an array or any frame that narwhals knows, as a table."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import narwhals as nw
@@ -40,11 +40,11 @@ class ArraySource:
     """The columns of an array: numbers, or objects."""
 
     backend: str | None = None
-    names: tuple[str, ...] | None = None
 
-    def __init__(self, values: NDArray[Any]) -> None:
+    def __init__(self, values: NDArray[Any], names: tuple[str, ...] | None = None) -> None:
         self.values = values
-        self.keys = list(range(values.shape[1]))
+        self.names = names
+        self.keys: list[Any] = list(names or range(values.shape[1]))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -110,7 +110,7 @@ class Source:
     def _column(self, j: int, family: Family, asked: bool) -> Column:
         name = None if self.names is None else self.names[j]
         type, declared = self.values.type(j)
-        return Column(name, type, family, asked, declared)
+        return Column(name, type, family, asked, declared, j)
 
     def _rows(self, schema: Schema, known: dict[int, Labels] | None) -> tuple[Rows, dict[int, Labels]]:
         if isinstance(self.values, ArraySource) and not schema.levels and self.values.values.dtype.kind != "O":
@@ -141,8 +141,14 @@ def _refuse_other_kind(coded: Coded, levels: Labels, key: Any) -> None:
     """Text where there were numbers, or numbers where there was text, is no new level but another column."""
     given, known = coded.levels[:1], levels.tolist()[:1]
     if given and known and isinstance(given[0], str) != isinstance(known[0], str):
-        held, was = ("text" if isinstance(value[0], str) else "numbers" for value in (given, known))
+        held, was = (_sort_of(value[0]) for value in (given, known))
         raise ClasswiseError(f"Column {key!r} holds {held}, such as {given[0]!r}, and it held {was} during fit.")
+
+
+def _sort_of(level: Any) -> str:
+    if isinstance(level, str):
+        return "text"
+    return "yes and no" if isinstance(level, (bool, np.bool_)) else "numbers"
 
 
 def open_source(X: Any) -> Source:
@@ -158,6 +164,24 @@ def open_source(X: Any) -> Source:
             return Source(FrameSource(frame))
         X = _as_objects_if_text(X)
     return Source(ArraySource(_read_array(X)))
+
+
+def open_row(row: Any, names: tuple[str, ...] | None) -> Source:
+    """One row: a table of one row, a mapping from column to value, or the values in order."""
+    if hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:
+        row = row.to_dict()
+    if isinstance(row, Mapping) and names is not None:
+        lacking = [name for name in names if name not in row]
+        if lacking:
+            raise ClasswiseError(
+                f"The row lacks the column {lacking[0]!r}; give every column a value, None if missing."
+            )
+        row = [row[name] for name in names]
+    if not isinstance(row, (list, tuple, np.ndarray)) or np.ndim(np.asarray(row, dtype=object)) != 1:
+        return open_source(row)
+    values = np.empty((1, len(row)), dtype=object)
+    values[0] = list(row)
+    return Source(ArraySource(values, names if names is not None and len(names) == len(row) else None))
 
 
 def read_table(X: Any, y: Any = None, weights: Any = None, families: Families = "auto", strict: bool = False) -> Table:
