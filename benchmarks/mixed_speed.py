@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from mixed_peers import Combination, Mixed, Peer, combinations, matrix, mixed, why_not_mixed
-from mixed_tables import CATEGORIES, CLASSES, NUMBERS, ROWS, as_arrow, draw_mixed
+from mixed_tables import CATEGORIES, CLASSES, NUMBERS, as_arrow, draw_mixed
 from numpy.typing import NDArray
 from report import Facts
 from timing import Patience, in_turns
@@ -28,7 +28,7 @@ def time_tables(patience: Patience, progress: Progress) -> Facts:
     X, y = draw_mixed()
     reason = why_not_mixed(X[:FEW], y[:FEW])
     tables = {"pandas": X, "arrow": as_arrow(X)}
-    shape = f"{ROWS:,} rows, {len(NUMBERS)} numbers, {len(CATEGORIES)} categories, {CLASSES} classes"
+    shape = f"{len(X):,} rows, {len(NUMBERS)} numbers, {len(CATEGORIES)} categories, {CLASSES} classes"
     facts: Facts = {"shape": shape, "left_out": reason, "timings": [], "by_default": None}
     for name, table in tables.items():
         peers = combinations() + ([] if reason else mixed())

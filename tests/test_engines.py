@@ -1,9 +1,11 @@
 """The memory engine: threads that leave no trace."""
 
 import threading
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -65,3 +67,21 @@ def test_results_keep_the_order_of_the_rows():
     table = read_table(X)
     np.testing.assert_array_equal(MemoryEngine().apply(lambda chunk: chunk.rows[:, 0], table, 777), X[:, 0])
     np.testing.assert_array_equal(MemoryEngine().apply(lambda chunk: chunk.rows.T, table, 777), X.T)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::classwise.DegenerateColumnWarning")
+def test_a_large_mixed_table_needs_little_memory_beside_it():
+    """494,021 rows of 38 numbers and 3 text columns in 23 classes, as in the data of the KDD cup of 1999."""
+    rng = np.random.default_rng(0)
+    n = 494_021
+    columns = {f"x{j}": rng.integers(0, 100, n) if j % 2 else rng.random(n) for j in range(38)}
+    for j, size in enumerate((3, 66, 11)):
+        columns[f"c{j}"] = np.array([f"level {i}" for i in range(size)], dtype=object)[rng.integers(0, size, n)]
+    table = pd.DataFrame(columns)
+    labels = np.array([f"class {i}" for i in range(23)], dtype=object)[rng.integers(0, 23, n)]
+    tracemalloc.start()
+    cw.NaiveBayes().fit(table, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64e6

@@ -29,6 +29,9 @@ from classwise.tables import Table, read_table, refuse_unsuitable
 # Chunks are handed to threads; each is many cache-sized blocks long, so that handing out and merging cost little.
 CHUNK_SIZE = 16 * BLOCK_SIZE
 
+# Chunks of a table whose columns must first be put side by side are copies, and shorter: memory stays flat.
+COPY_SIZE = 8 * BLOCK_SIZE
+
 # A number with at most this many distinct values may be taken for a category, where its family is to be chosen.
 FEW_VALUES = 32
 
@@ -68,7 +71,7 @@ def summarize_table(
 ) -> ClassStatistics:
     """The statistics of a table, gathered by an engine."""
     engine = engine or MemoryEngine()
-    size = _chunk_rows(len(table.schema))
+    size = _chunk_rows(len(table.schema), COPY_SIZE if table.is_copied else CHUNK_SIZE)
     return engine.gather(lambda chunk: summarize_chunk(chunk, form, allow_missing), table, size).compact()
 
 
@@ -147,6 +150,6 @@ def _gather_values(column: Array, codes: Codes, count: int, weights: Array | Non
     return gather_counts(all_positions, values.astype(np.float64), codes, count, weights)
 
 
-def _chunk_rows(features: int) -> int:
+def _chunk_rows(features: int, size: int) -> int:
     # A statistic holds matrices of p²: chunks grow with them, so that merging stays a small part of the work.
-    return max(CHUNK_SIZE, 8 * features * features) // features
+    return max(size, 8 * features * features) // features

@@ -82,6 +82,11 @@ class Table:
         return len(self.source)
 
     @property
+    def is_copied(self) -> bool:
+        """Whether chunks are made by putting columns side by side, rather than views."""
+        return isinstance(self.source, Columns)
+
+    @property
     def rows(self) -> NDArray[Any]:
         """The rows as a matrix (n, p); meant for chunks."""
         return self.source.matrix()
