@@ -28,7 +28,6 @@ FAMILY = {
     "nearest mean, standardized": cw.NearestMean(standardize=True),
     "nearest mean": cw.NearestMean(),
 }
-MEASURES = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
 PAIR = ["bill_length_mm", "body_mass_g"]
 # Colors that people with color-blindness can tell apart (Okabe and Ito 2008), and a shape for each species as well.
 STYLES = {"Adelie": ("#D55E00", "o"), "Chinstrap": ("#CC79A7", "^"), "Gentoo": ("#0072B2", "s")}
@@ -36,11 +35,13 @@ PICTURE = "penguins.png"
 
 
 def main():
-    penguins = load_penguins().dropna(subset=MEASURES)
-    species = penguins["species"].to_numpy()
-    print(f"{len(penguins)} penguins, {len(MEASURES)} measures, species {', '.join(STYLES)}.\n")
-    compare(penguins[MEASURES], species)
-    draw(penguins[PAIR].to_numpy(), species)
+    penguins = load_penguins().drop(columns="year")
+    X, species = penguins.drop(columns="species"), penguins["species"].to_numpy()
+    print(f"{len(penguins)} penguins of species {', '.join(STYLES)}; the columns as they come:\n")
+    print(cw.NaiveBayes().fit(X, species).schema_, end="\n\n")
+    compare(X, species)
+    complete = penguins.dropna(subset=PAIR)
+    draw(complete[PAIR].to_numpy(), complete["species"].to_numpy())
     print(f"\nWhat four of them decide from {' and '.join(PAIR)} is drawn in {PICTURE}.")
 
 

@@ -297,21 +297,18 @@ class TestBest:
         assert m.families_ == {"flag": "categorical"}
 
     def test_the_evidence_of_a_gaussian_by_quadrature(self):
-        from scipy.integrate import dblquad
-
         from classwise.selection.families import _normal
         from classwise.statistics import DiagonalScatter, gather_moments
 
         rows = np.array([[0.3], [1.1], [-0.4]])
         moments = gather_moments(rows, np.zeros(3, dtype=int), 1, None, DiagonalScatter)
         mean, spread = rows.mean(), rows.var()
-
-        def joint(m, log_v):
-            v = np.exp(log_v)
-            prior = stats.norm(mean, np.sqrt(v)).pdf(m) * stats.invgamma(0.5, scale=spread / 2).pdf(v) * v
-            return prior * np.prod(stats.norm(m, np.sqrt(v)).pdf(rows))
-
-        evidence, _ = dblquad(joint, -12, 12, -12, 12, epsabs=1e-10)
+        # v is the variance, whose logarithm is laid out evenly; the mean in units of its deviation.
+        log_v, u = np.linspace(-12, 25, 1500)[:, None], np.linspace(-9, 9, 1500)[None, :]
+        v = np.exp(log_v)
+        prior = stats.norm.logpdf(u) + stats.invgamma(0.5, scale=spread / 2).logpdf(v) + log_v
+        likelihood = sum(stats.norm(mean + u * np.sqrt(v), np.sqrt(v)).logpdf(x) for x in rows.ravel())
+        evidence = np.trapezoid(np.trapezoid(np.exp(prior + likelihood), u, axis=1), log_v.ravel())
         np.testing.assert_allclose(_normal(moments, None), np.log(evidence), rtol=1e-5)
 
 

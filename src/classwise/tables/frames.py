@@ -102,8 +102,14 @@ def make_frame(rows: Array, schema: Schema, levels: dict[int, Labels]) -> Any:
     types = [_narwhals_type(column, levels.get(j)) for j, column in enumerate(schema)]
     backend: Any = schema.backend
     made = zip(names, columns, types, strict=True)
-    series = {name: nw.new_series(name, values, type, backend=backend) for name, values, type in made}
+    series = {name: _make_series(name, values, type, backend) for name, values, type in made}
     return nw.from_dict(series).to_native()
+
+
+def _make_series(name: str, values: list[Any], type: Any, backend: Any) -> "nw.Series[Any]":
+    if type == nw.Categorical:  # older versions of narwhals cannot make one for Arrow, but can cast
+        return nw.new_series(name, values, nw.String(), backend=backend).cast(type)
+    return nw.new_series(name, values, type, backend=backend)
 
 
 def _make_array(columns: list[list[Any]], levels: dict[int, Labels]) -> NDArray[Any]:
