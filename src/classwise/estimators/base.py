@@ -295,8 +295,8 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         choices = choose_families(statistics)
         statistics = statistics.seen_as({j: choice.family for j, choice in choices.items()})
         smoothing = Smoothing(self.smoothing, self.min_frequency, self.missing == "level")
-        blocks = Blocks(statistics, smoothing)
-        density = blocks.density(self._gaussian, self._independent)
+        blocks = Blocks(statistics, smoothing, self._gaussian, self._independent)
+        density = blocks.density()
         notes = {j: str(choice) for j, choice in choices.items()}
         notes |= {j: "; ".join(filter(None, [notes.get(j), note])) for j, note in blocks.notes.items()}
         notes |= {j: f"left out: {why}" for j, why in blocks.ignored.items()}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, Labels
+from classwise.arrays import Array, Labels
 from classwise.covariance import Completion
 from classwise.densities import (
     Binomial,
@@ -55,51 +55,37 @@ class GaussianFit(NamedTuple):
 class Blocks:
     """Statistics as blocks of columns.
 
+    gaussian makes the density of the Gaussian columns, independent that of logarithms, column by column.
     ignored: why a column was left out; notes: what else to know of a column; remarks: what to warn of.
     """
 
     statistics: ClassStatistics
     options: Smoothing
+    gaussian: Callable[[ClassStatistics], GaussianFit]
+    independent: Callable[[ClassStatistics], GaussianFit]
     ignored: dict[int, str] = field(default_factory=dict)
     notes: dict[int, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     completion: Completion | None = None
 
-    def density(
-        self,
-        gaussian: Callable[[ClassStatistics], GaussianFit],
-        independent: Callable[[ClassStatistics], GaussianFit],
-    ) -> Density:
-        """The density over all columns; gaussian makes that of the Gaussian columns, independent that of logarithms."""
-
-        def numbers(part: ClassStatistics) -> Density:
-            density, remarks, self.completion = gaussian(part)
-            self.remarks += remarks
-            return density
-
-        def logs(part: ClassStatistics) -> Density:
-            density, remarks, _ = independent(part.with_moments(part.logs))
-            self.remarks += remarks
-            assert isinstance(density, Gaussian)
-            return LogNormal(density)
-
-        candidates = [
-            self._numbers(self._valued("gaussian"), numbers),
-            self._numbers(self._valued("lognormal"), logs),
-            self._numbers(self._valued("poisson"), self._poisson),
-            self._numbers(self._valued("binomial"), self._binomial),
-            self._levels(),
-        ]
-        blocks = [block for block in candidates if block is not None]
-        left_out = np.array(sorted(self.ignored), dtype=np.intp)
+    def density(self) -> Density:
+        """The density over all columns."""
+        makers = {
+            "gaussian": self._gaussian,
+            "lognormal": self._lognormal,
+            "poisson": self._poisson,
+            "binomial": self._binomial,
+        }
+        candidates = [self._numbers(self._valued(family), make) for family, make in makers.items()]
+        blocks = [block for block in [*candidates, self._levels()] if block is not None]
         if all(isinstance(block.density, Constant) for block in blocks):
             raise ClasswiseError(
                 "No column of X varies, so there is nothing to tell the classes apart."
                 if blocks
                 else "No column of X can tell the classes apart: each is empty, or differs in every row."
             )
-        if len(left_out):
-            blocks.append(Block(left_out, Constant(self._nothing(left_out), len(self.statistics.labels))))
+        if self.ignored:
+            blocks.append(self._left_out())
         return blocks[0].density if len(blocks) == 1 else Product(tuple(blocks))
 
     def levels(self) -> dict[int, Labels]:
@@ -136,6 +122,17 @@ class Blocks:
         whole = columns == list(range(len(self.statistics.schema)))
         density = make(self.statistics if whole else self.statistics.part(columns))
         return Block(np.array(columns), self._with_presence(density, columns))
+
+    def _gaussian(self, part: ClassStatistics) -> Density:
+        density, remarks, self.completion = self.gaussian(part)
+        self.remarks += remarks
+        return density
+
+    def _lognormal(self, part: ClassStatistics) -> LogNormal:
+        density, remarks, _ = self.independent(part.with_moments(part.logs))
+        self.remarks += remarks
+        assert isinstance(density, Gaussian)
+        return LogNormal(density)
 
     def _poisson(self, part: ClassStatistics) -> Poisson:
         return Poisson.estimate(*self._rates(part), self.options.smoothing)
@@ -220,10 +217,11 @@ class Blocks:
         rare = self.options.rare
         return rare if rare >= 1 else rare * float(column.weight.sum())
 
-    def _nothing(self, columns: Codes) -> Array:
-        """How a sample shows columns that were left out: as missing."""
-        levels = self.statistics.schema.levels
-        return np.array([-1.0 if j in levels else np.nan for j in columns])
+    def _left_out(self) -> Block:
+        """Columns that were left out; a sample shows them as missing."""
+        columns, levels = sorted(self.ignored), self.statistics.schema.levels
+        missing = np.array([-1.0 if j in levels else np.nan for j in columns])
+        return Block(np.array(columns), Constant(missing, len(self.statistics.labels)))
 
 
 def borrowed(statistics: ClassStatistics) -> ClassStatistics:
