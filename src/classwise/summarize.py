@@ -16,6 +16,7 @@ from classwise.statistics import (
     Counts,
     Gaps,
     LevelCounts,
+    Moments,
     Numbers,
     Scatter,
     Statistic,
@@ -87,32 +88,28 @@ def summarize_chunk(chunk: Table, form: type[Scatter], allow_missing: bool = Tru
 
 
 def _parts(chunk: Table, codes: Codes, count: int, form: type[Scatter], allow_missing: bool) -> dict[str, Statistic]:
-    schema, rows = chunk.schema, chunk.rows
+    schema, weights = chunk.schema, chunk.weights
     if schema.positions("lognormal", "poisson", "binomial") or (schema.levels and not allow_missing):
         refuse_unsuitable(chunk, allow_missing)
-    parts: dict[str, Statistic] = {"numbers": _gather_numbers(chunk, rows, codes, count, form, allow_missing)}
+    parts: dict[str, Statistic] = {"numbers": _gather_numbers(chunk, codes, count, form, allow_missing)}
     if schema.logs:
-        parts["logs"] = gather_columns(_logs(rows[:, schema.logs]), codes, count, chunk.weights)
+        parts["logs"] = gather_columns(_logs(chunk.block(schema.logs)), codes, count, weights)
     if schema.levels:
-        parts["levels"] = Counts(
-            tuple(
-                gather_counts(rows[:, j].astype(np.intp), chunk.levels[j], codes, count, chunk.weights)
-                for j in schema.levels
-            )
-        )
+        classes = codes.astype(np.intp)
+        columns = (gather_counts(chunk.codes(j), chunk.levels[j], classes, count, weights) for j in schema.levels)
+        parts["levels"] = Counts(tuple(columns))
     if schema.candidates:
-        numbers = rows[:, schema.candidates]
-        parts["factorials"] = gather_columns(_log_factorials(numbers), codes, count, chunk.weights)
-        values = (_gather_values(column, codes, count, chunk.weights) for column in numbers.T)
-        parts["values"] = Counts(tuple(values), FEW_VALUES)
+        numbers = chunk.block(schema.candidates)
+        parts["factorials"] = gather_columns(_log_factorials(numbers), codes, count, weights)
+        parts["values"] = Counts(tuple(_gather_values(x, codes, count, weights) for x in numbers.T), FEW_VALUES)
     return parts
 
 
-def _gather_numbers(
-    chunk: Table, rows: Array, codes: Codes, count: int, form: type[Scatter], allow_missing: bool
-) -> Numbers:
+def _gather_numbers(chunk: Table, codes: Codes, count: int, form: type[Scatter], allow_missing: bool) -> Numbers:
     columns = chunk.schema.numbers
-    numbers = rows if len(columns) == rows.shape[1] else rows[:, columns]
+    if not len(chunk):
+        return Numbers(Moments.empty(count, len(columns), form), Gaps.empty(len(columns)))
+    numbers = chunk.block(columns)
     # NaN and infinity travel to the sums, so looking there spares a pass over the rows.
     with np.errstate(all="ignore"):
         moments = gather_moments(numbers, codes, count, chunk.weights, form)
@@ -145,7 +142,7 @@ def _gather_values(column: Array, codes: Codes, count: int, weights: Array | Non
     values, positions = np.unique(column[present], return_inverse=True)
     if len(values) > FEW_VALUES:
         return None
-    all_positions = np.full(len(column), -1)
+    all_positions = np.full(len(column), len(values))
     all_positions[present] = positions.reshape(-1)
     return gather_counts(all_positions, values.astype(np.float64), codes, count, weights)
 

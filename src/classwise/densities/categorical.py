@@ -18,6 +18,9 @@ from classwise.arrays import Array, Codes, Labels
 from classwise.densities.density import Density
 from classwise.statistics import LevelCounts
 
+# Columns are looked up together as long as their combinations are no more than this: one look instead of several.
+COMBINATIONS = 4096
+
 
 @dataclass(frozen=True, eq=False)
 class Levels:
@@ -83,10 +86,32 @@ class Categorical(Density):
     def width(self) -> int:
         return self.n_features + 2 * self.count
 
+    @cached_property
+    def _groups(self) -> list[tuple[list[int], Array]]:
+        """Columns that are looked up together, and log p of every combination of their codes; (g, combinations).
+
+        Codes count from -1, for missing; the last column of a group changes fastest.
+        """
+        groups: list[tuple[list[int], Array]] = []
+        for j, column in enumerate(self.columns):
+            table = np.roll(column.log_probability, 1, axis=1)
+            if groups and groups[-1][1].shape[1] * table.shape[1] <= COMBINATIONS:
+                members, joint = groups.pop()
+                table = (joint[:, :, None] + table[:, None, :]).reshape(self.count, -1)
+                groups.append(([*members, j], table))
+            else:
+                groups.append(([j], table))
+        return groups
+
     def relative(self, rows: Array, offset: Array) -> Array:
         scores = np.repeat(offset, len(rows), axis=1)
-        for j, column in enumerate(self.columns):
-            scores += column.log_probability.take(rows[:, j].astype(np.intp), axis=1, mode="wrap")
+        for members, table in self._groups:
+            place = rows[:, members[0]] + 1.0
+            for j in members[1:]:
+                place *= self.columns[j].log_probability.shape[1]
+                place += rows[:, j]
+                place += 1.0
+            scores += table.take(place.astype(np.intp), axis=1, mode="wrap")
         return scores
 
     def common(self, rows: Array) -> float:

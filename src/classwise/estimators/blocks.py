@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -93,6 +94,7 @@ class Blocks:
         known = zip(self.statistics.schema.levels, self.statistics.levels.columns, strict=True)
         return {j: self._completed(j, column).levels for j, column in known if column is not None}
 
+    @cached_property
     def missing_weight(self) -> Array:
         """The weight without a value, by class and column; (g, p)."""
         statistics, schema = self.statistics, self.statistics.schema
@@ -111,7 +113,9 @@ class Blocks:
     def _valued(self, family: str) -> list[int]:
         """The columns of a family that have a value at all; a note is made of the others."""
         columns = self.statistics.schema.positions(family)
-        missing = self.missing_weight()
+        missing = self.missing_weight
+        if not missing.any():
+            return columns
         empty = [j for j in columns if (missing[:, j] >= self.statistics.weight * (1 - 1e-9)).all()]
         self.ignored.update(dict.fromkeys(empty, "no values"))
         return [j for j in columns if j not in empty]
@@ -150,7 +154,7 @@ class Blocks:
         return np.where(weight > 0, weight, overall), np.where(weight > 0, mean, average)
 
     def _with_presence(self, density: Density, columns: list[int]) -> Density:
-        missing = self.missing_weight()[:, columns]
+        missing = self.missing_weight[:, columns]
         if not self.options.missing_is_level or not missing.any():
             return density
         smoothing = self.options.smoothing
@@ -161,7 +165,7 @@ class Blocks:
 
     def _levels(self) -> Block | None:
         statistics, kept = self.statistics, {}
-        missing = self.missing_weight()
+        missing = self.missing_weight
         for j, column in zip(statistics.schema.levels, statistics.levels.columns, strict=True):
             assert column is not None
             note = self._why_ignored(j, column)

@@ -103,16 +103,16 @@ def _limited(column: LevelCounts | None, most: int | None) -> LevelCounts | None
 
 
 def gather_counts(values: Codes, levels: Labels, classes: Codes, count: int, weights: Array | None) -> LevelCounts:
-    """The counts of one column: values (m,) are positions among the levels, -1 for missing; classes (m,).
+    """The counts of one column: values (m,) are positions among the levels, their number L for missing; classes (m,).
 
-    >>> gather_counts(np.array([0, 1, 1, -1]), np.array(["no", "yes"]), np.array([0, 0, 1, 1]), 2, None).weight
+    >>> gather_counts(np.array([0, 1, 1, 2]), np.array(["no", "yes"]), np.array([0, 0, 1, 1]), 2, None).weight
     array([[1., 1.],
            [0., 1.]])
     """
     width = len(levels) + 1
     # One table over class and level; what is missing falls into a last column, which is dropped.
-    cells = classes.astype(np.intp) * width
-    cells += np.where(values < 0, len(levels), values)
+    cells = np.multiply(classes, width, dtype=np.intp)
+    cells += values
     table = np.bincount(cells, weights, minlength=count * width).reshape(count, width)
     return LevelCounts(levels, table[:, :-1].astype(np.float64))
 

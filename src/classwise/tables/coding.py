@@ -39,6 +39,12 @@ class Coded:
         # Without range checks: codes are positions or -1 by construction, and "wrap" finds -1 at the end.
         np.take(self.lookup, self.codes, out=target, mode="wrap")
 
+    def positions(self, missing: int) -> Codes:
+        """The same as integers (n,), with a number of its own for what is missing."""
+        lookup = self.lookup.astype(np.intp)
+        lookup[lookup < 0] = missing
+        return lookup.take(self.codes, mode="wrap")
+
     @cached_property
     def levels(self) -> list[Any]:
         """The names that are levels: what stands for missing is not."""

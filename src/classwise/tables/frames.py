@@ -1,5 +1,6 @@
 """Frames, through narwhals: what each column is, its values, and a frame made of values again."""
 
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -64,10 +65,18 @@ class FrameSource:
         return code_values(series.to_numpy()) if series.dtype == nw.Object else code_series(series)
 
     def _series(self, column: int) -> "nw.Series[Any]":
-        return self.frame[self.frame.columns[column]]
+        return self._all_series[column]
 
     def _dtype(self, column: int) -> Any:
-        return self._series(column).dtype
+        return self._dtypes[column]
+
+    @cached_property
+    def _all_series(self) -> list["nw.Series[Any]"]:
+        return list(self.frame.iter_columns())
+
+    @cached_property
+    def _dtypes(self) -> list[Any]:
+        return list(self.frame.schema.values())
 
 
 def natural_family_of(values: NDArray[Any]) -> Family:

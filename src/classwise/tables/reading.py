@@ -204,6 +204,8 @@ def _as_objects_if_text(X: Any) -> Any:
 
 
 def _read_array(X: Any) -> NDArray[Any]:
+    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "fiub" and X.dtype.itemsize <= 8:
+        return X  # what scikit-learn's check would say yes to, which takes longer than fitting a small table
     if isinstance(X, np.ndarray) and X.dtype.kind in "OUST" and X.ndim == 2:
         checked = check_array(X.astype(object), dtype=None, ensure_all_finite=False, input_name="X")
         try:
@@ -216,7 +218,7 @@ def _read_array(X: Any) -> NDArray[Any]:
 
 def _read_labels(y: Any, length: int, strict: bool) -> tuple[Labels, NDArray[np.bool_] | None]:
     """The labels, and which rows have one, where not all do."""
-    labels = np.asarray(column_or_1d(_label_values(y), warn=True))
+    labels = y if type(y) is np.ndarray and y.ndim == 1 else np.asarray(column_or_1d(_label_values(y), warn=True))
     if len(labels) != length:
         raise ClasswiseError(f"X has {length} rows and y has {len(labels)} labels; every row needs one label.")
     missing = _missing_labels(labels)

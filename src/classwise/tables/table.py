@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Array, Labels, slices
+from classwise.arrays import Array, Codes, Labels, slices
 from classwise.schema import Schema
 from classwise.tables.coding import Coded
 
@@ -21,14 +21,18 @@ class Rows(Protocol):
         """Some of the rows: a view, where `part` is a slice."""
         ...
 
-    def matrix(self) -> NDArray[Any]:
-        """The rows as numbers (m, p): a category as its code, -1 if missing; a missing number as NaN."""
+    def matrix(self, columns: Sequence[int] | None = None) -> NDArray[Any]:
+        """Columns as numbers (m, p): a category as its code, -1 if missing; a missing number as NaN."""
+        ...
+
+    def codes(self, column: int, missing: int) -> Codes:
+        """The codes of a category (m,), with a number of its own for what is missing."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """Rows that are a matrix already."""
+    """Rows that are a matrix already, all of numbers."""
 
     values: NDArray[Any]
 
@@ -38,8 +42,11 @@ class Matrix:
     def take(self, part: Any) -> "Matrix":
         return Matrix(self.values[part])
 
-    def matrix(self) -> NDArray[Any]:
-        return self.values
+    def matrix(self, columns: Sequence[int] | None = None) -> NDArray[Any]:
+        return self.values if columns is None or len(columns) == self.values.shape[1] else self.values[:, columns]
+
+    def codes(self, column: int, missing: int) -> Codes:
+        raise TypeError("A matrix of numbers has no categories.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +61,21 @@ class Columns:
     def take(self, part: Any) -> "Columns":
         return Columns([column[part] for column in self.values])
 
-    def matrix(self) -> Array:
+    def matrix(self, columns: Sequence[int] | None = None) -> Array:
         # Column after column in memory: that is how it is filled, and how categories are looked up.
-        stacked = np.empty((len(self.values), len(self)))
-        for target, column in zip(stacked, self.values, strict=True):
+        chosen = self.values if columns is None else [self.values[j] for j in columns]
+        stacked = np.empty((len(chosen), len(self)))
+        for target, column in zip(stacked, chosen, strict=True):
             if isinstance(column, Coded):
                 column.write(target)
             else:
                 target[:] = column
         return stacked.T
+
+    def codes(self, column: int, missing: int) -> Codes:
+        coded = self.values[column]
+        assert isinstance(coded, Coded)
+        return coded.positions(missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +103,14 @@ class Table:
     def rows(self) -> NDArray[Any]:
         """The rows as a matrix (n, p); meant for chunks."""
         return self.source.matrix()
+
+    def block(self, columns: Sequence[int]) -> NDArray[Any]:
+        """Some columns as a matrix (n, columns)."""
+        return self.source.matrix(columns)
+
+    def codes(self, column: int) -> Codes:
+        """The codes of a category (n,): the positions of its levels, and their number for what is missing."""
+        return self.source.codes(column, len(self.levels[column]))
 
     def shown(self, row: int) -> list[Any]:
         """The values of a row as Python objects, None where one is missing."""
