@@ -6,6 +6,7 @@
 4. An engine maps a function over chunks of rows, and adds the results (to learn) or keeps them (to predict).
 """
 
+from classwise.covariance import NormalInverseWishart
 from classwise.errors import (
     ClasswiseError,
     DegenerateColumnWarning,
@@ -37,6 +38,7 @@ __all__ = [
     "MissingLabelWarning",
     "NaiveBayes",
     "NearestMean",
+    "NormalInverseWishart",
     "SingularCovarianceError",
     "StatisticsError",
     "StoredFileError",

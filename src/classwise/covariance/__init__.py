@@ -1,6 +1,8 @@
 """How features vary together: structures, sharing and shrinkage."""
 
-from classwise.covariance.completion import Completion, complete, refuse_never_seen
+from classwise.covariance.beliefs import read_prior
+from classwise.covariance.completion import Completion, Parameters, complete, complete_by, refuse_never_seen
+from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, log_evidence
 from classwise.covariance.divisors import ESTIMATES, Divisor
 from classwise.covariance.recipe import Recipe, overall_deviation
 from classwise.covariance.sharing import Average, Blend, Sharing, read_sharing
@@ -19,18 +21,24 @@ __all__ = [
     "Average",
     "Blend",
     "Completion",
+    "Conjugate",
     "Covariance",
     "DiagonalCovariance",
     "Divisor",
     "Fixed",
     "FullCovariance",
+    "NormalInverseWishart",
     "OracleApproximating",
+    "Parameters",
     "Recipe",
     "Sharing",
     "Shrinkage",
     "SphericalCovariance",
     "complete",
+    "complete_by",
+    "log_evidence",
     "overall_deviation",
+    "read_prior",
     "read_sharing",
     "read_shrinkage",
     "refuse_never_seen",

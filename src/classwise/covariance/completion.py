@@ -8,14 +8,16 @@ For a group of n rows with values in columns o, mean x and scatter S there, and 
 These are moments, and merge with those of the complete rows. The covariances estimated from the sum are the next C.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, pi
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Array, Codes
+from classwise.arrays import Array, Codes, ratio
 from classwise.covariance.divisors import MaximumLikelihood
 from classwise.covariance.recipe import Recipe
 from classwise.errors import ClasswiseError, SingularCovarianceError
@@ -58,19 +60,24 @@ def complete(statistics: ClassStatistics, recipe: Recipe) -> Completion:
 
     statistics: of joint numbers; without gaps they are returned as they are, after no iteration.
     """
-    gaps = statistics.numbers.gaps
     refuse_never_seen(statistics, statistics.numbers.present_weight())
-    if not len(gaps):
+    likeliest = replace(recipe, divisor=MaximumLikelihood())
+    return complete_by(statistics, lambda full: Parameters(full.mean, likeliest.blend(full).matrices()))
+
+
+def complete_by(statistics: ClassStatistics, maximize: "Maximize") -> Completion:
+    """The same with any estimates of means and covariances from complete statistics."""
+    if not len(statistics.numbers.gaps):
         return Completion(statistics, np.empty(0), converged=True)
-    return _Climb(statistics, replace(recipe, divisor=MaximumLikelihood())).run()
+    return _Climb(statistics, maximize).run()
 
 
 class _Climb:
     """EM from the start to the top, with every second step stretched (SQUAREM: Varadhan and Roland 2008)."""
 
-    def __init__(self, statistics: ClassStatistics, recipe: Recipe) -> None:
+    def __init__(self, statistics: ClassStatistics, maximize: "Maximize") -> None:
         self.statistics = statistics
-        self.recipe = recipe
+        self.maximize = maximize
         self.path: list[float] = []
 
     def run(self) -> Completion:
@@ -96,7 +103,7 @@ class _Climb:
         expectation = self._expect(current)
         self.path.append(expectation.log_likelihood())
         completed = self._completed(expectation)
-        following = Parameters(completed.mean, self.recipe.blend(completed).matrices())
+        following = self.maximize(completed)
         _refuse_drift(following, self.statistics)
         return following
 
@@ -109,6 +116,9 @@ class _Climb:
         if not expectation.log_likelihood() >= self.path[-1]:
             return second
         return self._step(further)
+
+
+Maximize: TypeAlias = Callable[[ClassStatistics], "Parameters"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +159,9 @@ def _start(statistics: ClassStatistics) -> Parameters:
     parts = numbers.gaps.by_column(len(statistics.labels))
     complete = numbers.moments
     weight = complete.weight + parts.weight
-    means = (complete.weight * complete.mean + parts.weight * parts.mean) / weight
+    sums = complete.weight * complete.mean + parts.weight * parts.mean
+    # A class without a value starts at the mean of all rows.
+    means = np.where(weight > 0, ratio(sums, weight), ratio(sums.sum(axis=0), weight.sum(axis=0)))
     away = complete.weight * (complete.mean - means) ** 2 + parts.weight * (parts.mean - means) ** 2
     squares = complete.scatter.pooled_diagonal() + parts.scatter.pooled_diagonal() + away.sum(axis=0)
     variances = squares / weight.sum(axis=0)

@@ -1,6 +1,6 @@
 """2. A density is what a statistic lets us believe about a class."""
 
-from classwise.densities.categorical import Categorical, Levels
+from classwise.densities.categorical import Categorical, Levels, levels_evidence
 from classwise.densities.constant import Constant
 from classwise.densities.counts import Binomial, Poisson
 from classwise.densities.density import Density
@@ -9,6 +9,7 @@ from classwise.densities.lognormal import LogNormal
 from classwise.densities.observed import Observed
 from classwise.densities.presence import Presence
 from classwise.densities.product import Block, Product
+from classwise.densities.student import IndependentStudent, Student, predictive
 
 __all__ = [
     "Binomial",
@@ -17,10 +18,14 @@ __all__ = [
     "Constant",
     "Density",
     "Gaussian",
+    "IndependentStudent",
     "Levels",
     "LogNormal",
     "Observed",
     "Poisson",
     "Presence",
     "Product",
+    "Student",
+    "levels_evidence",
+    "predictive",
 ]

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import gammaln
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.densities.density import Density
@@ -132,6 +133,14 @@ class Categorical(Density):
         for j, column in enumerate(self.columns):
             rows[:, j] = _draw(column, codes, generator)
         return rows
+
+
+def levels_evidence(counts: LevelCounts, smoothing: float) -> float:
+    """log p(levels | labels) under the Dirichlet prior, probabilities integrated out."""
+    weight, total = counts.weight, counts.weight.sum(axis=1)
+    whole = smoothing * weight.shape[1]
+    levels = (gammaln(weight + smoothing) - gammaln(smoothing)).sum(axis=1)
+    return float((gammaln(whole) - gammaln(total + whole) + levels).sum())
 
 
 def _draw(column: Levels, codes: Codes, generator: np.random.Generator) -> Array:

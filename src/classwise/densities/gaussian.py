@@ -50,6 +50,11 @@ class Gaussian(Density):
         common = self._exponents.common(self._about_origin(rows))
         return common + self._log_scale[0] if self._is_shared else common
 
+    def exponents(self, rows: Array) -> Array:
+        """-1/2 (x - m_k)' C_k^-1 (x - m_k), nothing left out; (m, p) -> (g, m)."""
+        centered = self._about_origin(rows)
+        return self._exponents.relative(centered, np.zeros((self.count, 1))) + self._exponents.common(centered)
+
     def observed(self, rows: Array, offset: Array) -> Array:
         present = ~np.isnan(rows)
         if isinstance(self.covariance, DiagonalCovariance):

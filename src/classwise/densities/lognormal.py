@@ -7,15 +7,14 @@ import numpy as np
 
 from classwise.arrays import Array, Codes
 from classwise.densities.density import Density
-from classwise.densities.gaussian import Gaussian
 from classwise.errors import UnscorableError
 
 
 @dataclass(frozen=True, eq=False)
 class LogNormal(Density):
-    """Positive columns whose logarithms have these Gaussians."""
+    """Positive columns whose logarithms have this density: Gaussian, or Student-t."""
 
-    logs: Gaussian
+    logs: Density
 
     @property
     def count(self) -> int:

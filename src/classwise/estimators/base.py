@@ -55,6 +55,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
     min_frequency and missing say what becomes of the other columns, and of values that are not there.
     """
 
+    estimate: str
     families: Families
     smoothing: float
     min_frequency: float
@@ -121,7 +122,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         other = type(self)(**{**self.get_params(deep=False), "priors": priors})
         remember_columns(other, self._fitted().statistics_)
         other.statistics_ = self.statistics_
-        given = class_priors(priors, self.classes_, self.statistics_.weight)
+        given = self._priors(priors, self.statistics_)
         other._model = self.model_.with_classifier(self.classifier_.with_priors(given))
         return other
 
@@ -237,6 +238,17 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         return {key: str(column.family) for key, column in zip(schema.names or range(len(schema)), schema, strict=True)}
 
     @property
+    def log_marginal_likelihood_(self) -> float:
+        """log p(rows | labels) with all parameters integrated out: for estimate="bayes" with a proper prior."""
+        evidence = self.model_.log_evidence
+        if evidence is None:
+            raise ClasswiseError(
+                "There is no closed-form marginal likelihood for this model: it takes estimate='bayes' with a proper "
+                "prior, smoothing above 0, no counts, and no gaps in a full Gaussian."
+            )
+        return evidence
+
+    @property
     def parameters_(self) -> dict[Any, dict[Any, Array]]:
         """What was estimated of each column, by name (or position): each an array over the classes, (g,).
 
@@ -291,7 +303,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         if len(statistics.labels) < 2:
             found = f"one class, {statistics.label(0)!r}" if len(statistics.labels) else "no rows at all"
             raise ClasswiseError(f"A classifier needs rows of at least two classes, and y has {found}.")
-        priors = class_priors(self.priors, statistics.labels, statistics.weight)
+        priors = self._priors(self.priors, statistics)
         keys = list(statistics.schema.names or range(len(statistics.schema)))
         asked = read_families(self.families, keys, [not c.family.has_levels for c in statistics.schema])
         statistics = statistics.seen_as(asked)
@@ -305,10 +317,19 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         notes |= {j: f"left out: {why}" for j, why in blocks.ignored.items()}
         classifier = BayesClassifier(statistics.labels, priors, density)
         missing = blocks.missing_weight.sum(axis=0) / statistics.weight.sum()
-        model = Model(classifier, statistics.schema, blocks.levels(), missing, notes, blocks.completion)
+        levels, evidence = blocks.levels(), blocks.log_evidence
+        model = Model(classifier, statistics.schema, levels, missing, notes, blocks.completion, evidence)
         warn_of_ignored(statistics, blocks.ignored)
         warn_of_remarks(type(self).__name__, blocks)
         return model
+
+    def _priors(self, priors: Priors, statistics: ClassStatistics) -> Array:
+        """Full Bayes counts one more row in each class: the posterior mean under a uniform Dirichlet prior."""
+        return class_priors(priors, statistics.labels, statistics.weight + (1.0 if self._is_bayes else 0.0))
+
+    @property
+    def _is_bayes(self) -> bool:
+        return isinstance(self.estimate, str) and self.estimate == "bayes"
 
     def _fitted(self) -> Self:
         if not hasattr(self, "statistics_"):

@@ -16,12 +16,12 @@ from classwise.densities import (
     Categorical,
     Constant,
     Density,
-    Gaussian,
     Levels,
     LogNormal,
     Poisson,
     Presence,
     Product,
+    levels_evidence,
 )
 from classwise.errors import ClasswiseError, DegenerateColumnWarning, IgnoredColumnWarning
 from classwise.statistics import ClassStatistics, LevelCounts, Moments
@@ -45,11 +45,15 @@ class Smoothing:
 
 
 class GaussianFit(NamedTuple):
-    """A density of numbers, what should be said about it, and how rows with gaps were learned from."""
+    """A density of numbers, what should be said about it, and how rows with gaps were learned from.
+
+    log_evidence: the marginal likelihood of the rows, where parameters were integrated out.
+    """
 
     density: Density
     remarks: Sequence[str] = ()
     completion: Completion | None = None
+    log_evidence: float | None = None
 
 
 @dataclass(eq=False)
@@ -68,6 +72,7 @@ class Blocks:
     notes: dict[int, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     completion: Completion | None = None
+    evidence: list[float | None] = field(default_factory=list)
 
     def density(self) -> Density:
         """The density over all columns."""
@@ -88,6 +93,12 @@ class Blocks:
         if self.ignored:
             blocks.append(self._left_out())
         return blocks[0].density if len(blocks) == 1 else Product(tuple(blocks))
+
+    @property
+    def log_evidence(self) -> float | None:
+        """log p(rows | labels), if every block has one."""
+        known = [value for value in self.evidence if value is not None]
+        return sum(known) if len(known) == len(self.evidence) and not self.options.missing_is_level else None
 
     def levels(self) -> dict[int, Labels]:
         """The levels of each column that has some, by position."""
@@ -128,14 +139,16 @@ class Blocks:
         return Block(np.array(columns), self._with_presence(density, columns))
 
     def _gaussian(self, part: ClassStatistics) -> Density:
-        density, remarks, self.completion = self.gaussian(part)
+        density, remarks, self.completion, evidence = self.gaussian(part)
         self.remarks += remarks
+        self.evidence.append(evidence)
         return density
 
     def _lognormal(self, part: ClassStatistics) -> LogNormal:
-        density, remarks, _ = self.independent(part.with_moments(part.logs))
+        density, remarks, _, evidence = self.independent(part.with_moments(part.logs))
         self.remarks += remarks
-        assert isinstance(density, Gaussian)
+        jacobian = -float((part.logs.weight * part.logs.mean).sum())
+        self.evidence.append(None if evidence is None else evidence + jacobian)
         return LogNormal(density)
 
     def _poisson(self, part: ClassStatistics) -> Poisson:
@@ -148,6 +161,7 @@ class Blocks:
     def _rates(self, part: ClassStatistics) -> tuple[Array, Array]:
         """Weight and mean of each column by class; a class without a value takes those of all rows, with a remark."""
         self.remarks += borrowers(part)
+        self.evidence.append(None)  # of counts, log x! is not gathered
         weight, mean = part.numbers.column_means()
         overall = np.broadcast_to(weight.sum(axis=0), weight.shape)
         average = (weight * mean).sum(axis=0) / overall
@@ -177,6 +191,8 @@ class Blocks:
             rare = self._rare_weight(column)
             kept[j] = Levels.estimate(counts, self.options.smoothing, absent, rare)
             self.notes[j] = self._about_levels(counts, rare)
+            closed = self.options.smoothing > 0 and not rare and absent is None
+            self.evidence.append(levels_evidence(counts, self.options.smoothing) if closed else None)
         return Block(np.array(list(kept)), Categorical.of(kept.values())) if kept else None
 
     def _why_ignored(self, j: int, column: LevelCounts) -> str:

@@ -10,19 +10,22 @@ from classwise.covariance import (
     STRUCTURES,
     Blend,
     Completion,
+    Covariance,
     DiagonalCovariance,
     Fixed,
     FullCovariance,
+    NormalInverseWishart,
     Recipe,
     complete,
     read_sharing,
     read_shrinkage,
     refuse_never_seen,
 )
-from classwise.densities import Block, Gaussian, Presence, Product
+from classwise.densities import Block, Gaussian, IndependentStudent, Presence, Product, Student
 from classwise.discriminant import Boundary, Discriminant, boundary, discriminant
 from classwise.errors import ClasswiseError
 from classwise.estimators.base import BayesEstimator
+from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit
 from classwise.options import choose
 from classwise.priors import Priors
@@ -32,7 +35,8 @@ from classwise.statistics import ClassStatistics, Scatter
 Structure = Literal["full", "diagonal", "spherical"]
 Share = float | Literal["average"]
 Shrink = float | Literal["oas"]
-Estimate = Literal["mle", "unbiased"]
+Estimate = Literal["mle", "unbiased", "bayes"]
+Prior = Literal["weak", "geisser", "evidence"] | NormalInverseWishart
 Ties = Literal["first", "random"]
 Missing = Literal["integrate", "level", "error"]
 
@@ -49,7 +53,10 @@ class GaussianClassifier(BayesEstimator):
         unweighted mean of the classes' covariances.
     shrink: 0 for the covariance as estimated, 1 for a sphere, anything between, or "oas" for the amount that Chen et
         al. (2010) derive from the covariance and the number of rows.
-    estimate: "mle" divides scatter by n_k (shared: n), "unbiased" by n_k - 1 (shared: n - g).
+    estimate: "mle" divides scatter by n_k (shared: n), "unbiased" by n_k - 1 (shared: n - g); "bayes" integrates mean
+        and covariance out, so that classes are Student-t (with share 0 or 1, and shrink 0).
+    prior: for estimate="bayes": "weak" (worth little, in the units of the data), "geisser" (the limiting prior
+        |C|^-(p+1)/2), "evidence" (strengths under which the rows are most probable), or a NormalInverseWishart.
     priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
     standardize: shrink (or take the sphere) in units of each feature's overall standard deviation; means_ and
         covariances_ stay in the units of X.
@@ -75,6 +82,7 @@ class GaussianClassifier(BayesEstimator):
         share: Share = 0.0,
         shrink: Shrink = 0.0,
         estimate: Estimate = "mle",
+        prior: Prior = "weak",
         priors: Priors = "empirical",
         standardize: bool = False,
         families: Families = "auto",
@@ -88,6 +96,7 @@ class GaussianClassifier(BayesEstimator):
         self.share = share
         self.shrink = shrink
         self.estimate = estimate
+        self.prior = prior
         self.priors = priors
         self.standardize = standardize
         self.families = families
@@ -96,6 +105,21 @@ class GaussianClassifier(BayesEstimator):
         self.missing = missing
         self.ties = ties
         self.random_state = random_state
+
+    def _scatter_form(self) -> type[Scatter]:
+        if self._is_bayes:
+            structure, shared = self._bayes_options()
+            return structure.scatter_form(shared)
+        return self._recipe().scatter_form()
+
+    def _bayes_options(self) -> tuple[type[Covariance], bool]:
+        """Structure, and whether classes share a covariance; the dials are the prior's business."""
+        if self.share not in (0, 1) or self.shrink != 0:
+            raise ClasswiseError(
+                f"estimate='bayes' has share=0 or share=1 and shrink=0, not share={self.share!r} and "
+                f"shrink={self.shrink!r}: how much classes and features lend each other is the prior's to say."
+            )
+        return choose("structure", self.structure, STRUCTURES), self.share == 1
 
     def _recipe(self) -> Recipe:
         return Recipe(
@@ -106,10 +130,9 @@ class GaussianClassifier(BayesEstimator):
             choose("standardize", self.standardize, {True: True, False: False}),
         )
 
-    def _scatter_form(self) -> type[Scatter]:
-        return self._recipe().scatter_form()
-
     def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
+        if self._is_bayes:
+            return believe(statistics, *self._bayes_options(), self.prior)
         recipe = self._recipe()
         if recipe.structure is not FullCovariance:
             return _alone(statistics, recipe)
@@ -119,15 +142,17 @@ class GaussianClassifier(BayesEstimator):
         return GaussianFit(Gaussian(statistics.mean, recipe.estimate(statistics)), remarks, completion)
 
     def _independent(self, statistics: ClassStatistics) -> GaussianFit:
+        if self._is_bayes:
+            return believe(statistics, DiagonalCovariance, False, self.prior)
         divisor = choose("estimate", self.estimate, ESTIMATES)
         return _alone(statistics, Recipe(DiagonalCovariance, divisor, Blend(0.0), Fixed(0.0)))
 
     @property
     def gaussian_(self) -> Gaussian:
-        """The densities of the Gaussian columns: means and covariance."""
-        gaussian = self._gaussian_block().density
-        assert isinstance(gaussian, Gaussian)
-        return gaussian
+        """The densities of the Gaussian columns: means and covariance; of Student-t densities, location and shape."""
+        density = self._gaussian_block().density
+        assert isinstance(density, Gaussian)
+        return density
 
     def _gaussian_block(self) -> Block:
         """The Gaussian columns that have values, and their densities."""
@@ -135,6 +160,8 @@ class GaussianClassifier(BayesEstimator):
         blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
         for block in blocks:
             numbers = block.density.numbers if isinstance(block.density, Presence) else block.density
+            if isinstance(numbers, Student | IndependentStudent):
+                return Block(block.columns, Gaussian(numbers.means, numbers.covariance))
             if isinstance(numbers, Gaussian):
                 return Block(block.columns, numbers)
         raise ClasswiseError("This model has no Gaussian: none of its columns is a number.")

@@ -12,7 +12,7 @@ from classwise.schema import Schema
 @dataclass(frozen=True, eq=False)
 class Model:
     """levels: of each column that has some; missing (p,): the share without a value; notes: what to know of a column;
-    completion: how rows with gaps were learned from.
+    completion: how rows with gaps were learned from; log_evidence: the marginal likelihood of the rows, if it is known.
     """
 
     classifier: BayesClassifier
@@ -21,6 +21,7 @@ class Model:
     missing: Array
     notes: dict[int, str]
     completion: Completion | None
+    log_evidence: float | None
 
     def with_classifier(self, classifier: BayesClassifier) -> "Model":
         return replace(self, classifier=classifier)

@@ -9,12 +9,13 @@ from classwise.covariance import ESTIMATES, Blend, DiagonalCovariance, Fixed, Re
 from classwise.densities import Block, Constant, Gaussian, Product
 from classwise.errors import SingularCovarianceError
 from classwise.estimators.base import BayesEstimator
+from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit, borrowed, borrowers
-from classwise.estimators.gaussian import Estimate, Missing, Ties
+from classwise.estimators.gaussian import Estimate, Missing, Prior, Ties
 from classwise.options import choose, fraction
 from classwise.priors import Priors
 from classwise.schema import Families
-from classwise.statistics import ClassStatistics, Scatter
+from classwise.statistics import ClassStatistics, DiagonalScatter, Scatter
 
 
 class NaiveBayes(BayesEstimator):
@@ -28,7 +29,9 @@ class NaiveBayes(BayesEstimator):
     floor: the least variance of a feature within a class, as a fraction of that feature's variance over all rows; 0
         refuses features that do not vary within a class. A feature that never varies says nothing and is left out.
         Either way one warning names the columns.
-    estimate: "mle" divides a sum of squares by n_k, "unbiased" by n_k - 1.
+    estimate: "mle" divides a sum of squares by n_k, "unbiased" by n_k - 1; "bayes" integrates mean and variance out, so
+        that numbers are Student-t within a class, and needs no floor.
+    prior: for estimate="bayes", as in GaussianClassifier.
     priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
     min_frequency: levels with a smaller share of the rows (or weight, from 1 on) are pooled, with levels never seen.
     missing: "integrate" leaves missing values out, at fit and at predict; "level" also learns from the fact that a
@@ -53,6 +56,7 @@ class NaiveBayes(BayesEstimator):
         smoothing: float = 1.0,
         floor: float = 1e-6,
         estimate: Estimate = "mle",
+        prior: Prior = "weak",
         priors: Priors = "empirical",
         min_frequency: float = 0.0,
         missing: Missing = "integrate",
@@ -65,6 +69,7 @@ class NaiveBayes(BayesEstimator):
         self.missing = missing
         self.floor = floor
         self.estimate = estimate
+        self.prior = prior
         self.priors = priors
         self.ties = ties
         self.random_state = random_state
@@ -74,9 +79,11 @@ class NaiveBayes(BayesEstimator):
 
     def _scatter_form(self) -> type[Scatter]:
         fraction("floor", self.floor)
-        return self._recipe().scatter_form()
+        return DiagonalScatter if self._is_bayes else self._recipe().scatter_form()
 
     def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
+        if self._is_bayes:
+            return believe(statistics, DiagonalCovariance, False, self.prior)
         filled = borrowed(statistics)
         constant = np.flatnonzero(filled.moments.constant())
         varying = np.setdiff1d(np.arange(filled.n_features), constant)
@@ -90,6 +97,8 @@ class NaiveBayes(BayesEstimator):
         return GaussianFit(density, remarks)
 
     def _independent(self, statistics: ClassStatistics) -> GaussianFit:
+        if self._is_bayes:
+            return believe(statistics, DiagonalCovariance, False, self.prior)
         filled = borrowed(statistics)
         variances, low = self._floored(filled)
         remarks = self._remarks(filled, low, np.empty(0, dtype=np.intp)) + borrowers(statistics)
@@ -131,7 +140,11 @@ class NaiveBayes(BayesEstimator):
 
     @property
     def variances_(self) -> Array:
-        """The variance of each Gaussian column within each class, floored; (g, p)."""
+        """The variance of each Gaussian column within each class, floored; of Student-t densities the shape; (g, p)."""
+        if self._is_bayes:
+            gaussian = self.model_.schema.positions("gaussian")
+            parameters = self.classifier_.density.parameters()
+            return np.column_stack([parameters[j].get("shape", np.zeros(len(self.classes_))) for j in gaussian])
         return self._floored(self._numbers)[0]
 
     @property

@@ -1,0 +1,50 @@
+"""Full Bayes for columns of numbers: from statistics and a prior to the density of the next row."""
+
+from typing import Any
+
+import numpy as np
+
+from classwise.covariance import (
+    Completion,
+    Conjugate,
+    Covariance,
+    FullCovariance,
+    Parameters,
+    complete_by,
+    log_evidence,
+    read_prior,
+)
+from classwise.densities import predictive
+from classwise.estimators.blocks import GaussianFit
+from classwise.statistics import ClassStatistics
+
+
+def believe(statistics: ClassStatistics, structure: type[Covariance], shared: bool, prior: Any) -> GaussianFit:
+    """The Student-t density of each class; rows with gaps are completed at the most probable mean and covariance."""
+    completion = None
+    if structure is FullCovariance:
+        completion = _complete(statistics, shared, prior)
+        statistics = completion.statistics
+    elif len(statistics.numbers.gaps):
+        statistics = statistics.by_column()
+    statistics = statistics.denoised()
+    before = read_prior(prior, statistics, structure, shared)
+    density = predictive(before.updated(statistics, shared))
+    # An improper prior has no evidence, and completed rows only an approximate one.
+    closed = before.kappa > 0 and not (completion and completion.iterations)
+    return GaussianFit(density, (), completion, log_evidence(before, statistics, shared) if closed else None)
+
+
+def _complete(statistics: ClassStatistics, shared: bool, prior: Any) -> Completion:
+    """EM to the mode of the posterior, under the prior that the completed rows suggest."""
+
+    def mode(full: ClassStatistics) -> Parameters:
+        posterior = read_prior(prior, full, FullCovariance, shared).updated(full, shared)
+        return Parameters(posterior.means, posterior.scale / _mode_divisor(posterior))
+
+    return complete_by(statistics, mode)
+
+
+def _mode_divisor(posterior: Conjugate) -> Any:
+    """nu + p + 2: the joint mode of mean and covariance is at mean and scale over this."""
+    return np.asarray(posterior.freedom() + posterior.features + 2)[:, :, None]
