@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from classwise.arrays import Array, Labels
+from classwise.arrays import Array, Codes, Labels
 from classwise.errors import StatisticsError
 from classwise.schema import Column, Family, Schema
 from classwise.statistics.counts import Counts, LevelCounts
@@ -163,6 +163,11 @@ class ClassStatistics:
         """What each column is, None where no row has shown it yet."""
         valueless = self._valueless()
         return [None if j in valueless else column for j, column in enumerate(self.schema)]
+
+    def select(self, kept: Codes, labels: Labels, rows: int) -> Self:
+        """Only some of the classes, under other labels; rows: how many there are of them."""
+        parts = {name: part.select(kept).compact() for name, part in self.parts.items()}
+        return replace(self, labels=labels, weight=self.weight[kept], rows=rows, parts=parts)
 
     def restrict(self, columns: Sequence[int | str]) -> Self:
         """The statistic of these columns alone, by name or position.

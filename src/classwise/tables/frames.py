@@ -24,6 +24,7 @@ class FrameSource:
         if self.names is None:  # pandas numbers columns that have no names
             frame = nw.from_native(frame.to_native().set_axis(list(map(str, range(len(self.keys)))), axis=1))
         self.frame = frame
+        self._coded: dict[int, Coded] = {}
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -60,9 +61,12 @@ class FrameSource:
         return as_numbers(series.to_numpy(), repr(self.keys[column]))
 
     def coded(self, column: int) -> Coded:
-        """A column as codes of its levels."""
-        series = self._series(column)
-        return code_values(series.to_numpy()) if series.dtype == nw.Object else code_series(series)
+        """A column as codes of its levels; kept, for whoever asks again."""
+        if column not in self._coded:
+            series = self._series(column)
+            values = code_values(series.to_numpy()) if series.dtype == nw.Object else code_series(series)
+            self._coded[column] = values
+        return self._coded[column]
 
     def _series(self, column: int) -> "nw.Series[Any]":
         return self._all_series[column]
