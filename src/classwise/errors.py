@@ -46,5 +46,9 @@ class MissingLabelWarning(UserWarning):
     """Some rows have no label; the message says how many were left out."""
 
 
+class SingularRowWarning(UserWarning):
+    """Some rows cannot be left out: without them a class, or its covariance, is gone; the message names them."""
+
+
 class IgnoredColumnWarning(UserWarning):
     """A column was left out because it cannot tell classes apart: an id, free text, or nothing at all."""

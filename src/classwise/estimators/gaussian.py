@@ -21,7 +21,7 @@ from classwise.covariance import (
     read_shrinkage,
     refuse_never_seen,
 )
-from classwise.densities import Block, Gaussian, IndependentStudent, Presence, Product, Student
+from classwise.densities import Block, Density, Gaussian, IndependentStudent, Presence, Product, Student
 from classwise.discriminant import Boundary, Discriminant, boundary, discriminant
 from classwise.errors import ClasswiseError
 from classwise.estimators.base import BayesEstimator
@@ -30,6 +30,7 @@ from classwise.estimators.blocks import GaussianFit
 from classwise.options import choose
 from classwise.priors import Priors
 from classwise.schema import Families
+from classwise.selection import Downdates
 from classwise.statistics import ClassStatistics, Scatter
 
 Structure = Literal["full", "diagonal", "spherical"]
@@ -147,6 +148,11 @@ class GaussianClassifier(BayesEstimator):
         divisor = choose("estimate", self.estimate, ESTIMATES)
         return _alone(statistics, Recipe(DiagonalCovariance, divisor, Blend(0.0), Fixed(0.0)))
 
+    def _downdates(self) -> Downdates | None:
+        if self._is_bayes or self.standardize or not is_plain(self.classifier_.density, self.statistics_):
+            return None
+        return Downdates(self.statistics_.denoised(), self._recipe())
+
     @property
     def gaussian_(self) -> Gaussian:
         """The densities of the Gaussian columns: means and covariance; of Student-t densities, location and shape."""
@@ -207,6 +213,12 @@ class GaussianClassifier(BayesEstimator):
             raise ClasswiseError(
                 f"{what} is a polynomial in numbers, and this model has other columns too: see schema_."
             )
+
+
+def is_plain(density: Density, statistics: ClassStatistics) -> bool:
+    """A Gaussian over all columns, learned from rows without gaps."""
+    complete = not len(statistics.numbers.gaps) and statistics.moments.weight.shape[1] == 1
+    return isinstance(density, Gaussian) and complete
 
 
 def _alone(statistics: ClassStatistics, recipe: Recipe) -> GaussianFit:

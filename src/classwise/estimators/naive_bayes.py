@@ -11,10 +11,11 @@ from classwise.errors import SingularCovarianceError
 from classwise.estimators.base import BayesEstimator
 from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit, borrowed, borrowers
-from classwise.estimators.gaussian import Estimate, Missing, Prior, Ties
+from classwise.estimators.gaussian import Estimate, Missing, Prior, Ties, is_plain
 from classwise.options import choose, fraction
 from classwise.priors import Priors
 from classwise.schema import Families
+from classwise.selection import Downdates
 from classwise.statistics import ClassStatistics, DiagonalScatter, Scatter
 
 
@@ -103,6 +104,11 @@ class NaiveBayes(BayesEstimator):
         variances, low = self._floored(filled)
         remarks = self._remarks(filled, low, np.empty(0, dtype=np.intp)) + borrowers(statistics)
         return GaussianFit(Gaussian(filled.mean, DiagonalCovariance(variances)), remarks)
+
+    def _downdates(self) -> Downdates | None:
+        if self._is_bayes or not is_plain(self.classifier_.density, self.statistics_):
+            return None
+        return Downdates(self.statistics_.by_column().denoised(), self._recipe(), self.floor)
 
     def _floored(self, statistics: ClassStatistics) -> tuple[Array, Codes]:
         """The variances within each class, none below the floor (g, p), and the columns where it mattered."""

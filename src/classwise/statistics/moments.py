@@ -61,7 +61,9 @@ class Moments(Statistic):
         taken = replace(other, weight=np.where(gone, self.weight, other.weight))
         remainder = self._without(taken)
         self._check_remainder(taken, remainder, gone)
-        return remainder.cleared(gone)
+        # What is left of a sum of squares may be nothing but the rounding of what was there.
+        noise = 16 * EPS * np.broadcast_to(self.scatter.pooled_diagonal(), self.mean.shape)
+        return replace(remainder, scatter=remainder.scatter.denoised(noise / len(noise))).cleared(gone)
 
     def _without(self, other: Self) -> Self:
         weight = self.weight - other.weight

@@ -68,6 +68,10 @@ class FrameSource:
             self._coded[column] = values
         return self._coded[column]
 
+    def row(self, row: int) -> "FrameSource":
+        """One row."""
+        return FrameSource(self.frame[row : row + 1])
+
     def _series(self, column: int) -> "nw.Series[Any]":
         return self._all_series[column]
 

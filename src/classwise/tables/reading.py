@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import narwhals as nw
 import numpy as np
@@ -35,6 +35,8 @@ class Values(Protocol):
 
     def coded(self, column: int) -> Coded: ...
 
+    def row(self, row: int) -> Self: ...
+
 
 class ArraySource:
     """The columns of an array: numbers, or objects."""
@@ -61,6 +63,9 @@ class ArraySource:
     def coded(self, column: int) -> Coded:
         return code_values(self.values[:, column])
 
+    def row(self, row: int) -> "ArraySource":
+        return ArraySource(self.values[row : row + 1], self.names)
+
 
 class Source:
     """Rows whose columns are known by name, and not yet read."""
@@ -69,6 +74,10 @@ class Source:
         self.values = values
         self.names = values.names
         self.n_features = len(values.keys)
+
+    def part(self, row: int) -> "Source":
+        """One row, as a source of its own."""
+        return Source(self.values.row(row))
 
     def read(
         self,

@@ -1,0 +1,130 @@
+"""Leave-one-out: what a model that has never seen a row says of it, for every row."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from classwise.arrays import Array, Codes, Labels, log_sum_exp
+from classwise.classifier import BayesClassifier
+from classwise.errors import ClasswiseError, SingularRowWarning
+from classwise.estimators.model import Model
+from classwise.priors import class_priors
+from classwise.selection import Downdates, groups_of
+from classwise.statistics import ClassStatistics
+from classwise.summarize import summarize_table
+from classwise.tables import Source, Table
+
+
+class Fitted(Protocol):
+    """What leaving rows out asks of an estimator."""
+
+    families: Any
+    priors: Any
+    statistics_: ClassStatistics
+
+    @property
+    def classes_(self) -> Labels: ...
+
+    @property
+    def classifier_(self) -> BayesClassifier: ...
+
+    @property
+    def model_(self) -> Model: ...
+
+    def fit_statistics(self, statistics: ClassStatistics) -> Self: ...
+
+    def _apply(self, function: Callable[[BayesClassifier, Array], NDArray[Any]], table: Table) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class LeavingOut:
+    """The rows of a fitted model, each left out by itself.
+
+    codes (n,): the class of each row. recount: whether priors are counted without the row too, rather than kept.
+    """
+
+    model: Fitted
+    source: Source
+    labels: Labels
+    codes: Codes
+    weights: Array | None
+    recount: bool
+
+    @property
+    def statistics(self) -> ClassStatistics:
+        return self.model.statistics_
+
+    def log_posteriors(self, downdates: Downdates | None, rows: Array) -> Array:
+        """log P(k | x) (n, g); by downdating where that serves, and else by fitting without each row.
+
+        rows (n, p): as the model scores them, for downdating.
+        """
+        scores = np.full((len(self.statistics.labels), len(self.codes)), -np.inf)
+        left = np.arange(len(self.codes)) if downdates is None else self._downdate(downdates, rows, scores)
+        singular = [row for row in left.tolist() if not self._refit_without(row, scores)]
+        if singular:
+            self._warn(singular)
+        scored = np.isfinite(scores).any(axis=0)
+        scores[:, scored] -= log_sum_exp(scores[:, scored])
+        return scores.T
+
+    def _downdate(self, downdates: Downdates, rows: Array, scores: Array) -> Codes:
+        """The scores of all rows that the formulas serve; the positions of the others."""
+        remaining: list[Codes] = [np.empty(0, dtype=np.intp)]
+        for k, weight, own in groups_of(self.codes, self.weights):
+            try:
+                if self.statistics.weight[k] - weight <= 1e-9 * weight:
+                    raise ClasswiseError("The class has no other row.")
+                loss = downdates.log_density(rows[own], k, weight)
+            except (ClasswiseError, np.linalg.LinAlgError):
+                remaining.append(own)
+                continue
+            scores[:, own] = loss.log_density + self._log_prior(k, weight)[:, None]
+            remaining.append(own[loss.doubtful])
+        return np.concatenate(remaining)
+
+    def _log_prior(self, k: int, weight: float) -> Array:
+        if not self.recount:
+            return self.model.classifier_.log_prior[:, 0]
+        left = self.statistics.weight.copy()
+        left[k] -= weight
+        with np.errstate(divide="ignore"):
+            return np.log(class_priors(self.model.priors, self.statistics.labels, left))
+
+    def _refit_without(self, row: int, scores: Array) -> bool:
+        """The scores of a row from a model fitted without it; whether there is such a model."""
+        scores[:, row] = -np.inf
+        try:
+            fitted, table = self._without(row)
+            log_density = fitted._apply(BayesClassifier.log_density, table)[:, 0]
+        except (ClasswiseError, np.linalg.LinAlgError):
+            return False
+        known = np.searchsorted(self.statistics.labels, fitted.classes_)
+        priors = fitted.classifier_ if self.recount else self.model.classifier_
+        scores[known, row] = log_density + (priors.log_prior[:, 0] if self.recount else priors.log_prior[known, 0])
+        return True
+
+    def _without(self, row: int) -> tuple[Fitted, Table]:
+        source, weights = self.source.part(row), None if self.weights is None else self.weights[row : row + 1]
+        table = source.read(
+            self.model.families, self.labels[row : row + 1], weights, known=self.statistics.schema.columns
+        )
+        alone = summarize_table(table, type(self.statistics.moments.scatter))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there is to say was said when all rows were fitted
+            fitted = clone(self.model).fit_statistics(self.statistics - alone)
+        return fitted, source.read_like(fitted.model_.schema, fitted.model_.levels)
+
+    def _warn(self, singular: list[int]) -> None:
+        shown = ", ".join(map(str, singular[:10])) + (", ..." if len(singular) > 10 else "")
+        warnings.warn(
+            f"{len(singular)} rows cannot be left out, since without them the model cannot be fitted; they have -inf "
+            f"for every class: {shown}.",
+            SingularRowWarning,
+            stacklevel=4,
+        )
