@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris, make_blobs
 import classwise as cw
 
 X, y = load_iris(return_X_y=True)
-MODELS = [cw.LDA(), cw.QDA(), cw.NaiveBayes(), cw.NearestMean(), cw.RDA(shrink=0.1)]
+MODELS = [cw.LDA(), cw.QDA(), cw.NaiveBayes(), cw.NearestMean(), cw.RDA(share=0.5, shrink=0.1)]
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
 
 

@@ -122,7 +122,7 @@ def test_fisher_projection_needs_a_shared_covariance():
 
 
 def test_discriminants_are_log_joints():
-    for m in (cw.QDA().fit(X, y), cw.RDA(shrink=0.1).fit(X, y)):
+    for m in (cw.QDA().fit(X, y), cw.RDA(share=0.5, shrink=0.1).fit(X, y)):
         scores = []
         for label in (0, 1, 2):
             g = m.discriminant(label)

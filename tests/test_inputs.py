@@ -23,7 +23,14 @@ FRAMES = {
     "arrow": lambda rows=ARRAY, names=NAMES: pa.table({n: rows[:, j] for j, n in enumerate(names)}),
 }
 each_frame = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
-ESTIMATORS = [cw.GaussianClassifier(), cw.QDA(), cw.LDA(), cw.NearestMean(), cw.RDA(), cw.NaiveBayes()]
+ESTIMATORS = [
+    cw.GaussianClassifier(),
+    cw.QDA(),
+    cw.LDA(),
+    cw.NearestMean(),
+    cw.RDA(share=0.5, shrink=0),
+    cw.NaiveBayes(),
+]
 each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 
 

@@ -16,7 +16,7 @@ MODELS = {
     "qda": cw.QDA,
     "nb": cw.NaiveBayes,
     "nearest": cw.NearestMean,
-    "rda": functools.partial(cw.RDA, shrink=0.1),
+    "rda": functools.partial(cw.RDA, share=0.5, shrink=0.1),
 }
 
 

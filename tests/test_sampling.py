@@ -8,7 +8,14 @@ from sklearn.datasets import load_iris
 import classwise as cw
 
 X, y = load_iris(return_X_y=True)
-MODELS = [cw.LDA(), cw.QDA(), cw.NaiveBayes(), cw.NearestMean(), cw.RDA(), cw.NearestMean(standardize=True)]
+MODELS = [
+    cw.LDA(),
+    cw.QDA(),
+    cw.NaiveBayes(),
+    cw.NearestMean(),
+    cw.RDA(share=0.5, shrink=0),
+    cw.NearestMean(standardize=True),
+]
 each_model = pytest.mark.parametrize("model", MODELS, ids=repr)
 
 

@@ -133,3 +133,82 @@ def test_levels_that_training_rows_lack():
     (ours,) = Crossing.read(table, labels, splitter).log_posteriors([cw.NaiveBayes()])
     theirs = cross_val_predict(cw.NaiveBayes(), table, labels, cv=splitter, method="predict_proba")
     np.testing.assert_allclose(np.exp(ours), theirs, atol=1e-9)
+
+
+class TestDials:
+    """share and shrink by cross-validation: every pair equals a model of its own."""
+
+    folds = StratifiedKFold(5, shuffle=True, random_state=1)
+
+    @pytest.mark.parametrize("standardize", [False, True])
+    @pytest.mark.parametrize("structure", ["full", "diagonal"])
+    def test_losses_equal_those_of_single_models(self, standardize, structure):
+        m = cw.RDA(structure=structure, standardize=standardize, folds=self.folds).fit(X, y)
+        dials = m.dials_
+        for i, j in ((0, 5), (3, 0), (5, 9), (10, 13)):
+            single = cw.RDA(
+                structure=structure, standardize=standardize, share=dials.shares[i], shrink=dials.shrinks[j]
+            )
+            posterior = cross_val_predict(single, X, y, cv=self.folds, method="predict_log_proba")
+            expected = -posterior[np.arange(150), y].mean()
+            np.testing.assert_allclose(dials.log_loss[i, j], expected, rtol=1e-9)
+
+    def test_the_best_is_fitted_on_all_rows(self):
+        m = cw.RDA(standardize=True, folds=self.folds).fit(X, y)
+        share, shrink = m.dials_.best
+        assert (
+            m.dials_.log_loss.min() == m.dials_.log_loss[m.dials_.shares.index(share), m.dials_.shrinks.index(shrink)]
+        )
+        plain = cw.RDA(standardize=True, share=share, shrink=shrink).fit(X, y)
+        np.testing.assert_allclose(m.predict_proba(X), plain.predict_proba(X), rtol=1e-9, atol=1e-12)
+
+    @pytest.mark.parametrize("model", [cw.QDA(shrink="cv"), cw.LDA(shrink="cv"), cw.GaussianClassifier(share="cv")])
+    def test_one_dial_at_a_time(self, model):
+        m = model.fit(X, y)
+        assert 1 in m.dials_.log_loss.shape
+        assert m.score(X, y) > 0.95
+
+    def test_mixed_columns_and_gaps(self):
+        penguins = load_penguins()[::3]
+        rows, labels = penguins.drop(columns=["species", "year"]), penguins["species"].to_numpy()
+        m = cw.LDA(shrink="cv", standardize=True, folds=self.folds).fit(rows, labels)
+        single = cw.LDA(shrink=m.dials_.shrinks[6], standardize=True)
+        posterior = cross_val_predict(single, rows, labels, cv=self.folds, method="predict_log_proba")
+        own = posterior[np.arange(len(labels)), np.searchsorted(m.classes_, labels)]
+        np.testing.assert_allclose(m.dials_.log_loss[0, 6], -own.mean(), rtol=1e-4)
+
+    def test_weights_count(self):
+        weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], 150)
+        m = cw.RDA(folds=self.folds).fit(X, y, weights)
+        assert (m.dials_.log_loss != cw.RDA(folds=self.folds).fit(X, y).dials_.log_loss).any()
+
+    def test_singular_values_of_the_dials_are_passed_over(self):
+        rows = np.column_stack([X, X[:, 0] + X[:, 1]])
+        m = cw.RDA().fit(rows, y)
+        assert np.isinf(m.dials_.log_loss[:, 0]).all()
+        assert m.dials_.best[1] > 0
+
+    def test_nothing_works(self):
+        rows = np.zeros((30, 2))
+        with pytest.raises(cw.ClasswiseError, match="No share and shrink that were tried"):
+            cw.RDA().fit(rows, np.arange(30) % 2)
+
+    def test_the_rows_are_needed(self):
+        with pytest.raises(cw.ClasswiseError, match="need the rows: call fit"):
+            cw.RDA().fit_statistics(cw.summarize(X, y))
+        assert not hasattr(cw.RDA(), "partial_fit")
+        assert hasattr(cw.RDA(share=0.5, shrink=0.1), "partial_fit")
+
+    def test_the_vowels_of_the_textbook(self, data):
+        """Hastie, Tibshirani and Friedman (2009), figure 4.7: the test error is least near share 0.09, 207 of 462."""
+        train, test = (pd.read_csv(data / f"esl_vowel_{part}.csv.gz") for part in ("train", "test"))
+        columns = [c for c in train.columns if c.startswith("x.")]
+        shares = np.round(np.arange(0, 1.001, 0.01), 2)
+        s = cw.summarize(train[columns], train["y"])
+        wrong = [
+            (
+                cw.RDA(share=share, shrink=0, estimate="unbiased").fit_statistics(s).predict(test[columns]) != test["y"]
+            ).sum()
+            for share in shares
+        ]
+        assert min(wrong) == wrong[9] == 207

@@ -25,7 +25,8 @@ ESTIMATORS = [
     cw.LDA(),
     cw.NearestMean(),
     cw.RDA(),
-    cw.RDA(shrink=0.1),
+    cw.RDA(share=0.5, shrink=0),
+    cw.RDA(share=0.5, shrink=0.1),
     cw.NaiveBayes(),
 ]
 
@@ -45,7 +46,10 @@ FEW_ROWS = {"check_dtype_object": "fewer rows than features", "check_n_features_
 
 def expected_failures(estimator):
     options = estimator.get_params()
-    if options.get("structure") != "full" or options["shrink"] > 0:
+    if options.get("share") == "cv":
+        # A row that is there twice may be in two folds, and choose other dials than a row of weight two.
+        return {"check_sample_weight_equivalence_on_dense_data": "dials are chosen by folds of rows"}
+    if options.get("structure") != "full" or options["shrink"] != 0:
         return {}
     early = parse_version(sklearn.__version__) < parse_version("1.9")
     return {**SINGULAR, **FEW_ROWS} if early and options["share"] == 0 else SINGULAR

@@ -86,7 +86,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         Rows without a label are left out, with a warning that counts them.
         """
         form = self._checked_form()
-        table = open_source(X).read(self.families, _required(y), sample_weight, strict=self._strict)
+        table = open_source(X).read(self.families, required(y), sample_weight, strict=self._strict)
         return self._learn(summarize_table(table, form, allow_missing=not self._strict))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -102,7 +102,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         if before is not None:
             check_columns(self, source)
             form, known = type(before.moments.scatter), before.known_columns()
-        table = source.read(self.families, _required(y), sample_weight, strict=self._strict, known=known)
+        table = source.read(self.families, required(y), sample_weight, strict=self._strict, known=known)
         batch = summarize_table(table, form, allow_missing=not self._strict)
         _check_expected(batch.labels, classes)
         statistics = batch if before is None else before + batch
@@ -166,7 +166,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
 
     def nll(self, X: Any, y: Any, sample_weight: Any = None) -> NegativeLogLikelihood:
         """Negative log-likelihood of labeled rows, split into .labels and .features; .total is their sum."""
-        table = self._table(X, _required(y), sample_weight).weighted()
+        table = self._table(X, required(y), sample_weight).weighted()
         codes = self._codes_of(table)
         weights = np.ones(len(table)) if table.weights is None else table.weights
         log_prior = self.classifier_.log_prior[codes, 0]
@@ -190,7 +190,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         """
         source = open_source(X)
         check_columns(self, source)
-        table = source.read_like(self.model_.schema, self.model_.levels, _required(y), sample_weight)
+        table = source.read_like(self.model_.schema, self.model_.levels, required(y), sample_weight)
         if table.weights is not None and not table.weights.all():
             raise ClasswiseError("Rows of weight zero, or without a label, were never in the model; drop them first.")
         rows = np.asarray(table.rows, dtype=np.float64)
@@ -331,9 +331,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         return self
 
     def _make(self, statistics: ClassStatistics) -> Model:
-        if len(statistics.labels) < 2:
-            found = f"one class, {statistics.label(0)!r}" if len(statistics.labels) else "no rows at all"
-            raise ClasswiseError(f"A classifier needs rows of at least two classes, and y has {found}.")
+        refuse_few_classes(statistics.labels)
         priors = self._priors(self.priors, statistics)
         keys = list(statistics.schema.names or range(len(statistics.schema)))
         asked = read_families(self.families, keys, [not c.family.has_levels for c in statistics.schema])
@@ -414,7 +412,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         return MemoryEngine().apply(score, table, max(size // whole.density.width, 64))
 
     def _codes_of(self, table: Table) -> NDArray[Any]:
-        labels, codes = code_labels(_required(table.labels))
+        labels, codes = code_labels(required(table.labels))
         known = self.classes_.tolist()
         unknown = [label for label in labels.tolist() if label not in known]
         if unknown:
@@ -428,7 +426,15 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         return labels.index(label)
 
 
-def _required(y: Any) -> Any:
+def refuse_few_classes(labels: Labels) -> None:
+    """Refuse rows of fewer than two classes."""
+    if len(labels) < 2:
+        found = f"one class, {labels.tolist()[0]!r}" if len(labels) else "no rows at all"
+        raise ClasswiseError(f"A classifier needs rows of at least two classes, and y has {found}.")
+
+
+def required(y: Any) -> Any:
+    """The labels themselves, or an error where there are none."""
     if y is None:
         raise ClasswiseError("This estimator requires y to be passed, but the target y is None.")
     return y

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier import BayesClassifier
-from classwise.estimators.base import BayesEstimator
+from classwise.estimators.base import BayesEstimator, refuse_few_classes
 from classwise.selection import FoldStatistics, assign_folds, summarize_folds
 from classwise.statistics import FullScatter, Scatter, code_labels
 from classwise.tables import Source, Table, open_source
@@ -37,15 +37,20 @@ class Crossing:
         weights: Any = None,
         groups: Any = None,
         random_state: int | None = 0,
+        strict: bool = False,
         form: type[Scatter] = FullScatter,
     ) -> "Crossing":
         """The first look at the rows."""
         source = open_source(X)
-        table = source.read(families, y, weights)
+        table = source.read(families, y, weights, strict)
         assert table.labels is not None
         labels, codes = code_labels(table.labels)
+        refuse_few_classes(labels)
+        if isinstance(folds, (int, np.integer)):
+            folds = min(int(folds), len(codes))
         assigned = assign_folds(folds, codes, labels, groups, random_state)
-        return cls(source, table, labels, codes, assigned, summarize_folds(table, labels, codes, assigned, form))
+        statistics = summarize_folds(table, labels, codes, assigned, form, allow_missing=not strict)
+        return cls(source, table, labels, codes, assigned, statistics)
 
     def held_out(self) -> Iterator[Codes]:
         """The positions of the rows of each fold."""

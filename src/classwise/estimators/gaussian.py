@@ -1,8 +1,9 @@
 """The Gaussian family: one estimator with two dials, share and shrink."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from classwise.arrays import Array
 from classwise.covariance import (
@@ -24,9 +25,11 @@ from classwise.covariance import (
 from classwise.densities import Block, Density, Gaussian, IndependentStudent, Presence, Product, Student
 from classwise.discriminant import Boundary, Discriminant, boundary, discriminant
 from classwise.errors import ClasswiseError
-from classwise.estimators.base import BayesEstimator
+from classwise.estimators.base import BayesEstimator, required
 from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit
+from classwise.estimators.crossing import Crossing
+from classwise.estimators.dials import DialChoice, choose_dials
 from classwise.options import choose
 from classwise.priors import Priors
 from classwise.schema import Families
@@ -34,8 +37,8 @@ from classwise.selection import Downdates
 from classwise.statistics import ClassStatistics, Scatter
 
 Structure = Literal["full", "diagonal", "spherical"]
-Share = float | Literal["average"]
-Shrink = float | Literal["oas"]
+Share = float | Literal["average", "cv"]
+Shrink = float | Literal["oas", "cv"]
 Estimate = Literal["mle", "unbiased", "bayes"]
 Prior = Literal["weak", "geisser", "evidence"] | NormalInverseWishart
 Ties = Literal["first", "random"]
@@ -50,10 +53,10 @@ class GaussianClassifier(BayesEstimator):
 
     structure: "full", "diagonal" (features independent within a class) or "spherical" (one variance for all features;
         shrinking it changes nothing).
-    share: 0 for a covariance of each class's own, 1 for one that all share, anything between, or "average" for the
-        unweighted mean of the classes' covariances.
-    shrink: 0 for the covariance as estimated, 1 for a sphere, anything between, or "oas" for the amount that Chen et
-        al. (2010) derive from the covariance and the number of rows.
+    share: 0 for a covariance of each class's own, 1 for one that all share, anything between, "average" for the
+        unweighted mean of the classes' covariances, or "cv" for what cross-validates best.
+    shrink: 0 for the covariance as estimated, 1 for a sphere, anything between, "oas" for the amount that Chen et al.
+        (2010) derive from the covariance and the number of rows, or "cv" for what cross-validates best.
     estimate: "mle" divides scatter by n_k (shared: n), "unbiased" by n_k - 1 (shared: n - g); "bayes" integrates mean
         and covariance out, so that classes are Student-t (with share 0 or 1, and shrink 0).
     prior: for estimate="bayes": "weak" (worth little, in the units of the data), "geisser" (the limiting prior
@@ -61,6 +64,8 @@ class GaussianClassifier(BayesEstimator):
     priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
     standardize: shrink (or take the sphere) in units of each feature's overall standard deviation; means_ and
         covariances_ stay in the units of X.
+    folds: how a dial set to "cv" is tried: a number of stratified folds, the fold of each row, or a splitter of
+        scikit-learn's.
     families: what columns are, where it is not what their type says: {"visits": "poisson", "grade": "categorical"}.
         The Gaussian is over the columns of numbers; all others stand beside it, independent within a class.
     smoothing: pseudo-rows at each level of a category; 0 is maximum likelihood.
@@ -86,6 +91,7 @@ class GaussianClassifier(BayesEstimator):
         prior: Prior = "weak",
         priors: Priors = "empirical",
         standardize: bool = False,
+        folds: Any = 10,
         families: Families = "auto",
         smoothing: float = 1.0,
         min_frequency: float = 0.0,
@@ -100,12 +106,15 @@ class GaussianClassifier(BayesEstimator):
         self.prior = prior
         self.priors = priors
         self.standardize = standardize
+        self.folds = folds
         self.families = families
         self.smoothing = smoothing
         self.min_frequency = min_frequency
         self.missing = missing
         self.ties = ties
         self.random_state = random_state
+
+    dials_: DialChoice
 
     def _scatter_form(self) -> type[Scatter]:
         if self._is_bayes:
@@ -115,19 +124,62 @@ class GaussianClassifier(BayesEstimator):
 
     def _bayes_options(self) -> tuple[type[Covariance], bool]:
         """Structure, and whether classes share a covariance; the dials are the prior's business."""
-        if self.share not in (0, 1) or self.shrink != 0:
+        if self.share not in (0, 1) or self.shrink not in (0,):
             raise ClasswiseError(
                 f"estimate='bayes' has share=0 or share=1 and shrink=0, not share={self.share!r} and "
                 f"shrink={self.shrink!r}: how much classes and features lend each other is the prior's to say."
             )
         return choose("structure", self.structure, STRUCTURES), self.share == 1
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X (n, p) and labels y (n,), as all estimators do.
+
+        A dial set to "cv" is chosen by cross-validated log loss, which looks at the rows once more; `dials_` tells how.
+        """
+        if not self._has_cv_dials:
+            return super().fit(X, y, sample_weight)
+        self._checked_form()
+        seed = int(self.random_state) if isinstance(self.random_state, (int, np.integer)) else 0
+        crossing = Crossing.read(
+            X,
+            required(y),
+            self.folds,
+            families=self.families,
+            weights=sample_weight,
+            random_state=seed,
+            strict=self._strict,
+        )
+        self.dials_ = choose_dials(self, crossing)
+        return self._learn(crossing.statistics.total())
+
+    @available_if(lambda self: not self._has_cv_dials)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows to those learned from so far; not with a dial set to "cv", which needs all rows twice."""
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def fit_statistics(self, statistics: ClassStatistics) -> Self:
+        """Learn from statistics, gathered here or elsewhere; not with a dial set to "cv", which needs the rows."""
+        if self._has_cv_dials:
+            raise ClasswiseError("share='cv' and shrink='cv' need the rows: call fit, or give the dials as numbers.")
+        return super().fit_statistics(statistics)
+
+    @property
+    def _has_cv_dials(self) -> bool:
+        return any(isinstance(dial, str) and dial == "cv" for dial in (self.share, self.shrink))
+
+    def _dials(self) -> tuple[Any, Any]:
+        """share and shrink: as given, or as chosen; while they are being chosen, values that need every statistic."""
+        if not self._has_cv_dials:
+            return self.share, self.shrink
+        return self.dials_.best if hasattr(self, "dials_") else (0.5, 0.5)
+
     def _recipe(self) -> Recipe:
+        share, shrink = self._dials()
         return Recipe(
             choose("structure", self.structure, STRUCTURES),
             choose("estimate", self.estimate, ESTIMATES),
-            read_sharing(self.share),
-            read_shrinkage(self.shrink),
+            read_sharing(share),
+            read_shrinkage(shrink),
             choose("standardize", self.standardize, {True: True, False: False}),
         )
 

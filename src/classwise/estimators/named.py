@@ -102,12 +102,13 @@ class NearestMean(GaussianClassifier):
     """
 
 
-@defaults(share=0.5)
+@defaults(share="cv", shrink="cv")
 class RDA(GaussianClassifier):
     """Regularized discriminant analysis (Friedman 1989): covariances between own and shared, full and spherical.
 
-    share and shrink are the two dials. What shrinking does depends on the units of the features: standardize=True
-    takes their standard deviations as units. Options as for GaussianClassifier.
+    share and shrink are the two dials, chosen by cross-validated log loss unless they are given; `dials_` has every
+    pair that was tried. What shrinking does depends on the units of the features: standardize=True takes their
+    standard deviations as units. Options as for GaussianClassifier.
 
     >>> m = RDA(share=0.5, shrink=0.5).fit([[-1, -1], [-1, 1], [2, 0], [3, 0]], [-1, -1, 1, 1])
     >>> m.predict([[0, 0], [1, 0]]).tolist()

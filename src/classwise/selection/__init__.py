@@ -4,11 +4,13 @@ from classwise.selection.by_fold import FoldStatistics, summarize_folds
 from classwise.selection.downdates import Downdates, groups_of
 from classwise.selection.families import Choice, choose_families
 from classwise.selection.folds import assign_folds
+from classwise.selection.path import Path
 
 __all__ = [
     "Choice",
     "Downdates",
     "FoldStatistics",
+    "Path",
     "assign_folds",
     "choose_families",
     "groups_of",
