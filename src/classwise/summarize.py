@@ -14,10 +14,12 @@ from classwise.statistics import (
     SCATTERS,
     ClassStatistics,
     Counts,
+    FullScatter,
     Gaps,
     LevelCounts,
     Moments,
     Numbers,
+    Quartics,
     Scatter,
     Statistic,
     code_labels,
@@ -48,6 +50,7 @@ def summarize(
     scatter: ScatterForm = "full",
     families: Families = "auto",
     missing: Literal["integrate", "error"] = "integrate",
+    quartics: bool = False,
 ) -> ClassStatistics:
     """Weight, mean and scatter of the numbers and counts of the levels of each class, in one pass, with flat memory.
 
@@ -57,6 +60,7 @@ def summarize(
     scatter: "full" serves every model; "pooled" (LDA) and "diagonal" (naive Bayes, nearest mean) are leaner.
     families: what columns are taken for, where it is not what their type says; as in NaiveBayes.
     missing: "error" refuses missing values, and missing labels.
+    quartics: gather sums of |d|⁴ too, which shrink="ledoit-wolf" needs (with full scatter).
 
     >>> import classwise as cw
     >>> cw.summarize([[1.8], [2.1], [5.8], [6.7]], [0, 0, 1, 1])
@@ -64,19 +68,27 @@ def summarize(
     """
     allow_missing = choose("missing", missing, {"integrate": True, "error": False})
     table = read_table(X, y, weights, families, strict=not allow_missing)
-    return summarize_table(table, choose("scatter", scatter, SCATTERS), allow_missing=allow_missing)
+    form = choose("scatter", scatter, SCATTERS)
+    return summarize_table(table, form, allow_missing=allow_missing, quartics=quartics)
 
 
 def summarize_table(
-    table: Table, form: type[Scatter], engine: Engine | None = None, allow_missing: bool = True
+    table: Table,
+    form: type[Scatter],
+    engine: Engine | None = None,
+    allow_missing: bool = True,
+    quartics: bool = False,
 ) -> ClassStatistics:
     """The statistics of a table, gathered by an engine."""
     engine = engine or MemoryEngine()
     size = _chunk_rows(len(table.schema), COPY_SIZE if table.is_copied else CHUNK_SIZE)
-    return engine.gather(lambda chunk: summarize_chunk(chunk, form, allow_missing), table, size).compact()
+    gathered = engine.gather(lambda chunk: summarize_chunk(chunk, form, allow_missing, quartics), table, size)
+    return gathered.compact()
 
 
-def summarize_chunk(chunk: Table, form: type[Scatter], allow_missing: bool = True) -> ClassStatistics:
+def summarize_chunk(
+    chunk: Table, form: type[Scatter], allow_missing: bool = True, quartics: bool = False
+) -> ClassStatistics:
     """The statistics of one chunk; what no density can take is an error that names its column."""
     chunk = chunk.weighted()
     if chunk.labels is None:
@@ -84,6 +96,8 @@ def summarize_chunk(chunk: Table, form: type[Scatter], allow_missing: bool = Tru
     labels, codes = code_labels(chunk.labels) if len(chunk) else (chunk.labels, np.zeros(0, dtype=np.intp))
     weight = np.bincount(codes, chunk.weights, minlength=len(labels)).astype(np.float64)
     parts = _parts(chunk, codes, len(labels), form, allow_missing)
+    if quartics and chunk.schema.positions("gaussian"):
+        parts["quartics"] = _gather_quartics(chunk, codes, len(labels))
     return ClassStatistics(labels, weight, len(chunk), chunk.schema, parts)
 
 
@@ -119,6 +133,15 @@ def _gather_numbers(chunk: Table, codes: Codes, count: int, form: type[Scatter],
     if not np.isnan(numbers).any():
         raise ClasswiseError("X has a scatter beyond what float64 can hold; rescale its columns.")
     return Numbers.gather(np.asarray(numbers, dtype=np.float64), codes, count, chunk.weights, form)
+
+
+def _gather_quartics(chunk: Table, codes: Codes, count: int) -> Quartics:
+    """Of the rows that have all their numbers."""
+    rows = np.asarray(chunk.block(chunk.schema.positions("gaussian")), dtype=np.float64)
+    complete = np.flatnonzero(~np.isnan(rows).any(axis=1))
+    weights = None if chunk.weights is None else chunk.weights[complete]
+    numbers = Numbers.gather(rows[complete], codes[complete], count, weights, FullScatter)
+    return Quartics.gather(rows[complete], codes[complete], weights, numbers.moments)
 
 
 def _logs(numbers: Array) -> Array:

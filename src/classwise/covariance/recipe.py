@@ -12,10 +12,11 @@ import numpy as np
 from classwise.arrays import Array
 from classwise.covariance.divisors import Divisor
 from classwise.covariance.rank import refuse_singular
-from classwise.covariance.sharing import Sharing
-from classwise.covariance.shrinkage import Shrinkage
+from classwise.covariance.sharing import Blend, Sharing
+from classwise.covariance.shrinkage import LedoitWolf, Shrinkage
 from classwise.covariance.structures import Covariance
-from classwise.statistics import ClassStatistics, Moments, Scatter
+from classwise.errors import ClasswiseError
+from classwise.statistics import ClassStatistics, FullScatter, Moments, Scatter
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,24 @@ class Recipe:
     shrinkage: Shrinkage
     standardize: bool = False
 
+    @property
+    def needs_quartics(self) -> bool:
+        """Whether sums of |d|⁴ must be gathered."""
+        return isinstance(self.shrinkage, LedoitWolf)
+
     def scatter_form(self) -> type[Scatter]:
         """The leanest scatter that serves."""
+        if self.needs_quartics:
+            self._check_quartics()
+            return FullScatter
         return self.structure.scatter_form(self.sharing.needs_only_pooled)
+
+    def _check_quartics(self) -> None:
+        if self.standardize or not (self.sharing.needs_only_pooled or self.sharing == Blend(0.0)):
+            raise ClasswiseError(
+                "shrink='ledoit-wolf' is for share=0 or share=1 and standardize=False, since sums of |d|⁴ have the units of "
+                "X; use shrink='oas', or standardize the columns first."
+            )
 
     def estimate(self, statistics: ClassStatistics) -> Covariance:
         """The covariances of the classes; a singular one is an error."""
@@ -50,8 +66,8 @@ class Recipe:
 
     def _covariance(self, statistics: ClassStatistics) -> Covariance:
         covariance = self.structure(self.sharing.combine(self.structure, self.divisor, statistics))
-        weight = statistics.moments.weight.mean(axis=1)
-        return covariance.shrunk(self.shrinkage.amount(covariance, self.sharing.weight(weight)))
+        weight = self.sharing.weight(statistics.moments.weight.mean(axis=1))
+        return covariance.shrunk(self.shrinkage.amount(covariance, weight, statistics))
 
 
 def overall_deviation(moments: Moments) -> Array:

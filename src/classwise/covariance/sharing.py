@@ -61,7 +61,9 @@ class Average(Sharing):
 
 def read_sharing(share: Any) -> Sharing:
     """share: a number from 0 to 1, or "average"."""
-    return Average() if isinstance(share, str) and share == "average" else Blend(fraction("share", share, "average"))
+    return (
+        Average() if isinstance(share, str) and share == "average" else Blend(fraction("share", share, "average", "cv"))
+    )
 
 
 def _own(structure: type[Covariance], divisor: Divisor, statistics: ClassStatistics) -> Array:

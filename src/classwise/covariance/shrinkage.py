@@ -8,14 +8,15 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.covariance.structures import Covariance, FullCovariance
-from classwise.errors import ClasswiseError
+from classwise.errors import ClasswiseError, StatisticsError
 from classwise.options import fraction
+from classwise.statistics import ClassStatistics, Quartics
 
 
 class Shrinkage(ABC):
     """A rule for the amount of shrinking, from 0 (none) to 1 (a sphere)."""
 
-    def amount(self, covariance: Covariance, weight: Array) -> Array:
+    def amount(self, covariance: Covariance, weight: Array, statistics: ClassStatistics) -> Array:
         """The amount for each covariance, estimated from rows of this total weight; (k,)."""
         features = covariance.variances().shape[1]
         power = (covariance.values**2).mean(axis=tuple(range(1, covariance.values.ndim)))
@@ -37,7 +38,7 @@ class Fixed(Shrinkage):
 
     shrink: float
 
-    def amount(self, covariance: Covariance, weight: Array) -> Array:
+    def amount(self, covariance: Covariance, weight: Array, statistics: ClassStatistics) -> Array:
         return np.full(len(weight), self.shrink)
 
     def amount_of(self, level: Array, power: Array, features: int, weight: Array) -> Array:
@@ -64,8 +65,49 @@ class OracleApproximating(Shrinkage):
             return np.where(spread > 0, np.minimum((power + level**2) / spread, 1.0), 1.0)
 
 
+class LedoitWolf(Shrinkage):
+    """The amount that Ledoit and Wolf (2004) derive for rows of any distribution, from sums of |d|⁴.
+
+    With C = S / n, u = tr C / p and b = (sum |d|⁴ / n - |C|²) / n:  b / (|C|² - p u²), at most 1.
+    """
+
+    def amount(self, covariance: Covariance, weight: Array, statistics: ClassStatistics) -> Array:
+        if not isinstance(covariance, FullCovariance):
+            raise ClasswiseError(
+                f"shrink='ledoit-wolf' is derived for full covariances, and structure is {covariance.name!r}; "
+                "give shrink as a number from 0 to 1."
+            )
+        quartics = statistics.parts.get("quartics")
+        if not isinstance(quartics, Quartics):
+            raise StatisticsError(
+                "shrink='ledoit-wolf' needs sums of |d|⁴, which this statistic does not hold; "
+                "gather it with summarize(X, y, quartics=True)."
+            )
+        if not np.allclose(quartics.moments.weight, statistics.moments.weight):
+            raise ClasswiseError("shrink='ledoit-wolf' needs rows without gaps in their numbers; use shrink='oas'.")
+        scatter, n, fourth = quartics.moments.scatter.by_class(), quartics.moments.weight[:, 0], quartics.fourth
+        if len(covariance.values) == 1 < len(n):
+            scatter, n, fourth = scatter.sum(axis=0, keepdims=True), n.sum(keepdims=True), fourth.sum(keepdims=True)
+        return _ledoit_wolf(scatter / n[:, None, None], n, fourth)
+
+    def amount_of(self, level: Array, power: Array, features: int, weight: Array) -> Array:
+        raise NotImplementedError("Ledoit and Wolf's amount is not a function of the covariance alone.")
+
+
+def _ledoit_wolf(covariance: Array, n: Array, fourth: Array) -> Array:
+    power = (covariance**2).sum(axis=(1, 2))
+    spread = power - np.trace(covariance, axis1=1, axis2=2) ** 2 / covariance.shape[1]
+    noise = (fourth / n - power) / n
+    # A sphere already: any amount gives the same.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(spread > 0, np.clip(noise / spread, 0.0, 1.0), 1.0)
+
+
+SHRINKAGES: dict[str, Shrinkage] = {"oas": OracleApproximating(), "ledoit-wolf": LedoitWolf()}
+
+
 def read_shrinkage(shrink: Any) -> Shrinkage:
-    """shrink: a number from 0 to 1, or "oas"."""
-    if isinstance(shrink, str) and shrink == "oas":
-        return OracleApproximating()
-    return Fixed(fraction("shrink", shrink, "oas"))
+    """shrink: a number from 0 to 1, "oas" or "ledoit-wolf"."""
+    if isinstance(shrink, str) and shrink in SHRINKAGES:
+        return SHRINKAGES[shrink]
+    return Fixed(fraction("shrink", shrink, *SHRINKAGES, "cv"))

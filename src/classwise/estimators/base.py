@@ -87,7 +87,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         """
         form = self._checked_form()
         table = open_source(X).read(self.families, required(y), sample_weight, strict=self._strict)
-        return self._learn(summarize_table(table, form, allow_missing=not self._strict))
+        return self._learn(summarize_table(table, form, allow_missing=not self._strict, quartics=self._needs_quartics))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those learned from so far; the result is that of fitting all of them at once.
@@ -103,7 +103,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
             check_columns(self, source)
             form, known = type(before.moments.scatter), before.known_columns()
         table = source.read(self.families, required(y), sample_weight, strict=self._strict, known=known)
-        batch = summarize_table(table, form, allow_missing=not self._strict)
+        batch = summarize_table(table, form, allow_missing=not self._strict, quartics=self._needs_quartics)
         _check_expected(batch.labels, classes)
         statistics = batch if before is None else before + batch
         remember_columns(self, statistics)
@@ -308,6 +308,10 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
 
     statistics_: ClassStatistics
     _model: Model | None
+
+    @property
+    def _needs_quartics(self) -> bool:
+        return False
 
     @property
     def _strict(self) -> bool:

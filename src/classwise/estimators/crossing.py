@@ -38,6 +38,7 @@ class Crossing:
         groups: Any = None,
         random_state: int | None = 0,
         strict: bool = False,
+        quartics: bool = False,
         form: type[Scatter] = FullScatter,
     ) -> "Crossing":
         """The first look at the rows."""
@@ -49,7 +50,7 @@ class Crossing:
         if isinstance(folds, (int, np.integer)):
             folds = min(int(folds), len(codes))
         assigned = assign_folds(folds, codes, labels, groups, random_state)
-        statistics = summarize_folds(table, labels, codes, assigned, form, allow_missing=not strict)
+        statistics = summarize_folds(table, labels, codes, assigned, form, not strict, quartics)
         return cls(source, table, labels, codes, assigned, statistics)
 
     def held_out(self) -> Iterator[Codes]:

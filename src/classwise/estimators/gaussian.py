@@ -38,7 +38,7 @@ from classwise.statistics import ClassStatistics, Scatter
 
 Structure = Literal["full", "diagonal", "spherical"]
 Share = float | Literal["average", "cv"]
-Shrink = float | Literal["oas", "cv"]
+Shrink = float | Literal["oas", "ledoit-wolf", "cv"]
 Estimate = Literal["mle", "unbiased", "bayes"]
 Prior = Literal["weak", "geisser", "evidence"] | NormalInverseWishart
 Ties = Literal["first", "random"]
@@ -56,7 +56,8 @@ class GaussianClassifier(BayesEstimator):
     share: 0 for a covariance of each class's own, 1 for one that all share, anything between, "average" for the
         unweighted mean of the classes' covariances, or "cv" for what cross-validates best.
     shrink: 0 for the covariance as estimated, 1 for a sphere, anything between, "oas" for the amount that Chen et al.
-        (2010) derive from the covariance and the number of rows, or "cv" for what cross-validates best.
+        (2010) derive from the covariance and the number of rows, "ledoit-wolf" for that of Ledoit and Wolf (2004), or
+        "cv" for what cross-validates best.
     estimate: "mle" divides scatter by n_k (shared: n), "unbiased" by n_k - 1 (shared: n - g); "bayes" integrates mean
         and covariance out, so that classes are Student-t (with share 0 or 1, and shrink 0).
     prior: for estimate="bayes": "weak" (worth little, in the units of the data), "geisser" (the limiting prior
@@ -200,8 +201,17 @@ class GaussianClassifier(BayesEstimator):
         divisor = choose("estimate", self.estimate, ESTIMATES)
         return _alone(statistics, Recipe(DiagonalCovariance, divisor, Blend(0.0), Fixed(0.0)))
 
+    @property
+    def _needs_quartics(self) -> bool:
+        return not self._is_bayes and self._recipe().needs_quartics
+
     def _downdates(self) -> Downdates | None:
-        if self._is_bayes or self.standardize or not is_plain(self.classifier_.density, self.statistics_):
+        if (
+            self._is_bayes
+            or self._needs_quartics
+            or self.standardize
+            or not is_plain(self.classifier_.density, self.statistics_)
+        ):
             return None
         return Downdates(self.statistics_.denoised(), self._recipe())
 

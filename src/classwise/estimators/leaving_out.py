@@ -114,7 +114,8 @@ class LeavingOut:
         table = source.read(
             self.model.families, self.labels[row : row + 1], weights, known=self.statistics.schema.columns
         )
-        alone = summarize_table(table, type(self.statistics.moments.scatter))
+        quartics = "quartics" in self.statistics.parts
+        alone = summarize_table(table, type(self.statistics.moments.scatter), quartics=quartics)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say was said when all rows were fitted
             fitted = clone(self.model).fit_statistics(self.statistics - alone)

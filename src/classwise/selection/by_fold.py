@@ -43,12 +43,19 @@ def _sum(first: ClassStatistics | None, second: ClassStatistics | None) -> Class
 
 
 def summarize_folds(
-    table: Table, labels: Labels, codes: Codes, folds: Codes, form: type[Scatter], allow_missing: bool = True
+    table: Table,
+    labels: Labels,
+    codes: Codes,
+    folds: Codes,
+    form: type[Scatter],
+    allow_missing: bool = True,
+    quartics: bool = False,
 ) -> FoldStatistics:
     """One pass: a row is counted under its fold and its class, which together are a label like any other."""
     count = int(folds.max()) + 1
     pairs = folds.astype(np.int64) * len(labels) + codes
-    together = summarize_table(replace(table, labels=pairs), form, allow_missing=allow_missing)
+    paired = replace(table, labels=pairs)
+    together = summarize_table(paired, form, allow_missing=allow_missing, quartics=quartics)
     parts = []
     for fold in range(count):
         own = np.flatnonzero(together.labels // len(labels) == fold)

@@ -113,7 +113,8 @@ class _Part:
         if self.recipe.structure.name == "spherical":
             squares = np.broadcast_to(squares.mean(axis=1, keepdims=True), squares.shape)
         variances = self.base - self.loss * squares
-        amount = self.recipe.shrinkage.amount(self.recipe.structure(variances), np.full(len(variances), self.weight))
+        assert isinstance(self.recipe.shrinkage, Fixed)  # other rules are for full covariances
+        amount = np.full(len(variances), self.recipe.shrinkage.shrink)
         variances = np.maximum(self.recipe.structure(variances).shrunk(amount).values, self.least)
         little = (variances <= LITTLE * np.abs(self.base)).any(axis=1)
         variances = np.where(variances > 0, variances, 1.0)

@@ -6,6 +6,7 @@ from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.grouping import Groups
 from classwise.statistics.labels import code_labels, is_missing, sort_labels, union_labels
 from classwise.statistics.moments import Moments, gather_columns, gather_moments
+from classwise.statistics.quartics import Quartics
 from classwise.statistics.scatter import SCATTERS, DiagonalScatter, FullScatter, PooledScatter, Scatter
 from classwise.statistics.statistic import Statistic
 
@@ -21,6 +22,7 @@ __all__ = [
     "Moments",
     "Numbers",
     "PooledScatter",
+    "Quartics",
     "Scatter",
     "Statistic",
     "code_labels",

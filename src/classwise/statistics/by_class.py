@@ -26,7 +26,8 @@ class ClassStatistics:
     """What each class weighs, and what its columns hold. `+` merges, `-` removes, the empty one is the identity of `+`.
 
     labels (g,) sorted; weight (g,); rows: how many rows were read, whatever they weigh; schema: what each column is;
-    parts: the statistics of the columns: "numbers", "logs", "factorials", "levels" and "values", where there are any.
+    parts: the statistics of the columns, where there are any: "numbers", "logs", "factorials", "levels", "values" and
+    "quartics".
 
     >>> import classwise as cw
     >>> morning = cw.summarize([[1.0], [2.0], [9.0]], ["a", "a", "b"])
@@ -132,7 +133,8 @@ class ClassStatistics:
         schema = ours.schema.merge(theirs.schema)
         labels = union_labels(self.labels, other.labels)
         ours, theirs = ours._aligned(labels), theirs._aligned(labels)
-        parts = {name: part + theirs.parts[name] for name, part in ours.parts.items()}
+        shared = [name for name in ours.parts if name in theirs.parts]
+        parts = {name: ours.parts[name] + theirs.parts[name] for name in shared}
         return type(self)(labels, ours.weight + theirs.weight, self.rows + other.rows, schema, parts)
 
     def __radd__(self, other: int) -> Self:
@@ -151,7 +153,8 @@ class ClassStatistics:
         gone = self.weight - taken.weight <= ROUNDING * self.weight
         kept = np.flatnonzero(~gone)
         weight = (self.weight - taken.weight)[kept]
-        parts = {name: (part - taken.parts[name]).select(kept) for name, part in self.parts.items()}
+        shared = [name for name in self.parts if name in taken.parts]
+        parts = {name: (self.parts[name] - taken.parts[name]).select(kept) for name in shared}
         rows = max(self.rows - other.rows, 0) if len(kept) else 0
         return type(self)(self.labels[kept], weight, rows, schema, parts).compact()
 
@@ -208,6 +211,9 @@ class ClassStatistics:
             held = ours.levels + ours.candidates + self._valueless()
             counted = Counts(self.levels.columns + self.values.columns + (nothing,) * len(self._valueless()))
             parts["levels"] = counted.restrict(pick(schema.levels, held))
+        if "quartics" in self.parts and schema.positions("gaussian"):
+            held = ours.positions("gaussian")
+            parts["quartics"] = self.parts["quartics"].restrict(pick(schema.positions("gaussian"), held))
         if schema.candidates:
             kept = pick(schema.candidates, ours.candidates)
             parts |= {name: self.parts[name].restrict(kept) for name in ("factorials", "values")}

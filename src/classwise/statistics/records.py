@@ -11,6 +11,7 @@ from classwise.schema import Schema
 from classwise.statistics.counts import Counts, LevelCounts
 from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.moments import Moments
+from classwise.statistics.quartics import Quartics
 from classwise.statistics.scatter import SCATTERS, FullScatter
 from classwise.statistics.statistic import Statistic
 from classwise.storage import Record
@@ -30,6 +31,9 @@ def written_parts(parts: Mapping[str, Statistic]) -> tuple[dict[str, Array], dic
         elif isinstance(part, Moments):
             arrays |= _moment_arrays(name, part)
             facts[name] = part.scatter.name
+        elif isinstance(part, Quartics):
+            arrays |= _moment_arrays(name, part.moments) | {f"{name}.third": part.third, f"{name}.fourth": part.fourth}
+            facts[name] = part.moments.scatter.name
         elif isinstance(part, Counts):
             known = {i: column for i, column in enumerate(part.columns) if column is not None}
             arrays |= {f"{name}.{i}": column.weight for i, column in known.items()}
@@ -46,6 +50,11 @@ def read_parts(record: Record, schema: Schema) -> tuple[Labels, dict[str, Statis
     for name, facts in record.facts["parts"].items():
         if isinstance(facts, dict):
             parts[name] = _read_counts(record, name, facts, count)
+        elif name == "quartics":
+            moments = _read_moments(record, name, facts, count, len(schema.positions("gaussian")))
+            third, fourth = record.arrays[f"{name}.third"], record.arrays[f"{name}.fourth"]
+            _check(third.shape == moments.mean.shape and fourth.shape == (count,))
+            parts[name] = Quartics(moments, third, fourth)
         elif name == "numbers":
             parts[name] = Numbers(_read_moments(record, name, facts, count, columns), _read_gaps(record, columns))
         else:
