@@ -48,8 +48,8 @@ class Recipe:
     def _check_quartics(self) -> None:
         if self.standardize or not (self.sharing.needs_only_pooled or self.sharing == Blend(0.0)):
             raise ClasswiseError(
-                "shrink='ledoit-wolf' is for share=0 or share=1 and standardize=False, since sums of |d|⁴ have the units of "
-                "X; use shrink='oas', or standardize the columns first."
+                "shrink='ledoit-wolf' is for share=0 or share=1 and standardize=False: its sums have the units of X. "
+                "Use shrink='oas', or standardize the columns first."
             )
 
     def estimate(self, statistics: ClassStatistics) -> Covariance:
