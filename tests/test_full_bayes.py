@@ -164,6 +164,13 @@ class TestFewRows:
         m = bayes(structure, share, "weak").fit(rows, labels)
         assert m.score(rng.normal(size=(40, 40)) + (np.arange(40) % 2)[:, None], np.arange(40) % 2) > 0.8
 
+    def test_a_class_without_a_value_is_refused_in_a_full_gaussian(self):
+        gappy = X.copy()
+        gappy[y == 1, 2] = np.nan
+        with pytest.raises(cw.ClasswiseError, match="Class 1 has no value at all in column 2"):
+            bayes("full", 0, "weak").fit(gappy, y)
+        assert np.isfinite(bayes("diagonal", 0, "weak").fit(gappy, y).log_joint(gappy)).all()
+
     def test_a_constant_column_is_no_obstacle(self):
         rows = np.column_stack([X, np.full(len(y), 0.3)])
         for structure, share in CASES:
@@ -237,6 +244,21 @@ class TestTables:
             np.testing.assert_allclose(scaled.predict_log_proba(X * scale), m.predict_log_proba(X), atol=1e-4)
 
 
+@each_case
+def test_covariances_are_the_shapes(structure, share):
+    m = bayes(structure, share, "weak").fit(X, y)
+    shapes = np.column_stack([m.parameters_[j]["shape"] for j in range(P)])
+    np.testing.assert_allclose(np.diagonal(m.covariances_, axis1=1, axis2=2), shapes, rtol=1e-12)
+    with pytest.raises(cw.ClasswiseError, match="with estimate='bayes' classes are Student-t"):
+        m.boundary(0, 1)
+
+
+def test_naive_bayes_shows_its_parameters():
+    m, same = cw.NaiveBayes(estimate="bayes").fit(X, y), bayes("diagonal", 0, "weak").fit(X, y)
+    np.testing.assert_allclose(m.means_, same.means_)
+    np.testing.assert_allclose(m.variances_, np.diagonal(same.covariances_, axis1=1, axis2=2))
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -244,6 +266,10 @@ class TestRefusals:
             ({"share": 0.5}, "estimate='bayes' has share=0 or share=1 and shrink=0, not share=0.5"),
             ({"shrink": "oas"}, "not share=0.0 and shrink='oas'"),
             ({"prior": "strong"}, "prior='strong' is not an option; choose 'weak', 'geisser', 'evidence' or a Normal"),
+            ({"standardize": True}, "estimate='bayes' has standardize=False"),
+            ({"prior": cw.NormalInverseWishart([0, 1], 1, 9, 1.0)}, "mean must be a number, or 3 of them"),
+            ({"prior": cw.NormalInverseWishart(np.nan, 1, 9, 1.0)}, "mean must be a number, or 3 of them"),
+            ({"prior": cw.NormalInverseWishart(0, 1, 9, [1.0, 2.0])}, r"shape \(2,\), and there are 3 features"),
             ({"prior": cw.NormalInverseWishart(0, 0, 9, 1.0)}, "kappa must be positive"),
             ({"prior": cw.NormalInverseWishart(0, 1, 2, 1.0)}, "nu must be more than 2 for 3 features, not 2"),
             ({"prior": cw.NormalInverseWishart(0, 1, 9, -1.0)}, "positive eigenvalues"),

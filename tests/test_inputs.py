@@ -190,7 +190,7 @@ class TestRefusals:
     ("option", "value", "message"),
     [
         ("structure", "banded", "structure='banded' is not an option; choose 'full', 'diagonal' or 'spherical'"),
-        ("estimate", "map", "estimate='map' is not an option; choose 'mle' or 'unbiased'"),
+        ("estimate", "map", "estimate='map' is not an option; choose 'mle', 'unbiased' or 'bayes'"),
         ("share", 1.5, "share=1.5 is not an option; give a number from 0 to 1, or 'average'"),
         ("share", "mean", "share='mean' is not an option"),
         ("shrink", -0.1, "shrink=-0.1 is not an option; give a number from 0 to 1, or 'oas'"),

@@ -6,6 +6,7 @@ import pytest
 from palmerpenguins import load_penguins
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import NotFittedError
 
 import classwise as cw
 
@@ -76,6 +77,20 @@ def test_a_mixed_table_with_gaps():
     np.testing.assert_allclose(m.leave_one_out(rows, labels), expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("standardize", [False, True])
+def test_dials_stay_as_they_were_chosen(standardize):
+    m = cw.RDA(standardize=standardize).fit(X, y)
+    share, shrink = m.dials_.best
+    plain = cw.RDA(share=share, shrink=shrink, standardize=standardize).fit(X, y)
+    np.testing.assert_allclose(m.leave_one_out(X, y), plain.leave_one_out(X, y), rtol=1e-9, atol=1e-12)
+    assert repr(m.dials_).startswith(f"DialChoice(share={share}, shrink={shrink}, log loss ")
+
+
+def test_not_fitted():
+    with pytest.raises(NotFittedError):
+        cw.LDA().leave_one_out(X, y)
+
+
 class TestRowsThatCannotBeLeftOut:
     def test_the_only_row_of_a_class(self):
         labels = y.copy()
@@ -88,7 +103,7 @@ class TestRowsThatCannotBeLeftOut:
         rows = X.copy()
         rows[22:, 0] = 3.0
         rows[25, 0] = 4.0  # the only one of its class that varies there
-        with pytest.warns(cw.SingularRowWarning, match="1 rows cannot be left out.*: 25"):
+        with pytest.warns(cw.SingularRowWarning, match="Without 1 row the model cannot be fitted.*: 25"):
             posterior = cw.QDA().fit(rows, y).leave_one_out(rows, y)
         assert (posterior[25] == -np.inf).all()
         others = np.delete(posterior, 25, axis=0)
@@ -139,7 +154,7 @@ class TestPublished:
     def test_vowel_and_ecoli(self, data):
         assert errors(cw.LDA(estimate="unbiased"), *tables(data)["esl_vowel"]()) == (194, 528)
         assert errors(cw.QDA(estimate="unbiased"), *tables(data)["esl_vowel"]()) == (32, 528)
-        with pytest.warns(cw.SingularRowWarning, match="2 rows cannot be left out"):
+        with pytest.warns(cw.SingularRowWarning, match="Without 2 rows the model cannot be fitted"):
             assert errors(cw.LDA(estimate="unbiased"), *tables(data)["ecoli"]()) == (43, 334)
 
 

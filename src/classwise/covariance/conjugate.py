@@ -46,9 +46,11 @@ class NormalInverseWishart:
 
     def of(self, features: int) -> "Hyperparameters":
         """Checked, and in full for p features."""
-        mean = np.broadcast_to(np.asarray(self.mean, dtype=np.float64), (features,))
-        scale = np.asarray(self.scale, dtype=np.float64)
-        if scale.ndim < 2:
+        mean, scale = np.asarray(self.mean, dtype=np.float64), np.asarray(self.scale, dtype=np.float64)
+        if mean.shape not in ((), (features,)) or not np.isfinite(mean).all():
+            raise ClasswiseError(f"The prior's mean must be a number, or {features} of them, not {self.mean!r}.")
+        mean = np.broadcast_to(mean, (features,))
+        if scale.shape in ((), (features,)):
             scale = np.diag(np.broadcast_to(scale, (features,)))
         if scale.shape != (features, features):
             raise ClasswiseError(f"The prior's scale has shape {scale.shape}, and there are {features} features.")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 
 from classwise.arrays import BLOCK_SIZE, Array, Labels
@@ -176,9 +176,10 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None, *, recount: bool = False) -> Array:
         """log P(k | x) of each row under the model fitted without that row, exactly; (n, g).
 
-        X and y are the rows that the model was fitted on. Gaussians take about as long as one prediction, by rank-one
-        downdates; other models are fitted without each row in turn, from statistics. A row without which the model
-        cannot be fitted has -inf for every class, and a warning names it.
+        X and y are the rows that the model was fitted on. Gaussians are not fitted again: a row is left out by a
+        rank-one downdate. Other models are fitted without each row in turn, from statistics. Dials chosen by "cv" stay
+        as they were chosen. A row without which the model cannot be fitted has -inf for every class, and a warning
+        names it.
 
         recount: count the priors without the row too, rather than keep them.
 
@@ -188,6 +189,7 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         >>> int((cw.QDA().fit(X, y).leave_one_out(X, y).argmax(axis=1) != y).sum())
         4
         """
+        self._fitted()
         source = open_source(X)
         check_columns(self, source)
         table = source.read_like(self.model_.schema, self.model_.levels, required(y), sample_weight)
@@ -198,6 +200,10 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         assert table.labels is not None
         leaving = LeavingOut(self, source, table.labels, self._codes_of(table), table.weights, recount)
         return leaving.log_posteriors(downdates, rows)
+
+    def _unfitted(self) -> Self:
+        """The same options, all that was chosen from rows included, with nothing fitted."""
+        return clone(self)
 
     def _downdates(self) -> Downdates | None:
         """What leaves rows out by formula, where the model is a Gaussian that allows it."""
@@ -275,7 +281,8 @@ class BayesEstimator(ClassifierMixin, BaseEstimator):
         if evidence is None:
             raise ClasswiseError(
                 "There is no closed-form marginal likelihood for this model: it takes estimate='bayes' with a proper "
-                "prior, smoothing above 0, no counts, and no gaps in a full Gaussian."
+                "prior, smoothing above 0, no min_frequency, no missing='level', no counts, and no gaps if covariances "
+                "are full."
             )
         return evidence
 

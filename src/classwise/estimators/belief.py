@@ -13,6 +13,7 @@ from classwise.covariance import (
     complete_by,
     log_evidence,
     read_prior,
+    refuse_never_seen,
 )
 from classwise.densities import predictive
 from classwise.estimators.blocks import GaussianFit
@@ -21,9 +22,11 @@ from classwise.statistics import ClassStatistics
 
 def believe(statistics: ClassStatistics, structure: type[Covariance], shared: bool, prior: Any) -> GaussianFit:
     """The Student-t density of each class; rows with gaps are completed at the most probable mean and covariance."""
-    completion = None
+    completion, remarks = None, []
     if structure is FullCovariance:
+        refuse_never_seen(statistics, statistics.numbers.present_weight())
         completion = _complete(statistics, shared, prior)
+        remarks = [] if completion.converged else [f"stopped EM for missing values early: {completion}"]
         statistics = completion.statistics
     elif len(statistics.numbers.gaps):
         statistics = statistics.by_column()
@@ -32,7 +35,7 @@ def believe(statistics: ClassStatistics, structure: type[Covariance], shared: bo
     density = predictive(before.updated(statistics, shared))
     # An improper prior has no evidence, and completed rows only an approximate one.
     closed = before.kappa > 0 and not (completion and completion.iterations)
-    return GaussianFit(density, (), completion, log_evidence(before, statistics, shared) if closed else None)
+    return GaussianFit(density, remarks, completion, log_evidence(before, statistics, shared) if closed else None)
 
 
 def _complete(statistics: ClassStatistics, shared: bool, prior: Any) -> Completion:

@@ -18,7 +18,7 @@ SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)
 SHRINKS = (0.0, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DialChoice:
     """The cross-validated log loss of every share and shrink that was tried, and the best of them.
 
@@ -28,6 +28,11 @@ class DialChoice:
     shares: tuple[Any, ...]
     shrinks: tuple[Any, ...]
     log_loss: Array
+
+    def __repr__(self) -> str:
+        share, shrink = self.best
+        tried = f"{len(self.shares)} x {len(self.shrinks)}"
+        return f"DialChoice(share={share}, shrink={shrink}, log loss {self.log_loss.min():.4g}, best of {tried})"
 
     @property
     def best(self) -> tuple[Any, Any]:

@@ -3,6 +3,7 @@
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from classwise.arrays import Array
@@ -125,6 +126,10 @@ class GaussianClassifier(BayesEstimator):
 
     def _bayes_options(self) -> tuple[type[Covariance], bool]:
         """Structure, and whether classes share a covariance; the dials are the prior's business."""
+        if self.standardize:
+            raise ClasswiseError(
+                "estimate='bayes' has standardize=False: the named priors are in the units of the data."
+            )
         if self.share not in (0, 1) or self.shrink not in (0,):
             raise ClasswiseError(
                 f"estimate='bayes' has share=0 or share=1 and shrink=0, not share={self.share!r} and "
@@ -178,7 +183,7 @@ class GaussianClassifier(BayesEstimator):
         share, shrink = self._dials()
         return Recipe(
             choose("structure", self.structure, STRUCTURES),
-            choose("estimate", self.estimate, ESTIMATES),
+            choose("estimate", self.estimate, {**ESTIMATES, "bayes": ESTIMATES["mle"]}),
             read_sharing(share),
             read_shrinkage(shrink),
             choose("standardize", self.standardize, {True: True, False: False}),
@@ -204,6 +209,10 @@ class GaussianClassifier(BayesEstimator):
     @property
     def _needs_quartics(self) -> bool:
         return not self._is_bayes and self._recipe().needs_quartics
+
+    def _unfitted(self) -> Self:
+        share, shrink = self._dials()
+        return clone(self).set_params(share=share, shrink=shrink)
 
     def _downdates(self) -> Downdates | None:
         if (
@@ -248,7 +257,15 @@ class GaussianClassifier(BayesEstimator):
     def covariances_(self) -> Array:
         """The covariance matrix of each class; (g, p, p), a read-only view of one matrix where all share it."""
         matrices = self.gaussian_.covariance.matrices()
-        return np.broadcast_to(matrices, (len(self.classes_), *matrices.shape[1:]))
+        matrices = np.broadcast_to(matrices, (len(self.classes_), *matrices.shape[1:]))
+        return matrices * self._widths() if self._is_bayes else matrices
+
+    def _widths(self) -> Array:
+        """How much wider a Student-t is for its mean not being known; (g, 1, 1)."""
+        variances = np.column_stack([of["shape"] for of in self.classifier_.density.parameters() if "shape" in of])
+        return (variances[:, 0] / np.broadcast_to(self.gaussian_.covariance.variances(), variances.shape)[:, 0])[
+            :, None, None
+        ]
 
     def discriminant(self, label: Any) -> Discriminant:
         """g_k(x) = x'A x + b'x + c: the log joint of a class, up to a constant that all classes share."""
@@ -271,6 +288,10 @@ class GaussianClassifier(BayesEstimator):
 
     def _refuse_beside(self, what: str) -> None:
         """Polynomials are for Gaussians alone."""
+        if self._is_bayes:
+            raise ClasswiseError(
+                f"{what} is a polynomial for Gaussians, and with estimate='bayes' classes are Student-t."
+            )
         if not isinstance(self.classifier_.density, Gaussian):
             raise ClasswiseError(
                 f"{what} is a polynomial in numbers, and this model has other columns too: see schema_."

@@ -7,7 +7,6 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from classwise.arrays import Array, Codes, Labels, log_sum_exp
 from classwise.classifier import BayesClassifier
@@ -35,6 +34,8 @@ class Fitted(Protocol):
 
     @property
     def model_(self) -> Model: ...
+
+    def _unfitted(self) -> Self: ...
 
     def fit_statistics(self, statistics: ClassStatistics) -> Self: ...
 
@@ -118,14 +119,14 @@ class LeavingOut:
         alone = summarize_table(table, type(self.statistics.moments.scatter), quartics=quartics)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say was said when all rows were fitted
-            fitted = clone(self.model).fit_statistics(self.statistics - alone)
+            fitted = self.model._unfitted().fit_statistics(self.statistics - alone)
         return fitted, source.read_like(fitted.model_.schema, fitted.model_.levels)
 
     def _warn(self, singular: list[int]) -> None:
         shown = ", ".join(map(str, singular[:10])) + (", ..." if len(singular) > 10 else "")
+        rows = "1 row" if len(singular) == 1 else f"{len(singular)} rows"
         warnings.warn(
-            f"{len(singular)} rows cannot be left out, since without them the model cannot be fitted; they have -inf "
-            f"for every class: {shown}.",
+            f"Without {rows} the model cannot be fitted, and -inf stands there for every class: {shown}.",
             SingularRowWarning,
             stacklevel=4,
         )

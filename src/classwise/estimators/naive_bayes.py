@@ -76,7 +76,8 @@ class NaiveBayes(BayesEstimator):
         self.random_state = random_state
 
     def _recipe(self) -> Recipe:
-        return Recipe(DiagonalCovariance, choose("estimate", self.estimate, ESTIMATES), Blend(0.0), Fixed(0.0))
+        divisor = choose("estimate", self.estimate, {**ESTIMATES, "bayes": ESTIMATES["mle"]})
+        return Recipe(DiagonalCovariance, divisor, Blend(0.0), Fixed(0.0))
 
     def _scatter_form(self) -> type[Scatter]:
         fraction("floor", self.floor)
@@ -141,17 +142,18 @@ class NaiveBayes(BayesEstimator):
 
     @property
     def means_(self) -> Array:
-        """The mean of each Gaussian column within each class; (g, p)."""
-        return self._numbers.mean
+        """The mean of each Gaussian column within each class; of Student-t densities the location; (g, p)."""
+        return self._of_parameters("location") if self._is_bayes else self._numbers.mean
 
     @property
     def variances_(self) -> Array:
         """The variance of each Gaussian column within each class, floored; of Student-t densities the shape; (g, p)."""
-        if self._is_bayes:
-            gaussian = self.model_.schema.positions("gaussian")
-            parameters = self.classifier_.density.parameters()
-            return np.column_stack([parameters[j].get("shape", np.zeros(len(self.classes_))) for j in gaussian])
-        return self._floored(self._numbers)[0]
+        return self._of_parameters("shape") if self._is_bayes else self._floored(self._numbers)[0]
+
+    def _of_parameters(self, name: str) -> Array:
+        """A parameter of each Gaussian column that has values; (g, p)."""
+        columns = [self.classifier_.density.parameters()[j] for j in self.model_.schema.positions("gaussian")]
+        return np.column_stack([column[name] for column in columns if name in column])
 
     @property
     def covariances_(self) -> Array:
