@@ -6,7 +6,7 @@ from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, log_
 from classwise.covariance.divisors import ESTIMATES, Divisor
 from classwise.covariance.recipe import Recipe, overall_deviation
 from classwise.covariance.sharing import Average, Blend, Sharing, read_sharing
-from classwise.covariance.shrinkage import Fixed, OracleApproximating, Shrinkage, read_shrinkage
+from classwise.covariance.shrinkage import CovarianceRule, Fixed, OracleApproximating, Shrinkage, read_shrinkage
 from classwise.covariance.structures import (
     STRUCTURES,
     Covariance,
@@ -23,6 +23,7 @@ __all__ = [
     "Completion",
     "Conjugate",
     "Covariance",
+    "CovarianceRule",
     "DiagonalCovariance",
     "Divisor",
     "Fixed",

@@ -16,24 +16,26 @@ from classwise.statistics import ClassStatistics, Quartics
 class Shrinkage(ABC):
     """A rule for the amount of shrinking, from 0 (none) to 1 (a sphere)."""
 
+    @abstractmethod
     def amount(self, covariance: Covariance, weight: Array, statistics: ClassStatistics) -> Array:
         """The amount for each covariance, estimated from rows of this total weight; (k,)."""
+
+
+class CovarianceRule(Shrinkage):
+    """A rule that asks for no more than the covariance and the weight of the rows behind it."""
+
+    def amount(self, covariance: Covariance, weight: Array, statistics: ClassStatistics) -> Array:
         features = covariance.variances().shape[1]
         power = (covariance.values**2).mean(axis=tuple(range(1, covariance.values.ndim)))
-        self.refuse(covariance)
         return self.amount_of(covariance.variances().mean(axis=1), power, features, weight)
 
     @abstractmethod
     def amount_of(self, level: Array, power: Array, features: int, weight: Array) -> Array:
-        """The same from the mean variance tr C / p and the mean squared entry of C; (k,) each."""
-
-    def refuse(self, covariance: Covariance) -> None:
-        """Refuse structures that the rule was not made for."""
-        del covariance
+        """The amount from the mean variance tr C / p and the mean squared entry of C; (k,) each."""
 
 
 @dataclass(frozen=True)
-class Fixed(Shrinkage):
+class Fixed(CovarianceRule):
     """The amount that was asked for."""
 
     shrink: float
@@ -45,18 +47,15 @@ class Fixed(Shrinkage):
         return np.full(len(weight), self.shrink)
 
 
-class OracleApproximating(Shrinkage):
+class OracleApproximating(CovarianceRule):
     """The amount that Chen, Wiesel, Eldar and Hero (2010) derive for Gaussian rows, from C and n alone.
 
     With a = mean of the squared entries of C and u = tr C / p:  (a + u²) / ((n + 1)(a - u² / p)), at most 1.
     """
 
-    def refuse(self, covariance: Covariance) -> None:
-        if not isinstance(covariance, FullCovariance):
-            raise ClasswiseError(
-                f"shrink='oas' is derived for full covariances, and structure is {covariance.name!r}; "
-                "give shrink as a number from 0 to 1."
-            )
+    def amount(self, covariance: Covariance, weight: Array, statistics: ClassStatistics) -> Array:
+        _refuse_unless_full(covariance, "oas")
+        return super().amount(covariance, weight, statistics)
 
     def amount_of(self, level: Array, power: Array, features: int, weight: Array) -> Array:
         spread = (weight + 1) * (power - level**2 / features)
@@ -72,11 +71,7 @@ class LedoitWolf(Shrinkage):
     """
 
     def amount(self, covariance: Covariance, weight: Array, statistics: ClassStatistics) -> Array:
-        if not isinstance(covariance, FullCovariance):
-            raise ClasswiseError(
-                f"shrink='ledoit-wolf' is derived for full covariances, and structure is {covariance.name!r}; "
-                "give shrink as a number from 0 to 1."
-            )
+        _refuse_unless_full(covariance, "ledoit-wolf")
         quartics = statistics.parts.get("quartics")
         if not isinstance(quartics, Quartics):
             raise StatisticsError(
@@ -90,8 +85,13 @@ class LedoitWolf(Shrinkage):
             scatter, n, fourth = scatter.sum(axis=0, keepdims=True), n.sum(keepdims=True), fourth.sum(keepdims=True)
         return _ledoit_wolf(scatter / n[:, None, None], n, fourth)
 
-    def amount_of(self, level: Array, power: Array, features: int, weight: Array) -> Array:
-        raise NotImplementedError("Ledoit and Wolf's amount is not a function of the covariance alone.")
+
+def _refuse_unless_full(covariance: Covariance, shrink: str) -> None:
+    if not isinstance(covariance, FullCovariance):
+        raise ClasswiseError(
+            f"shrink={shrink!r} is derived for full covariances, and structure is {covariance.name!r}; "
+            "give shrink as a number from 0 to 1."
+        )
 
 
 def _ledoit_wolf(covariance: Array, n: Array, fourth: Array) -> Array:

@@ -1,6 +1,7 @@
 """The scikit-learn surface: thin, one idea per file."""
 
-from classwise.estimators.base import BayesEstimator, NegativeLogLikelihood
+from classwise.estimators.answers import NegativeLogLikelihood
+from classwise.estimators.base import BayesEstimator
 from classwise.estimators.gaussian import GaussianClassifier
 from classwise.estimators.naive_bayes import NaiveBayes
 from classwise.estimators.named import LDA, QDA, RDA, NearestMean

@@ -26,11 +26,12 @@ from classwise.covariance import (
 from classwise.densities import Block, Density, Gaussian, IndependentStudent, Presence, Product, Student
 from classwise.discriminant import Boundary, Discriminant, boundary, discriminant
 from classwise.errors import ClasswiseError
-from classwise.estimators.base import BayesEstimator, required
+from classwise.estimators.base import BayesEstimator
 from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit
 from classwise.estimators.crossing import Crossing
 from classwise.estimators.dials import DialChoice, choose_dials
+from classwise.estimators.fitted import required
 from classwise.options import choose
 from classwise.priors import Priors
 from classwise.schema import Families

@@ -1,45 +1,19 @@
 """Leave-one-out: what a model that has never seen a row says of it, for every row."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels, log_sum_exp
 from classwise.classifier import BayesClassifier
 from classwise.errors import ClasswiseError, SingularRowWarning
-from classwise.estimators.model import Model
+from classwise.estimators.fitted import Fitted
 from classwise.priors import class_priors
 from classwise.selection import Downdates, groups_of
 from classwise.statistics import ClassStatistics
 from classwise.summarize import summarize_table
 from classwise.tables import Source, Table
-
-
-class Fitted(Protocol):
-    """What leaving rows out asks of an estimator."""
-
-    families: Any
-    priors: Any
-    statistics_: ClassStatistics
-
-    @property
-    def classes_(self) -> Labels: ...
-
-    @property
-    def classifier_(self) -> BayesClassifier: ...
-
-    @property
-    def model_(self) -> Model: ...
-
-    def _unfitted(self) -> Self: ...
-
-    def fit_statistics(self, statistics: ClassStatistics) -> Self: ...
-
-    def _apply(self, function: Callable[[BayesClassifier, Array], NDArray[Any]], table: Table) -> NDArray[Any]: ...
 
 
 @dataclass(frozen=True, eq=False)

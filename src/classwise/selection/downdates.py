@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, row_norms
-from classwise.covariance import Fixed, FullCovariance, Recipe
+from classwise.covariance import CovarianceRule, Fixed, FullCovariance, Recipe
 from classwise.statistics import ClassStatistics, Moments
 
 # Where less than this is left of a row's direction, the formulas lose digits: such a row is better left out for real.
@@ -35,7 +35,7 @@ class Loss(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Downdates:
-    """Gaussians of complete rows, estimated by a recipe that does not standardize.
+    """Gaussians of complete rows, estimated by a recipe that does not standardize, and shrinks by a covariance rule.
 
     floor: the least variance, as a fraction of that over all rows; for diagonal covariances.
     """
@@ -146,6 +146,7 @@ class _Part:
         features, norms = len(values), row_norms(e)
         level = (values.sum() - self.loss * norms) / features
         squares = (values**2).sum() - 2 * self.loss * (e * e) @ values + self.loss**2 * norms**2
+        assert isinstance(self.recipe.shrinkage, CovarianceRule)
         return self.recipe.shrinkage.amount_of(level, squares / features**2, features, np.full(len(e), self.weight))
 
 

@@ -1,0 +1,160 @@
+"""What a fitted estimator answers: labels, probabilities, densities, reasons, new rows."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from classwise.arrays import Array, Labels
+from classwise.classifier import BayesClassifier
+from classwise.decision import break_ties
+from classwise.errors import ClasswiseError
+from classwise.estimators.columns import check_columns
+from classwise.estimators.fitted import Fitted, required
+from classwise.estimators.leaving_out import LeavingOut
+from classwise.explanation import Explanation, explain
+from classwise.options import choose
+from classwise.tables import make_frame, open_row, open_source
+
+TIES = {"first": False, "random": True}
+
+
+class NegativeLogLikelihood(NamedTuple):
+    """-log p(x, y) summed over rows, in the two parts that are minimized separately."""
+
+    labels: float
+    features: float
+
+    @property
+    def total(self) -> float:
+        """labels + features."""
+        return self.labels + self.features
+
+
+class Answers(Fitted):
+    """Everything that can be asked of a model."""
+
+    def predict(self, X: Any) -> Labels:
+        """The most probable label of each row; (n,). Ties go to the first label, or at random with ties="random"."""
+        table = self._table(X)
+        if choose("ties", self.ties, TIES):
+            generator = _generator(self.random_state)
+            return self.classes_[break_ties(self._apply(BayesClassifier.scores, table), generator)]
+        return self.classes_[self._apply(BayesClassifier.decide, table)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """P(k | x); (n, g), columns in the order of `classes_`."""
+        return self._apply(BayesClassifier.posterior, self._table(X)).T
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log P(k | x), exact where the probability itself underflows; (n, g)."""
+        return self._apply(BayesClassifier.log_posterior, self._table(X)).T
+
+    def decision_function(self, X: Any) -> Array:
+        """log P(k | x) (n, g); for two classes the log odds of the second, (n,)."""
+        if len(self.classes_) > 2:
+            return self.predict_log_proba(X)
+        scores = self._apply(BayesClassifier.scores, self._table(X))
+        return np.asarray(scores[1] - scores[0])
+
+    def log_joint(self, X: Any) -> Array:
+        """log prior_k + log p(x | k); (n, g)."""
+        return self._apply(BayesClassifier.log_joint, self._table(X)).T
+
+    def log_density(self, X: Any) -> Array:
+        """log p(x | k), missing values integrated out; (n, g)."""
+        return self._apply(BayesClassifier.log_density, self._table(X)).T
+
+    def log_evidence(self, X: Any) -> Array:
+        """log p(x): how ordinary a row is under the model; (n,)."""
+        return self._apply(BayesClassifier.log_evidence, self._table(X))
+
+    def nll(self, X: Any, y: Any, sample_weight: Any = None) -> NegativeLogLikelihood:
+        """Negative log-likelihood of labeled rows, split into .labels and .features; .total is their sum."""
+        table = self._table(X, required(y), sample_weight).weighted()
+        codes = self._codes_of(table)
+        weights = np.ones(len(table)) if table.weights is None else table.weights
+        log_prior = self.classifier_.log_prior[codes, 0]
+        log_density = self._apply(BayesClassifier.log_density, table)[codes, np.arange(len(table))]
+        return NegativeLogLikelihood(-float(weights @ log_prior), -float(weights @ log_density))
+
+    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None, *, recount: bool = False) -> Array:
+        """log P(k | x) of each row under the model fitted without that row, exactly; (n, g).
+
+        X and y are the rows that the model was fitted on. Gaussians are not fitted again: a row is left out by a
+        rank-one downdate. Other models are fitted without each row in turn, from statistics. Dials chosen by "cv" stay
+        as they were chosen. A row without which the model cannot be fitted has -inf for every class, and a warning
+        names it.
+
+        recount: count the priors without the row too, rather than keep them.
+
+        >>> import classwise as cw
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> int((cw.QDA().fit(X, y).leave_one_out(X, y).argmax(axis=1) != y).sum())
+        4
+        """
+        self._fitted()
+        source = open_source(X)
+        check_columns(self, source)
+        table = source.read_like(self.model_.schema, self.model_.levels, required(y), sample_weight)
+        if table.weights is not None and not table.weights.all():
+            raise ClasswiseError("Rows of weight zero, or without a label, were never in the model; drop them first.")
+        rows = np.asarray(table.rows, dtype=np.float64)
+        downdates = None if np.isnan(rows).any() else self._downdates()
+        assert table.labels is not None
+        leaving = LeavingOut(self, source, table.labels, self._codes_of(table), table.weights, recount)
+        return leaving.log_posteriors(downdates, rows)
+
+    def explain(self, row: Any, label: Any = None, against: Any = None) -> Explanation:
+        """Each column's share of the log odds of one label against another, for one row.
+
+        row: a table of one row, a mapping from column to value, or the values in order. label: the most probable one,
+        unless given; against: the most probable of the others. The shares, the prior's and (for joint Gaussians) the
+        volumes' add up to the log odds.
+
+        >>> import classwise as cw
+        >>> m = cw.LDA().fit([[1, 0], [2, 1], [3, 0], [6, 2], [7, 0], [8, 1]], ["low"] * 3 + ["high"] * 3)
+        >>> print(m.explain([4, 1]))
+        log odds of 'low' against 'high': +2.759
+          prior     +0
+          0      4  +4.345
+          1      1  -1.586
+        """
+        source = open_row(row, self._fitted().statistics_.schema.names)
+        check_columns(self, source)
+        table = source.read_like(self.model_.schema, self.model_.levels)
+        if len(table) != 1:
+            raise ClasswiseError(f"explain takes one row, not {len(table)}.")
+        scores = self._apply(BayesClassifier.log_posterior, table)[:, 0]
+        second = None if against is None else self._position(against)
+        first = _best(scores, second) if label is None else self._position(label)
+        second = _best(scores, first) if second is None else second
+        values = np.asarray(table.rows, dtype=np.float64)[0]
+        model = self.classifier_.observing() if np.isnan(values).any() else self.classifier_
+        names = list(table.schema.names or range(len(values)))
+        return explain(model, values, names, table.shown(0), first, second)
+
+    def sample(self, n: int = 1, random_state: Any = None) -> tuple[Any, Labels]:
+        """n new rows (n, p) and their labels (n,), drawn from the fitted model.
+
+        The rows are a table of the kind, with the column types, that the model was fitted on.
+        """
+        if not (isinstance(n, (int, np.integer)) and n >= 0):
+            raise ClasswiseError(f"n={n!r} is not a number of rows.")
+        rows, labels = self.classifier_.sample(int(n), _generator(random_state))
+        return make_frame(rows, self.model_.schema, self.model_.levels), labels
+
+
+def _best(scores: Array, but: int | None) -> int:
+    """The position of the largest score, but for one."""
+    candidates = [k for k in range(len(scores)) if k != but]
+    return max(candidates, key=lambda k: float(scores[k]))
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    """A generator from whatever scikit-learn takes as a seed."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(random_state)

@@ -1,0 +1,205 @@
+"""A fitted estimator: its statistics, the model made of them, and the rows that the model can score."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+
+from classwise.arrays import BLOCK_SIZE, Array, Labels
+from classwise.classifier import BayesClassifier
+from classwise.engines import MemoryEngine
+from classwise.errors import ClasswiseError, UnscorableError
+from classwise.estimators.columns import check_columns
+from classwise.estimators.model import Model
+from classwise.estimators.report import SchemaReport
+from classwise.options import choose
+from classwise.priors import Priors
+from classwise.schema import Families
+from classwise.selection import Downdates
+from classwise.statistics import ClassStatistics, code_labels
+from classwise.summarize import MISSING
+from classwise.tables import Table, open_source, refuse_unscorable, refuse_unsuitable
+
+# Rows are scored in chunks of this many numbers, so that what is computed from a chunk is still in cache.
+SCORING_SIZE = 3 * BLOCK_SIZE
+
+# Where a chunk is first put together column by column, twice as long ones pay: threads then wait less for each other.
+COPIED_SCORING_SIZE = 6 * BLOCK_SIZE
+
+
+class Fitted(BaseEstimator):
+    """What was learned, and what it is asked with.
+
+    families, smoothing, min_frequency and missing say what becomes of columns that are not numbers, and of values that
+    are not there.
+    """
+
+    estimate: str
+    families: Families
+    smoothing: float
+    min_frequency: float
+    missing: str
+    priors: Priors
+    ties: str
+    random_state: Any
+
+    statistics_: ClassStatistics
+    _model: Model | None
+
+    @abstractmethod
+    def _make(self, statistics: ClassStatistics) -> Model:
+        """The model that these statistics make."""
+
+    @abstractmethod
+    def fit_statistics(self, statistics: ClassStatistics) -> Self:
+        """Learn from statistics, gathered here or elsewhere."""
+
+    @property
+    def model_(self) -> Model:
+        """The fitted classifier, with what each column was taken for."""
+        model = self._fitted()._model
+        if model is None:
+            model = self._model = self._make(self.statistics_)
+        return model
+
+    @property
+    def classifier_(self) -> BayesClassifier:
+        """Labels, priors and densities."""
+        return self.model_.classifier
+
+    @property
+    def schema_(self) -> SchemaReport:
+        """What each column was taken for: type, kind, family, levels, missing values; a table."""
+        return self.model_.report()
+
+    @property
+    def families_(self) -> dict[Any, str]:
+        """The family of each column, by name (or position)."""
+        schema = self.model_.schema
+        return {key: str(column.family) for key, column in zip(schema.names or range(len(schema)), schema, strict=True)}
+
+    @property
+    def log_marginal_likelihood_(self) -> float:
+        """log p(rows | labels) with all parameters integrated out: for estimate="bayes" with a proper prior."""
+        evidence = self.model_.log_evidence
+        if evidence is None:
+            raise ClasswiseError(
+                "There is no closed-form marginal likelihood for this model: it takes estimate='bayes' with a proper "
+                "prior, smoothing above 0, no min_frequency, no missing='level', no counts, and no gaps if covariances "
+                "are full."
+            )
+        return evidence
+
+    @property
+    def parameters_(self) -> dict[Any, dict[Any, Array]]:
+        """What was estimated of each column, by name (or position): each an array over the classes, (g,).
+
+        Numbers have a mean and a variance, their logarithms likewise, counts a rate or a chance, categories the
+        probability of each level.
+
+        >>> import classwise as cw
+        >>> m = cw.NaiveBayes().fit([["red"], ["blue"], ["red"], ["red"]], ["a", "a", "b", "b"])
+        >>> m.parameters_[0]["red"]
+        array([0.5 , 0.75])
+        """
+        keys = self.model_.schema.names or range(len(self.model_.schema))
+        return dict(zip(keys, self.classifier_.density.parameters(), strict=True))
+
+    @property
+    def classes_(self) -> Labels:
+        """The labels, sorted; (g,)."""
+        return self._fitted().statistics_.labels
+
+    @property
+    def priors_(self) -> Array:
+        """The prior of each class; (g,)."""
+        return self.classifier_.priors
+
+    # Rows -----------------------------------------------------------------------------------------------------------
+
+    def _table(self, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
+        self._fitted()
+        source = open_source(X)
+        check_columns(self, source)
+        return source.read_like(self.model_.schema, self.model_.levels, y, sample_weight)
+
+    def _apply(self, function: Callable[[BayesClassifier, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
+        """function(classifier, rows) of every chunk, side by side; where values are missing, of what is left."""
+        whole = self.classifier_
+        observing, strict = whole.observing(), self._strict
+
+        def score(chunk: Table) -> NDArray[Any]:
+            rows = chunk.rows
+            if strict and chunk.levels:
+                refuse_unsuitable(chunk, allow_missing=False)
+            try:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    return function(whole, rows)
+            except UnscorableError:
+                refuse_unsuitable(chunk, allow_missing=not strict)
+            return score_with_gaps(chunk, rows)
+
+        def score_with_gaps(chunk: Table, rows: Array) -> NDArray[Any]:
+            try:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    return function(observing, np.asarray(rows, dtype=np.float64))
+            except UnscorableError:
+                refuse_unscorable(chunk)
+            raise UnscorableError(
+                "Some rows have probability zero, or lie too far from every class to be scored in float64."
+            )
+
+        size = COPIED_SCORING_SIZE if table.is_copied else SCORING_SIZE
+        return MemoryEngine().apply(score, table, max(size // whole.density.width, 64))
+
+    def _codes_of(self, table: Table) -> NDArray[Any]:
+        labels, codes = code_labels(required(table.labels))
+        known = self.classes_.tolist()
+        unknown = [label for label in labels.tolist() if label not in known]
+        if unknown:
+            raise ClasswiseError(f"y contains the label {unknown[0]!r}, which is not a class; the classes are {known}.")
+        return np.searchsorted(self.classes_, labels)[codes]
+
+    def _position(self, label: Any) -> int:
+        labels = self.classes_.tolist()
+        if label not in labels:
+            raise ClasswiseError(f"{label!r} is not a class of the model; the classes are {labels}.")
+        return labels.index(label)
+
+    # State ----------------------------------------------------------------------------------------------------------
+
+    def _fitted(self) -> Self:
+        if not hasattr(self, "statistics_"):
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} is not fitted yet; call fit, partial_fit or fit_statistics first.")
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "statistics_")
+
+    @property
+    def _strict(self) -> bool:
+        return not choose("missing", self.missing, MISSING)
+
+    @property
+    def _is_bayes(self) -> bool:
+        return isinstance(self.estimate, str) and self.estimate == "bayes"
+
+    def _unfitted(self) -> Self:
+        """The same options, all that was chosen from rows included, with nothing fitted."""
+        return clone(self)
+
+    def _downdates(self) -> Downdates | None:
+        """What leaves rows out by formula, where the model is a Gaussian that allows it."""
+        return None
+
+
+def required(y: Any) -> Any:
+    """The labels themselves, or an error where there are none."""
+    if y is None:
+        raise ClasswiseError("This estimator requires y to be passed, but the target y is None.")
+    return y
