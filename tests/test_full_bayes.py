@@ -280,6 +280,11 @@ class TestRefusals:
         with pytest.raises(cw.ClasswiseError, match=message):
             cw.GaussianClassifier(estimate="bayes", **options).fit(X, y)
 
+    @pytest.mark.parametrize("m", [cw.QDA(prior="strong"), cw.NaiveBayes(prior="strong")], ids=repr)
+    def test_a_prior_that_is_none_is_refused_even_where_none_is_needed(self, m):
+        with pytest.raises(cw.ClasswiseError, match="prior='strong' is not an option"):
+            m.fit(X, y)
+
     @pytest.mark.parametrize("m", [cw.QDA(), cw.QDA(estimate="bayes", prior="geisser")], ids=repr)
     def test_models_without_evidence(self, m):
         with pytest.raises(cw.ClasswiseError, match="no closed-form marginal likelihood"):

@@ -22,19 +22,24 @@ from classwise.statistics import ClassStatistics, Moments
 KAPPA = 0.1
 
 
+def check_prior(prior: Any) -> None:
+    """Refuse what is no prior, whether or not it is going to be used."""
+    if not isinstance(prior, NormalInverseWishart) and prior not in ("weak", "geisser", "evidence"):
+        raise ClasswiseError(
+            f"prior={prior!r} is not an option; choose 'weak', 'geisser', 'evidence' or a NormalInverseWishart."
+        )
+
+
 def read_prior(prior: Any, statistics: ClassStatistics, structure: type[Covariance], shared: bool) -> Conjugate:
     """prior: "weak", "geisser", "evidence", or a NormalInverseWishart."""
     if isinstance(prior, NormalInverseWishart):
         return prior.of(statistics.n_features).within(structure)
-    if isinstance(prior, str) and prior == "weak":
+    check_prior(prior)
+    if prior == "weak":
         return weak_prior(statistics.moments).within(structure)
-    if isinstance(prior, str) and prior == "geisser":
+    if prior == "geisser":
         return limiting_prior(statistics, structure, shared)
-    if isinstance(prior, str) and prior == "evidence":
-        return most_probable_prior(statistics, structure, shared)
-    raise ClasswiseError(
-        f"prior={prior!r} is not an option; choose 'weak', 'geisser', 'evidence' or a NormalInverseWishart."
-    )
+    return most_probable_prior(statistics, structure, shared)
 
 
 def weak_prior(moments: Moments) -> Hyperparameters:

@@ -58,3 +58,21 @@ class Density(ABC):
     @abstractmethod
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """One row drawn from the density of each code; (m,) -> (m, p)."""
+
+
+class Located(Density):
+    """Densities around a point for each class; means (g, p)."""
+
+    means: Array
+
+    @property
+    def count(self) -> int:
+        return len(self.means)
+
+    @property
+    def n_features(self) -> int:
+        return self.means.shape[1]
+
+    @abstractmethod
+    def matrices(self) -> Array:
+        """The covariance of each class, or the shape of its Student-t; (g, p, p)."""

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Codes, patterns, row_norms
 from classwise.covariance import Covariance, DiagonalCovariance
 from classwise.covariance.exponents import Exponents
-from classwise.densities.density import Density
+from classwise.densities.density import Located
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian(Density):
+class Gaussian(Located):
     """Means (g, p), with a covariance for each class or one for all.
 
     >>> from classwise.covariance import SphericalCovariance
@@ -29,14 +29,6 @@ class Gaussian(Density):
 
     means: Array
     covariance: Covariance
-
-    @property
-    def count(self) -> int:
-        return len(self.means)
-
-    @property
-    def n_features(self) -> int:
-        return self.means.shape[1]
 
     @property
     def width(self) -> int:
@@ -123,6 +115,10 @@ class Gaussian(Density):
     def _own(self, k: int) -> int:
         """Which covariance is class k's."""
         return 0 if self._is_shared else k
+
+    def matrices(self) -> Array:
+        matrices = self.covariance.matrices()
+        return np.broadcast_to(matrices, (self.count, *matrices.shape[1:]))
 
     def parameters(self) -> list[dict[Any, Array]]:
         variances = np.broadcast_to(self.covariance.variances(), self.means.shape)

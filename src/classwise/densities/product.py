@@ -1,5 +1,6 @@
 """Independent blocks of columns: log p(x | k) = sum over blocks of log p(x_block | k)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -45,20 +46,20 @@ class Product(Density):
         return self.n_features + max(block.density.width for block in self.blocks)
 
     def relative(self, rows: Array, offset: Array) -> Array:
-        first, *others = self.blocks
-        total = first.density.relative(first.of(rows), offset)
-        for block in others:
-            total += block.density.relative(block.of(rows), np.zeros_like(offset))
-        return total
+        return self._sum(lambda block, own: block.density.relative(block.of(rows), own), offset)
 
     def common(self, rows: Array) -> Array | float:
         return reduce(add, (block.density.common(block.of(rows)) for block in self.blocks))
 
     def observed(self, rows: Array, offset: Array) -> Array:
+        return self._sum(lambda block, own: block.density.observed(block.of(rows), own), offset)
+
+    def _sum(self, score: Callable[[Block, Array], Array], offset: Array) -> Array:
+        """The scores of all blocks; the offset is counted once."""
         first, *others = self.blocks
-        total = first.density.observed(first.of(rows), offset)
+        total = score(first, offset)
         for block in others:
-            total += block.density.observed(block.of(rows), np.zeros_like(offset))
+            total += score(block, np.zeros_like(offset))
         return total
 
     def shares(self, row: Array, first: int, second: int) -> Array:

@@ -17,7 +17,7 @@ from scipy.special import gammaln
 
 from classwise.arrays import Array, Codes, patterns
 from classwise.covariance import Conjugate, Covariance, DiagonalCovariance, FullCovariance, SphericalCovariance
-from classwise.densities.density import Density
+from classwise.densities.density import Located
 from classwise.densities.gaussian import Gaussian
 
 
@@ -39,7 +39,7 @@ def predictive(posterior: Conjugate) -> "Student | IndependentStudent":
 
 
 @dataclass(frozen=True, eq=False)
-class Student(Density):
+class Student(Located):
     """Joint Student-t densities: means (g, p), shapes factor_k C_k, freedom (g,).
 
     C_k is one for each class or one for all; factor (g,) is how much wider each class is for its mean not being known.
@@ -49,14 +49,6 @@ class Student(Density):
     covariance: Covariance
     factor: Array
     freedom: Array
-
-    @property
-    def count(self) -> int:
-        return len(self.means)
-
-    @property
-    def n_features(self) -> int:
-        return self.means.shape[1]
 
     @property
     def width(self) -> int:
@@ -117,6 +109,9 @@ class Student(Density):
         value = -0.5 * (self.freedom[k] + self.n_features) * np.log1p(total / self.freedom[k])
         return parts * (value / total) if total > 0 else np.zeros_like(parts)
 
+    def matrices(self) -> Array:
+        return self.covariance.matrices() * self.factor[:, None, None]
+
     def parameters(self) -> list[dict[Any, Array]]:
         variances = self.covariance.variances() * self.factor[:, None]
         columns = zip(self.means.T, np.broadcast_to(variances, self.means.shape).T, strict=True)
@@ -129,20 +124,12 @@ class Student(Density):
 
 
 @dataclass(frozen=True, eq=False)
-class IndependentStudent(Density):
+class IndependentStudent(Located):
     """Columns that are Student-t one by one: locations, shapes (squared) and freedom, each (g, p)."""
 
     means: Array
     shapes: Array
     freedom: Array
-
-    @property
-    def count(self) -> int:
-        return len(self.means)
-
-    @property
-    def n_features(self) -> int:
-        return self.means.shape[1]
 
     @property
     def width(self) -> int:
@@ -175,6 +162,9 @@ class IndependentStudent(Density):
     def shares(self, row: Array, first: int, second: int) -> Array:
         difference: NDArray[Any] = self._terms(row[None], first)[0] - self._terms(row[None], second)[0]
         return np.nan_to_num(difference)
+
+    def matrices(self) -> Array:
+        return self.covariance.matrices()
 
     def parameters(self) -> list[dict[Any, Array]]:
         columns = zip(self.means.T, self.shapes.T, self.freedom.T, strict=True)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from classwise.arrays import Array
+from classwise.arrays import Array, Codes
 from classwise.covariance import (
     ESTIMATES,
     STRUCTURES,
@@ -18,6 +18,7 @@ from classwise.covariance import (
     FullCovariance,
     NormalInverseWishart,
     Recipe,
+    check_prior,
     complete,
     read_sharing,
     read_shrinkage,
@@ -120,6 +121,7 @@ class GaussianClassifier(BayesEstimator):
     dials_: DialChoice
 
     def _scatter_form(self) -> type[Scatter]:
+        check_prior(self.prior)
         if self._is_bayes:
             structure, shared = self._bayes_options()
             return structure.scatter_form(shared)
@@ -227,21 +229,18 @@ class GaussianClassifier(BayesEstimator):
 
     @property
     def gaussian_(self) -> Gaussian:
-        """The densities of the Gaussian columns: means and covariance; of Student-t densities, location and shape."""
-        density = self._gaussian_block().density
-        assert isinstance(density, Gaussian)
-        return density
+        """The densities of the Gaussian columns: means and covariance; of Student-t densities, location and scale."""
+        density = self._numbers_block()[1]
+        return density if isinstance(density, Gaussian) else Gaussian(density.means, density.covariance)
 
-    def _gaussian_block(self) -> Block:
+    def _numbers_block(self) -> tuple[Codes, Gaussian | Student | IndependentStudent]:
         """The Gaussian columns that have values, and their densities."""
         density = self.classifier_.density
         blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
         for block in blocks:
             numbers = block.density.numbers if isinstance(block.density, Presence) else block.density
-            if isinstance(numbers, Student | IndependentStudent):
-                return Block(block.columns, Gaussian(numbers.means, numbers.covariance))
-            if isinstance(numbers, Gaussian):
-                return Block(block.columns, numbers)
+            if isinstance(numbers, Gaussian | Student | IndependentStudent):
+                return block.columns, numbers
         raise ClasswiseError("This model has no Gaussian: none of its columns is a number.")
 
     @property
@@ -256,17 +255,8 @@ class GaussianClassifier(BayesEstimator):
 
     @property
     def covariances_(self) -> Array:
-        """The covariance matrix of each class; (g, p, p), a read-only view of one matrix where all share it."""
-        matrices = self.gaussian_.covariance.matrices()
-        matrices = np.broadcast_to(matrices, (len(self.classes_), *matrices.shape[1:]))
-        return matrices * self._widths() if self._is_bayes else matrices
-
-    def _widths(self) -> Array:
-        """How much wider a Student-t is for its mean not being known; (g, 1, 1)."""
-        variances = np.column_stack([of["shape"] for of in self.classifier_.density.parameters() if "shape" in of])
-        return (variances[:, 0] / np.broadcast_to(self.gaussian_.covariance.variances(), variances.shape)[:, 0])[
-            :, None, None
-        ]
+        """The covariance matrix of each class, or the shape of its Student-t; (g, p, p), read-only where shared."""
+        return self._numbers_block()[1].matrices()
 
     def discriminant(self, label: Any) -> Discriminant:
         """g_k(x) = x'A x + b'x + c: the log joint of a class, up to a constant that all classes share."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Codes
-from classwise.covariance import ESTIMATES, Blend, DiagonalCovariance, Fixed, Recipe
+from classwise.covariance import ESTIMATES, Blend, DiagonalCovariance, Fixed, Recipe, check_prior
 from classwise.densities import Block, Constant, Gaussian, Product
 from classwise.errors import SingularCovarianceError
 from classwise.estimators.base import BayesEstimator
@@ -81,6 +81,7 @@ class NaiveBayes(BayesEstimator):
 
     def _scatter_form(self) -> type[Scatter]:
         fraction("floor", self.floor)
+        check_prior(self.prior)
         return DiagonalScatter if self._is_bayes else self._recipe().scatter_form()
 
     def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:

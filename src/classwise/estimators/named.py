@@ -67,7 +67,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
         the rest of the row.
         """
         projection, gaussian, table = self.projection_, self.gaussian_, self._table(X)
-        columns = self._gaussian_block().columns
+        columns, _ = self._numbers_block()
 
         def project(model: BayesClassifier, rows: Array) -> Array:
             numbers = rows[:, columns]

@@ -51,10 +51,6 @@ class Gaps(Statistic):
     def __len__(self) -> int:
         return len(self.codes)
 
-    def weight(self, count: int) -> Array:
-        """The weight of the rows with gaps in each class; (count,)."""
-        return np.asarray(np.bincount(self.codes, self.moments.weight[:, 0], minlength=count), dtype=np.float64)
-
     def by_column(self, count: int) -> Moments:
         """What each column has, by class; (count, p) weights."""
         diagonal = self.moments.by_column()
