@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 
 import classwise as cw
 from classwise.covariance import STRUCTURES
-from classwise.covariance.beliefs import Point, evidence_and_slope, weak_prior
+from classwise.covariance.beliefs import WEAK, Point, evidence_and_slope
 
 RNG = np.random.default_rng(11)
 P = 3
@@ -69,7 +69,7 @@ class TestPredictive:
     def test_the_average_over_the_posterior(self, structure, share):
         """Draw mean and covariance from the posterior, average the Gaussian densities: that is the predictive."""
         rng = np.random.default_rng(1)
-        hyper = weak_prior(cw.summarize(X, y).moments)
+        hyper = WEAK.of(cw.summarize(X, y).moments)
         m = bayes(structure, share, "weak").fit(X, y)
         conjugate = hyper.within(STRUCTURES[structure]).updated(cw.summarize(X, y), share == 1)
         draws, row = 40_000, X.mean(axis=0)  # near all classes: in the tails an average would take too long
@@ -265,7 +265,7 @@ class TestRefusals:
         [
             ({"share": 0.5}, "estimate='bayes' has share=0 or share=1 and shrink=0, not share=0.5"),
             ({"shrink": "oas"}, "not share=0.0 and shrink='oas'"),
-            ({"prior": "strong"}, "prior='strong' is not an option; choose 'weak', 'geisser', 'evidence' or a Normal"),
+            ({"prior": "strong"}, "prior='strong' is not an option; choose 'weak', 'geisser', 'evidence', 'cv', 'loo' or a Normal"),
             ({"standardize": True}, "estimate='bayes' has standardize=False"),
             ({"prior": cw.NormalInverseWishart([0, 1], 1, 9, 1.0)}, "mean must be a number, or 3 of them"),
             ({"prior": cw.NormalInverseWishart(np.nan, 1, 9, 1.0)}, "mean must be a number, or 3 of them"),

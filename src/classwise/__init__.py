@@ -7,6 +7,7 @@
 """
 
 from classwise.covariance import NormalInverseWishart
+from classwise.diagnostics import Diagnosis, diagnose
 from classwise.errors import (
     ClasswiseError,
     DegenerateColumnWarning,
@@ -33,6 +34,7 @@ __all__ = [
     "ClassStatistics",
     "ClasswiseError",
     "DegenerateColumnWarning",
+    "Diagnosis",
     "GaussianClassifier",
     "IgnoredColumnWarning",
     "MissingExtraError",
@@ -45,6 +47,7 @@ __all__ = [
     "StatisticsError",
     "StoredFileError",
     "UnscorableError",
+    "diagnose",
     "load",
     "summarize",
 ]

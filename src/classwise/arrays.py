@@ -129,6 +129,15 @@ def row_norms(rows: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
+def sums_by(codes: Codes, values: Array, count: int) -> Array:
+    """The sum of the values (n,) of each code; (count,).
+
+    >>> sums_by(np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]), 3)
+    array([4., 0., 2.])
+    """
+    return np.bincount(codes, values, count).astype(np.float64)
+
+
 def two_sum(first: Array, second: Array) -> tuple[Array, Array]:
     """The rounded sum, and what rounding cut off: together they are first + second exactly (Knuth 1969)."""
     total = first + second

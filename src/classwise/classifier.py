@@ -13,16 +13,20 @@ from functools import cached_property
 import numpy as np
 
 from classwise.arrays import Array, Codes, Labels, finite, first_leader, level_ties, log_sum_exp
+from classwise.calibration import Calibration
 from classwise.densities import Density, Observed
 
 
 @dataclass(frozen=True, eq=False)
 class BayesClassifier:
-    """labels (g,) sorted; priors (g,) that sum to one; the density of each class."""
+    """labels (g,) sorted; priors (g,) that sum to one; the density of each class; how sure posteriors are, if not by
+    Bayes' rule alone.
+    """
 
     labels: Labels
     priors: Array
     density: Density
+    calibration: Calibration | None = None
 
     @cached_property
     def log_prior(self) -> Array:
@@ -36,8 +40,13 @@ class BayesClassifier:
         return relative + finite(self.density.common(rows))
 
     def scores(self, rows: Array) -> Array:
-        """log_joint up to a term common to all classes: all that decisions and posteriors need; (m, p) -> (g, m)."""
+        """log_joint up to a term common to all classes; (m, p) -> (g, m)."""
         return level_ties(self.density.relative(rows, self.log_prior))
+
+    def announced(self, rows: Array) -> Array:
+        """log P(k | x) up to a term common to all classes, calibrated: what decisions need; (m, p) -> (g, m)."""
+        scores = self.scores(rows)
+        return scores if self.calibration is None else level_ties(self.calibration(scores))
 
     def log_joint(self, rows: Array) -> Array:
         """log prior_k + log p(x | k); (m, p) -> (g, m)."""
@@ -49,7 +58,7 @@ class BayesClassifier:
 
     def log_posterior(self, rows: Array) -> Array:
         """log P(k | x); (m, p) -> (g, m)."""
-        scores = self.scores(rows)
+        scores = self.announced(rows)
         # Relative to the best class the digits that posteriors depend on are all still there.
         scores -= scores.max(axis=0)
         scores -= np.log(np.exp(scores).sum(axis=0))
@@ -57,15 +66,17 @@ class BayesClassifier:
 
     def posterior(self, rows: Array) -> Array:
         """P(k | x); (m, p) -> (g, m)."""
-        scores = self.scores(rows)
+        scores = self.announced(rows)
         scores -= scores.max(axis=0)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=0)
         return scores
 
     def decide(self, rows: Array) -> Codes:
-        """The class of largest log_joint, the first of equals; (m, p) -> (m,)."""
-        return first_leader(self.density.relative(rows, self.log_prior))
+        """The most probable class, the first of equals; (m, p) -> (m,)."""
+        if self.calibration is None:
+            return first_leader(self.density.relative(rows, self.log_prior))
+        return first_leader(self.announced(rows))
 
     def sample(self, count: int, generator: np.random.Generator) -> tuple[Array, Labels]:
         """Rows (count, p) and their labels (count,), drawn from the model."""
@@ -73,7 +84,11 @@ class BayesClassifier:
         return self.density.sample(codes, generator), self.labels[codes]
 
     def with_priors(self, priors: Array) -> "BayesClassifier":
-        return replace(self, priors=priors)
+        calibration = self.calibration and self.calibration.with_priors(self.priors, priors)
+        return replace(self, priors=priors, calibration=calibration)
+
+    def calibrated(self, calibration: Calibration | None) -> "BayesClassifier":
+        return replace(self, calibration=calibration)
 
     def observing(self) -> "BayesClassifier":
         """The same classifier for rows with gaps, whose missing values are integrated out."""

@@ -4,7 +4,8 @@
 
 An independent column has the share log p(x_j | a) / p(x_j | b). Where classes share a covariance, the share is that of
 the linear discriminant, w_j (x_j - middle_j). Where each has its own, exponents split into -1/2 d_j (C^-1 d)_j with
-d = x - m, and the logarithm of the volumes, -1/2 log |C_a| / |C_b|, belongs to no column.
+d = x - m, and the logarithm of the volumes, -1/2 log |C_a| / |C_b|, belongs to no column. A calibrated model has all
+of this times its power.
 """
 
 from dataclasses import dataclass
@@ -65,6 +66,10 @@ def explain(
     # Below rounding there is no volume, and an impossible row (log 0) has none that could be told.
     if abs(volume) <= 1e-9 * max(1.0, float(np.abs(log_density).min())) or not np.isfinite(volume):
         volume = 0.0
+    if model.calibration is not None:
+        power, shift = model.calibration.power, model.calibration.shift
+        prior = power * prior + (shift[first] - shift[second] if shift else 0.0)
+        shares, volume = power * shares, power * volume
     labels = model.labels.tolist()
     return Explanation(
         labels[first],

@@ -18,7 +18,7 @@ def choose(option: str, value: Any, table: Mapping[Any, T]) -> T:
     ...
     classwise.errors.ClasswiseError: estimate='map' is not an option; choose 'mle' or 'unbiased'.
     """
-    if isinstance(value, (str, bool, np.bool_)) and value in table:
+    if (value is None or isinstance(value, (str, bool, np.bool_))) and value in table:
         return table[value]
     raise ClasswiseError(f"{option}={value!r} is not an option; choose {_either(table)}.")
 

@@ -1,6 +1,6 @@
 """How features vary together: structures, sharing and shrinkage."""
 
-from classwise.covariance.beliefs import check_prior, read_prior
+from classwise.covariance.beliefs import PriorForm, check_prior, read_prior
 from classwise.covariance.completion import Completion, Parameters, complete, complete_by, refuse_never_seen
 from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, log_evidence
 from classwise.covariance.divisors import ESTIMATES, Divisor
@@ -31,6 +31,7 @@ __all__ = [
     "NormalInverseWishart",
     "OracleApproximating",
     "Parameters",
+    "PriorForm",
     "Recipe",
     "Sharing",
     "Shrinkage",

@@ -4,8 +4,11 @@ weak      worth little, in the units of the data: mean at the overall mean with 
           half way between the pooled covariance within classes and its diagonal, so that C is expected there
 geisser   the limiting prior |C|^-(p+1)/2, improper: it needs more rows than features (Geisser 1964)
 evidence  of the weak prior's form, with kappa, nu and the size of scale that make the rows most probable
+cv, loo   of the weak prior's form, with the nu and the place between covariance and diagonal under which rows held
+          out (in folds, or one by one) are classified best
 """
 
+from dataclasses import dataclass
 from math import exp, log
 from typing import Any, NamedTuple
 
@@ -20,36 +23,59 @@ from classwise.errors import ClasswiseError
 from classwise.statistics import ClassStatistics, Moments
 
 KAPPA = 0.1
+NAMES = ("weak", "geisser", "evidence", "cv", "loo")
+
+
+@dataclass(frozen=True)
+class PriorForm:
+    """A prior in the units of the rows it is to serve: mean at their overall mean, nu = p - 1 + freedom.
+
+    scale = size freedom E, where E lies between the pooled covariance within classes and its diagonal.
+    """
+
+    kappa: float
+    freedom: float
+    size: float
+    diagonal: float
+
+    @classmethod
+    def worth(cls, rows: float, diagonal: float = 0.5) -> "PriorForm":
+        """C is expected at E, and that is worth so many rows: nu = p + 1 + rows."""
+        return cls(KAPPA, rows + 2, rows / (rows + 2), diagonal)
+
+    def of(self, moments: Moments) -> Hyperparameters:
+        """For these rows."""
+        scale = self.size * self.freedom * expected_covariance(moments, self.diagonal)
+        nu = moments.mean.shape[1] - 1 + self.freedom
+        return Hyperparameters(moments.overall_mean(), self.kappa, nu, scale)
+
+
+WEAK = PriorForm.worth(1.0)
 
 
 def check_prior(prior: Any) -> None:
     """Refuse what is no prior, whether or not it is going to be used."""
-    if not isinstance(prior, NormalInverseWishart) and prior not in ("weak", "geisser", "evidence"):
+    if not isinstance(prior, NormalInverseWishart | PriorForm) and prior not in NAMES:
         raise ClasswiseError(
-            f"prior={prior!r} is not an option; choose 'weak', 'geisser', 'evidence' or a NormalInverseWishart."
+            f"prior={prior!r} is not an option; choose {', '.join(map(repr, NAMES))} or a NormalInverseWishart."
         )
 
 
 def read_prior(prior: Any, statistics: ClassStatistics, structure: type[Covariance], shared: bool) -> Conjugate:
-    """prior: "weak", "geisser", "evidence", or a NormalInverseWishart."""
+    """prior: "weak", "geisser", "evidence", a NormalInverseWishart or a PriorForm."""
     if isinstance(prior, NormalInverseWishart):
         return prior.of(statistics.n_features).within(structure)
     check_prior(prior)
-    if prior == "weak":
-        return weak_prior(statistics.moments).within(structure)
     if prior == "geisser":
         return limiting_prior(statistics, structure, shared)
-    return most_probable_prior(statistics, structure, shared)
+    if prior == "evidence":
+        return most_probable_prior(statistics, structure, shared)
+    form = prior if isinstance(prior, PriorForm) else WEAK
+    return form.of(statistics.moments).within(structure)
 
 
-def weak_prior(moments: Moments) -> Hyperparameters:
-    """The weak prior of these rows."""
-    features = moments.mean.shape[1]
-    return Hyperparameters(moments.overall_mean(), KAPPA, features + 2.0, expected_covariance(moments))
-
-
-def expected_covariance(moments: Moments) -> Array:
-    """Half way between the pooled covariance within classes and its diagonal; (p, p).
+def expected_covariance(moments: Moments, diagonal: float = 0.5) -> Array:
+    """Between the pooled covariance within classes (0) and its diagonal (1); (p, p).
 
     Columns that do not vary within classes have their overall variance, or 1 if they never vary.
     """
@@ -60,7 +86,7 @@ def expected_covariance(moments: Moments) -> Array:
     if moments.scatter.name == "diagonal":
         return np.diag(variances)
     pooled = moments.scatter.pooled() / float(moments.weight.sum())
-    return 0.5 * np.where(np.eye(len(variances), dtype=bool), 0.0, pooled) + np.diag(variances)
+    return (1 - diagonal) * np.where(np.eye(len(variances), dtype=bool), 0.0, pooled) + np.diag(variances)
 
 
 def limiting_prior(statistics: ClassStatistics, structure: type[Covariance], shared: bool) -> Conjugate:
@@ -89,20 +115,15 @@ class Point(NamedTuple):
     log_freedom: float
     log_size: float
 
-
-def prior_at(point: Point, moments: Moments) -> Hyperparameters:
-    """The prior of the weak one's form with these hyperparameters; scale is size (nu - p + 1) times the expected C."""
-    features = moments.mean.shape[1]
-    freedom = exp(point.log_freedom)
-    scale = exp(point.log_size) * freedom * expected_covariance(moments)
-    return Hyperparameters(moments.overall_mean(), exp(point.log_kappa), features - 1 + freedom, scale)
+    def form(self) -> PriorForm:
+        return PriorForm(exp(self.log_kappa), exp(self.log_freedom), exp(self.log_size), 0.5)
 
 
 def evidence_and_slope(
     point: Point, statistics: ClassStatistics, structure: type[Covariance], shared: bool
 ) -> tuple[float, Array]:
     """log evidence at a point, and its slope there (3,)."""
-    hyper = prior_at(point, statistics.moments)
+    hyper = point.form().of(statistics.moments)
     prior = hyper.within(structure)
     posterior = prior.updated(statistics, shared)
     value = log_evidence(prior, statistics, shared)
@@ -161,4 +182,4 @@ def most_probable_prior(statistics: ClassStatistics, structure: type[Covariance]
     start = np.array([log(KAPPA), log(3.0), 0.0])
     bounds = [(log(1e-4), log(1e3)), (log(1e-2), log(1e5)), (log(1e-3), log(1e3))]
     best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    return prior_at(Point(*best.x), statistics.moments).within(structure)
+    return Point(*best.x).form().of(statistics.moments).within(structure)

@@ -1,6 +1,6 @@
 """4. An engine maps a function over chunks of rows, and adds the results (to learn) or keeps them (to predict)."""
 
-from classwise.engines.memory import MemoryEngine
+from classwise.engines.memory import MemoryEngine, in_threads
 from classwise.engines.protocol import Engine
 
-__all__ = ["Engine", "MemoryEngine"]
+__all__ = ["Engine", "MemoryEngine", "in_threads"]

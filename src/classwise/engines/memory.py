@@ -1,11 +1,11 @@
 """Rows in memory: a pool of threads over cache-sized chunks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from classwise.engines.blas import BLAS
 from classwise.engines.protocol import S
 from classwise.tables import Table
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class MemoryEngine:
@@ -42,6 +45,15 @@ class MemoryEngine:
             for _ in pool.map(work, range(1, len(others) + 1)):
                 pass
         return whole
+
+
+def in_threads(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
+    """function of each task, in their order, several at a time; what is not begun when the caller leaves never is."""
+    if len(tasks) < 2:
+        yield from map(function, tasks)
+        return
+    with _threads(len(tasks)) as pool:
+        yield from pool.map(function, tasks)
 
 
 @contextmanager

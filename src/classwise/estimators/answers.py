@@ -38,7 +38,7 @@ class Answers(Fitted):
         table = self._table(X)
         if choose("ties", self.ties, TIES):
             generator = _generator(self.random_state)
-            return self.classes_[break_ties(self._apply(BayesClassifier.scores, table), generator)]
+            return self.classes_[break_ties(self._apply(BayesClassifier.announced, table), generator)]
         return self.classes_[self._apply(BayesClassifier.decide, table)]
 
     def predict_proba(self, X: Any) -> Array:
@@ -53,7 +53,7 @@ class Answers(Fitted):
         """log P(k | x) (n, g); for two classes the log odds of the second, (n,)."""
         if len(self.classes_) > 2:
             return self.predict_log_proba(X)
-        scores = self._apply(BayesClassifier.scores, self._table(X))
+        scores = self._apply(BayesClassifier.announced, self._table(X))
         return np.asarray(scores[1] - scores[0])
 
     def log_joint(self, X: Any) -> Array:

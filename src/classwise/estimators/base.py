@@ -69,9 +69,8 @@ class BayesEstimator(ClassifierMixin, Answers):
         batch = summarize_table(table, form, allow_missing=not self._strict, quartics=self._needs_quartics)
         _check_expected(batch.labels, classes)
         statistics = batch if before is None else before + batch
-        remember_columns(self, statistics)
         # Early batches may hold one class, or too few rows for a covariance: the model is made when it is asked for.
-        self.statistics_, self._model = statistics, None
+        self._keep(None, statistics)
         return self
 
     def fit_statistics(self, statistics: ClassStatistics) -> Self:
@@ -108,10 +107,12 @@ class BayesEstimator(ClassifierMixin, Answers):
 
     def _learn(self, statistics: ClassStatistics) -> Self:
         # First the model: if it cannot be made, what was fitted before stays as it is.
-        self._model = self._make(statistics)
-        self.statistics_ = statistics
-        remember_columns(self, statistics)
+        self._keep(self._make(statistics), statistics)
         return self
+
+    def _keep(self, model: Model | None, statistics: ClassStatistics) -> None:
+        self._model, self.statistics_ = model, statistics
+        remember_columns(self, statistics)
 
     def _make(self, statistics: ClassStatistics) -> Model:
         refuse_few_classes(statistics.labels)

@@ -1,7 +1,7 @@
 """Cross-validation from statistics by fold: every model sees every fold, and the rows are read twice in all."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ from sklearn.base import clone
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier import BayesClassifier
 from classwise.estimators.base import BayesEstimator, refuse_few_classes
+from classwise.schema import Schema
 from classwise.selection import FoldStatistics, assign_folds, summarize_folds
-from classwise.statistics import FullScatter, Scatter, code_labels
+from classwise.statistics import ClassStatistics, FullScatter, Scatter, code_labels
 from classwise.tables import Source, Table, open_source
 
 
@@ -53,24 +54,77 @@ class Crossing:
         statistics = summarize_folds(table, labels, codes, assigned, form, not strict, quartics)
         return cls(source, table, labels, codes, assigned, statistics)
 
-    def held_out(self) -> Iterator[Codes]:
-        """The positions of the rows of each fold."""
-        for fold in range(len(self.statistics.parts)):
-            yield np.flatnonzero(self.folds == fold)
+    def __len__(self) -> int:
+        return len(self.statistics.parts)
+
+    def each(self) -> Iterator["Fold"]:
+        """The folds in turn, each with the statistics of all others."""
+        for fold, training in enumerate(self.statistics.training()):
+            yield Fold(self, np.flatnonzero(self.folds == fold), training)
 
     def log_posteriors(self, models: Sequence[BayesEstimator]) -> list[Array]:
         """log P(k | x) of each row under each model that was fitted without the row's fold; (n, g) each.
 
         A class that the training rows of a fold lack has -inf there.
         """
-        answers = [np.full((len(self.codes), len(self.labels)), -np.inf) for _ in models]
-        for rows, training in zip(self.held_out(), self.statistics.training(), strict=True):
+        answers = [self.blank() for _ in models]
+        for fold in self.each():
             for model, answer in zip(models, answers, strict=True):
-                fitted = clone(model).fit_statistics(training)
-                known = np.searchsorted(self.labels, fitted.classes_)
-                answer[np.ix_(rows, known)] = self._score(fitted, rows).T
+                answer[fold.rows] = fold.log_posterior(fold.fit(model))
         return answers
 
-    def _score(self, fitted: BayesEstimator, rows: Codes) -> Array:
-        table = self.source.read_like(fitted.model_.schema, fitted.model_.levels).take(rows)
-        return fitted._apply(BayesClassifier.log_posterior, table)
+    def blank(self) -> Array:
+        """A log probability of zero everywhere; (n, g)."""
+        return np.full((len(self.codes), len(self.labels)), -np.inf)
+
+    def telling(self) -> Array:
+        """The weight of each row, 0 if no other fold has its class: then it says nothing of a model; (n,)."""
+        weights = np.ones(len(self.codes)) if self.table.weights is None else self.table.weights
+        count = np.zeros((len(self), len(self.labels)))
+        np.add.at(count, (self.folds, self.codes), weights)
+        elsewhere = count.sum(axis=0) - count > 0
+        return weights * elsewhere[self.folds, self.codes]
+
+
+@dataclass(eq=False)
+class Fold:
+    """rows: the positions of the rows held out; training: the statistics of all other rows."""
+
+    crossing: Crossing
+    rows: Codes
+    training: ClassStatistics
+    _tables: list[Table] = field(default_factory=list)
+
+    def fit(self, model: BayesEstimator) -> BayesEstimator:
+        """The model of the other folds."""
+        return clone(model).fit_statistics(self.training)
+
+    def log_posterior(self, model: BayesEstimator) -> Array:
+        """log P(k | x) of the rows held out under a model of the others; (m, g)."""
+        return self.spread(model.classes_, model._apply(BayesClassifier.log_posterior, self.read(model)).T)
+
+    def spread(self, labels: Labels, values: Array) -> Array:
+        """Values of some of the classes (m, ...) among all classes, -inf for the others; (m, g)."""
+        whole = np.full((len(self.rows), len(self.crossing.labels)), -np.inf)
+        whole[:, np.searchsorted(self.crossing.labels, labels)] = values
+        return whole
+
+    def read(self, model: BayesEstimator) -> Table:
+        """The rows held out, as a fitted model reads them; models that read alike share them."""
+        schema, levels = model.model_.schema, model.model_.levels
+        for table in self._tables:
+            if _read_alike(table, schema, levels):
+                return table
+        self._tables.append(self.crossing.source.read_like(schema, levels).take(self.rows))
+        return self._tables[-1]
+
+
+def _read_alike(table: Table, schema: Schema, levels: dict[int, Labels]) -> bool:
+    families = [column.family for column in table.schema] == [column.family for column in schema]
+    return families and all(np.array_equal(known, levels[j]) for j, known in table.levels.items())
+
+
+def is_complete(statistics: ClassStatistics) -> bool:
+    """Whether no number of any row is missing."""
+    missing = statistics.weight[:, None] - statistics.numbers.present_weight()
+    return bool((missing <= 1e-9 * statistics.weight[:, None]).all())

@@ -1,107 +1,167 @@
 """The dials by themselves: share and shrink chosen by cross-validated log loss."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from classwise.arrays import Array, Codes, Labels
+from classwise.arrays import Array, Codes, sums_by
 from classwise.covariance import Fixed, Recipe, read_sharing, read_shrinkage
-from classwise.errors import ClasswiseError
-from classwise.estimators.crossing import Crossing
+from classwise.densities import Block, Density, Gaussian, Product
+from classwise.engines import in_threads
+from classwise.errors import ClasswiseError, SingularCovarianceError
+from classwise.estimators.base import refuse_few_classes
+from classwise.estimators.choice import Choice
+from classwise.estimators.crossing import Crossing, Fold, is_complete
 from classwise.priors import class_priors
+from classwise.progress import progress
 from classwise.selection import Path
 
 # What is tried: ends, and more values where little changes much.
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)
 SHRINKS = (0.0, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
 
+# Where numbers are missing, each pair of values takes a fit by EM of its own: fewer are tried.
+FEW_SHARES = (0.0, 0.1, 0.35, 0.65, 0.9, 1.0)
+FEW_SHRINKS = (0.0, 1e-3, 0.03, 0.2, 0.5)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DialChoice:
-    """The cross-validated log loss of every share and shrink that was tried, and the best of them.
-
-    log_loss (shares, shrinks): the mean over rows, inf where a model cannot be fitted.
+class DialChoice(Choice[tuple[Any, Any]]):
+    """The cross-validated log loss of every share and shrink that was tried (shares, shrinks), and the best of them:
+    of equals, the one that shares and shrinks most.
     """
+
+    what = "share and shrink"
 
     shares: tuple[Any, ...]
     shrinks: tuple[Any, ...]
-    log_loss: Array
+
+    def value(self, position: int) -> tuple[Any, Any]:
+        i, j = divmod(position, len(self.shrinks))
+        return self.shares[i], self.shrinks[j]
 
     def __repr__(self) -> str:
         share, shrink = self.best
         tried = f"{len(self.shares)} x {len(self.shrinks)}"
         return f"DialChoice(share={share}, shrink={shrink}, log loss {self.log_loss.min():.4g}, best of {tried})"
 
-    @property
-    def best(self) -> tuple[Any, Any]:
-        """The share and shrink of least log loss; of equals, the one that shares and shrinks most: the simplest."""
-        if not np.isfinite(self.log_loss).any():
-            raise ClasswiseError(
-                "No share and shrink that were tried give covariances that have an inverse in every fold; drop columns "
-                "that do not vary, or use NaiveBayes."
-            )
-        flipped = self.log_loss[::-1, ::-1]
-        row, column = np.unravel_index(int(flipped.argmin()), flipped.shape)
-        return self.shares[::-1][int(row)], self.shrinks[::-1][int(column)]
 
-
-def choose_dials(model: Any, crossing: Crossing) -> DialChoice:
-    """Every value of the dials that are set to "cv", with the other as it is."""
-    shares = SHARES if _is_cv(model.share) else (model.share,)
-    shrinks = SHRINKS if _is_cv(model.shrink) else (model.shrink,)
-    plain = clone(model).set_params(share=shares[-1], shrink=shrinks[-1])
-    if _is_plain(plain, crossing):
-        return DialChoice(shares, shrinks, _by_path(plain, crossing, shares, shrinks))
-    return DialChoice(shares, shrinks, _one_by_one(plain, crossing, shares, shrinks))
-
-
-def _is_cv(dial: Any) -> bool:
+def is_cv(dial: Any) -> bool:
+    """Whether a dial is to be chosen."""
     return isinstance(dial, str) and dial == "cv"
 
 
-def _is_plain(model: Any, crossing: Crossing) -> bool:
-    """Gaussians over all columns, complete rows, and amounts of shrinking that are numbers."""
-    statistics = crossing.statistics.parts
-    complete = all(not len(part.numbers.gaps) and part.moments.weight.shape[1] == 1 for part in statistics)
-    gaussian = len(crossing.table.schema.positions("gaussian")) == len(crossing.table.schema)
-    return complete and gaussian and isinstance(read_shrinkage(model.shrink), Fixed)
+def choose_dials(model: Any, crossing: Crossing) -> DialChoice:
+    """Every value of the dials that are set to "cv", with the other as it is; model has no other choices to make."""
+    whole = _has_path(model, crossing)
+    shares = (SHARES if whole else FEW_SHARES) if is_cv(model.share) else (model.share,)
+    shrinks = (SHRINKS if whole else FEW_SHRINKS) if is_cv(model.shrink) else (model.shrink,)
+    total = crossing.statistics.total()
+    refuse_few_classes(total.labels)
+    never = total.labels[class_priors(model.priors, total.labels, total.weight) == 0]
+    # What is never announced says nothing of the dials.
+    weights = np.where(np.isin(crossing.labels, never)[crossing.codes], 0.0, crossing.telling())
+    tries = Tries(model, crossing, shares, shrinks, weights)
+    losses = tries.by_path() if whole else tries.one_by_one()
+    return DialChoice(losses, sums_by(crossing.folds, weights, len(crossing)), shares, shrinks)
 
 
-def _by_path(model: Any, crossing: Crossing, shares: tuple[Any, ...], shrinks: tuple[Any, ...]) -> Array:
-    losses, rows = np.zeros((len(shares), len(shrinks))), np.asarray(crossing.table.rows, dtype=np.float64)
-    recipe: Recipe = model._recipe()
-    weights = crossing.table.weights
-    for held_out, training in zip(crossing.held_out(), crossing.statistics.training(), strict=True):
-        with np.errstate(divide="ignore"):
-            log_prior = np.log(class_priors(model.priors, training.labels, training.weight))
-        held_out = _taught(held_out, training.labels[np.isfinite(log_prior)], crossing)
-        codes = np.searchsorted(training.labels, crossing.labels[crossing.codes[held_out]])
-        own = None if weights is None else weights[held_out]
-        for i, share in enumerate(shares):
-            path = Path.of(training, replace(recipe, sharing=read_sharing(share)), np.array(shrinks, dtype=np.float64))
-            losses[i] += path.losses(rows[held_out], codes, log_prior, own)
-    return losses / (len(rows) if weights is None else weights.sum())
+def _has_path(model: Any, crossing: Crossing) -> bool:
+    """Amounts of shrinking that are numbers, and no gaps in the columns of the Gaussian."""
+    some = bool(crossing.table.schema.positions("gaussian"))
+    complete = all(is_complete(part.of_numbers()) for part in crossing.statistics.parts)
+    return some and complete and (is_cv(model.shrink) or isinstance(read_shrinkage(model.shrink), Fixed))
 
 
-def _taught(rows: Codes, labels: Labels, crossing: Crossing) -> Codes:
-    """The rows of these classes: one that no other fold has, or whose prior is zero, says nothing of the dials."""
-    known = np.isin(np.arange(len(crossing.labels)), np.searchsorted(crossing.labels, labels))
-    return rows[known[crossing.codes[rows]]]
+@dataclass(frozen=True, eq=False)
+class Tries:
+    """Values to try on a model; weights (n,): 0 for rows that say nothing."""
+
+    model: Any
+    crossing: Crossing
+    shares: tuple[Any, ...]
+    shrinks: tuple[Any, ...]
+    weights: Array
+
+    def by_path(self) -> Array:
+        """All amounts of shrinking at once, for each share; (folds, shares, shrinks)."""
+        losses = np.empty((len(self.crossing), len(self.shares), len(self.shrinks)))
+        with progress("Choosing dials", len(self.crossing)) as bar:
+            tasks = [partial(self._path_losses, fold) for fold in self.crossing.each()]
+            for fold, of_fold in enumerate(in_threads(lambda task: task(), tasks)):
+                losses[fold] = of_fold
+                bar.step()
+        return losses
+
+    def _path_losses(self, fold: Fold) -> Array:
+        """(shares, shrinks)."""
+        try:
+            beside = Beside.of(fold, clone(self.model).set_params(share=1.0, shrink=1.0))
+        except SingularCovarianceError:  # no feature varies at all
+            return np.full((len(self.shares), len(self.shrinks)), np.inf)
+        kept = fold.rows[self.weights[fold.rows] > 0]
+        numbers, scores = beside.split(np.isin(fold.rows, kept, assume_unique=True))
+        codes = np.searchsorted(fold.training.labels, self.crossing.labels[self.crossing.codes[kept]])
+        statistics, amounts = fold.training.of_numbers(), np.array(self.shrinks, dtype=np.float64)
+        losses = []
+        for share in self.shares:
+            recipe: Recipe = clone(self.model).set_params(share=share, shrink=1.0)._recipe()
+            path = Path.of(statistics, replace(recipe, sharing=read_sharing(share)), amounts)
+            losses.append(path.losses(numbers, codes, scores, self.weights[kept]))
+        return np.stack(losses)
+
+    def one_by_one(self) -> Array:
+        """Each pair of values is a model of its own; (folds, shares, shrinks)."""
+        losses = np.zeros((len(self.crossing), len(self.shares), len(self.shrinks)))
+        with progress("Choosing dials", losses.size) as bar:
+            for f, fold in enumerate(self.crossing.each()):
+                for i, j, model in self._pairs():
+                    losses[f, i, j] = self._loss(fold, model)
+                    bar.step(f"share {model.share}, shrink {model.shrink}")
+        return losses
+
+    def _pairs(self) -> Iterator[tuple[int, int, Any]]:
+        for i, share in enumerate(self.shares):
+            for j, shrink in enumerate(self.shrinks):
+                yield i, j, clone(self.model).set_params(share=share, shrink=shrink)
+
+    def _loss(self, fold: Fold, model: Any) -> float:
+        weights = self.weights[fold.rows]
+        kept = weights > 0
+        try:
+            answer = fold.log_posterior(fold.fit(model))[kept]
+        except ClasswiseError:
+            return np.inf
+        return -float(weights[kept] @ answer[np.arange(len(answer)), self.crossing.codes[fold.rows[kept]]])
 
 
-def _one_by_one(model: Any, crossing: Crossing, shares: tuple[Any, ...], shrinks: tuple[Any, ...]) -> Array:
-    """Mixed columns, or gaps: each pair of values is a model of its own."""
-    losses = np.full((len(shares), len(shrinks)), np.inf)
-    weights = np.ones(len(crossing.codes)) if crossing.table.weights is None else crossing.table.weights
-    for i, share in enumerate(shares):
-        for j, shrink in enumerate(shrinks):
-            try:
-                (answer,) = crossing.log_posteriors([clone(model).set_params(share=share, shrink=shrink)])
-            except ClasswiseError:
-                continue
-            own = answer[np.arange(len(weights)), crossing.codes]
-            taught = np.isfinite(own) | np.isfinite(answer).all(axis=1)
-            losses[i, j] = -weights[taught] @ own[taught] / weights.sum()
-    return losses
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """Rows held out (m, p), which of their columns are the Gaussian's, and what stands beside it, priors included."""
+
+    rows: Array
+    columns: Codes
+    others: Density | None
+    log_prior: Array
+
+    @classmethod
+    def of(cls, fold: Fold, model: Any) -> "Beside":
+        """model: with a Gaussian that is easily fitted; it is not looked at."""
+        fitted = fold.fit(model)
+        density, rows = fitted.classifier_.density, fold.read(fitted).rows
+        blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(rows.shape[1]), density),)
+        others = tuple(block for block in blocks if not isinstance(block.density, Gaussian))
+        columns = next(block.columns for block in blocks if isinstance(block.density, Gaussian))
+        return cls(rows, columns, Product(others) if others else None, fitted.classifier_.log_prior)
+
+    def split(self, kept: Any) -> tuple[Array, Array]:
+        """The Gaussian's columns of some rows, and the log joint of the class and all other columns; (m, r), (g, m)."""
+        rows = np.asarray(self.rows[kept], dtype=np.float64)
+        numbers = rows if len(self.columns) == rows.shape[1] else rows[:, self.columns]
+        if self.others is None:
+            return numbers, self.log_prior
+        return numbers, self.others.observed(rows, self.log_prior)

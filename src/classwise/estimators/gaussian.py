@@ -4,9 +4,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 
 from classwise.arrays import Array, Codes
+from classwise.calibration import Calibration
 from classwise.covariance import (
     ESTIMATES,
     STRUCTURES,
@@ -27,12 +27,12 @@ from classwise.covariance import (
 from classwise.densities import Block, Density, Gaussian, IndependentStudent, Presence, Product, Student
 from classwise.discriminant import Boundary, Discriminant, boundary, discriminant
 from classwise.errors import ClasswiseError
-from classwise.estimators.base import BayesEstimator
 from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit
+from classwise.estimators.choosing import ChoosingEstimator, Chosen
 from classwise.estimators.crossing import Crossing
-from classwise.estimators.dials import DialChoice, choose_dials
-from classwise.estimators.fitted import required
+from classwise.estimators.dials import DialChoice, choose_dials, is_cv
+from classwise.estimators.strength import PriorChoice, chosen_prior, open_prior, settled_prior
 from classwise.options import choose
 from classwise.priors import Priors
 from classwise.schema import Families
@@ -43,12 +43,13 @@ Structure = Literal["full", "diagonal", "spherical"]
 Share = float | Literal["average", "cv"]
 Shrink = float | Literal["oas", "ledoit-wolf", "cv"]
 Estimate = Literal["mle", "unbiased", "bayes"]
-Prior = Literal["weak", "geisser", "evidence"] | NormalInverseWishart
+Prior = Literal["weak", "geisser", "evidence", "cv", "loo"] | NormalInverseWishart
+Calibrate = Literal["temperature"] | None
 Ties = Literal["first", "random"]
 Missing = Literal["integrate", "level", "error"]
 
 
-class GaussianClassifier(BayesEstimator):
+class GaussianClassifier(ChoosingEstimator):
     """One Gaussian per class: log p(x | k) = -p/2 log 2π - 1/2 log|C_k| - 1/2 (x - m_k)' C_k^-1 (x - m_k).
 
         C_k(share)         = (1 - share) C_k + share C_shared
@@ -64,12 +65,15 @@ class GaussianClassifier(BayesEstimator):
     estimate: "mle" divides scatter by n_k (shared: n), "unbiased" by n_k - 1 (shared: n - g); "bayes" integrates mean
         and covariance out, so that classes are Student-t (with share 0 or 1, and shrink 0).
     prior: for estimate="bayes": "weak" (worth little, in the units of the data), "geisser" (the limiting prior
-        |C|^-(p+1)/2), "evidence" (strengths under which the rows are most probable), or a NormalInverseWishart.
+        |C|^-(p+1)/2), "evidence" (strengths under which the rows are most probable), "cv" or "loo" (the strength under
+        which rows held out, in folds or one by one, are classified best), or a NormalInverseWishart.
     priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
     standardize: shrink (or take the sphere) in units of each feature's overall standard deviation; means_ and
         covariances_ stay in the units of X.
-    folds: how a dial set to "cv" is tried: a number of stratified folds, the fold of each row, or a splitter of
-        scikit-learn's.
+    calibrate: "temperature" raises posteriors to the power that suits rows held out (calibration_ tells which); no
+        decision changes.
+    folds: how rows are held out for "cv" and calibrate: a number of stratified folds, the fold of each row, or a
+        splitter of scikit-learn's.
     families: what columns are, where it is not what their type says: {"visits": "poisson", "grade": "categorical"}.
         The Gaussian is over the columns of numbers; all others stand beside it, independent within a class.
     smoothing: pseudo-rows at each level of a category; 0 is maximum likelihood.
@@ -95,6 +99,7 @@ class GaussianClassifier(BayesEstimator):
         prior: Prior = "weak",
         priors: Priors = "empirical",
         standardize: bool = False,
+        calibrate: Calibrate = None,
         folds: Any = 10,
         families: Families = "auto",
         smoothing: float = 1.0,
@@ -110,6 +115,7 @@ class GaussianClassifier(BayesEstimator):
         self.prior = prior
         self.priors = priors
         self.standardize = standardize
+        self.calibrate = calibrate
         self.folds = folds
         self.families = families
         self.smoothing = smoothing
@@ -119,6 +125,8 @@ class GaussianClassifier(BayesEstimator):
         self.random_state = random_state
 
     dials_: DialChoice
+    prior_choice_: PriorChoice
+    calibration_: Calibration
 
     def _scatter_form(self) -> type[Scatter]:
         check_prior(self.prior)
@@ -140,45 +148,23 @@ class GaussianClassifier(BayesEstimator):
             )
         return choose("structure", self.structure, STRUCTURES), self.share == 1
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X (n, p) and labels y (n,), as all estimators do.
+    def _open_choices(self) -> dict[str, Any]:
+        dials = {name: "cv" for name in ("share", "shrink") if is_cv(getattr(self, name))}
+        return dials | open_prior(self)
 
-        A dial set to "cv" is chosen by cross-validated log loss, which looks at the rows once more; `dials_` tells how.
-        """
-        if not self._has_cv_dials:
-            return super().fit(X, y, sample_weight)
-        self._checked_form()
-        seed = int(self.random_state) if isinstance(self.random_state, (int, np.integer)) else 0
-        crossing = Crossing.read(
-            X,
-            required(y),
-            self.folds,
-            families=self.families,
-            weights=sample_weight,
-            random_state=seed,
-            strict=self._strict,
-        )
-        self.dials_ = choose_dials(self, crossing)
-        return self._learn(crossing.statistics.total())
+    def _choose(self, crossing: Crossing) -> Chosen:
+        if self._is_bayes:
+            return chosen_prior(self, crossing, *self._bayes_options())
+        choice = choose_dials(self._with_options({}), crossing)
 
-    @available_if(lambda self: not self._has_cv_dials)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows to those learned from so far; not with a dial set to "cv", which needs all rows twice."""
-        return super().partial_fit(X, y, classes, sample_weight)
+        def options(dials: tuple[Any, Any]) -> dict[str, Any]:
+            return dict(zip(("share", "shrink"), dials, strict=True))
 
-    def fit_statistics(self, statistics: ClassStatistics) -> Self:
-        """Learn from statistics, gathered here or elsewhere; not with a dial set to "cv", which needs the rows."""
-        if self._has_cv_dials:
-            raise ClasswiseError("share='cv' and shrink='cv' need the rows: call fit, or give the dials as numbers.")
-        return super().fit_statistics(statistics)
-
-    @property
-    def _has_cv_dials(self) -> bool:
-        return any(isinstance(dial, str) and dial == "cv" for dial in (self.share, self.shrink))
+        return Chosen(options(choice.best), lambda fold: options(choice.best_without(fold)), {"dials_": choice})
 
     def _dials(self) -> tuple[Any, Any]:
         """share and shrink: as given, or as chosen; while they are being chosen, values that need every statistic."""
-        if not self._has_cv_dials:
+        if not is_cv(self.share) and not is_cv(self.shrink):
             return self.share, self.shrink
         return self.dials_.best if hasattr(self, "dials_") else (0.5, 0.5)
 
@@ -215,7 +201,7 @@ class GaussianClassifier(BayesEstimator):
 
     def _unfitted(self) -> Self:
         share, shrink = self._dials()
-        return clone(self).set_params(share=share, shrink=shrink)
+        return clone(self).set_params(share=share, shrink=shrink, prior=settled_prior(self), calibrate=None)
 
     def _downdates(self) -> Downdates | None:
         if (

@@ -44,6 +44,8 @@ class LeavingOut:
         singular = [row for row in left.tolist() if not self._refit_without(row, scores)]
         if singular:
             self._warn(singular)
+        calibration = self.model.classifier_.calibration
+        scores = scores if calibration is None else calibration(scores)
         scored = np.isfinite(scores).any(axis=0)
         scores[:, scored] -= log_sum_exp(scores[:, scored])
         return scores.T

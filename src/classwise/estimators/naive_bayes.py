@@ -1,17 +1,21 @@
 """Naive Bayes: features that are independent within a class, log p(x | k) = sum over features of log p(x_j | k)."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from classwise.arrays import Array, Codes
+from classwise.calibration import Calibration
 from classwise.covariance import ESTIMATES, Blend, DiagonalCovariance, Fixed, Recipe, check_prior
 from classwise.densities import Block, Constant, Gaussian, Product
 from classwise.errors import SingularCovarianceError
-from classwise.estimators.base import BayesEstimator
 from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit, borrowed, borrowers
-from classwise.estimators.gaussian import Estimate, Missing, Prior, Ties, is_plain
+from classwise.estimators.choosing import ChoosingEstimator, Chosen
+from classwise.estimators.crossing import Crossing
+from classwise.estimators.gaussian import Calibrate, Estimate, Missing, Prior, Ties, is_plain
+from classwise.estimators.strength import PriorChoice, chosen_prior, open_prior, settled_prior
 from classwise.options import choose, fraction
 from classwise.priors import Priors
 from classwise.schema import Families
@@ -19,7 +23,7 @@ from classwise.selection import Downdates
 from classwise.statistics import ClassStatistics, DiagonalScatter, Scatter
 
 
-class NaiveBayes(BayesEstimator):
+class NaiveBayes(ChoosingEstimator):
     """Naive Bayes on mixed columns: each column has a family of its own, and its own parameters in each class.
 
     families: "auto" goes by type (numbers gaussian, booleans bernoulli, text and categories categorical); "best" lets
@@ -34,6 +38,10 @@ class NaiveBayes(BayesEstimator):
         that numbers are Student-t within a class, and needs no floor.
     prior: for estimate="bayes", as in GaussianClassifier.
     priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
+    calibrate: "temperature" raises posteriors to the power that suits rows held out (calibration_ tells which): columns
+        that depend on each other make naive Bayes too sure. No decision changes.
+    folds: how rows are held out for calibrate and prior="cv": a number of stratified folds, the fold of each row, or a
+        splitter of scikit-learn's.
     min_frequency: levels with a smaller share of the rows (or weight, from 1 on) are pooled, with levels never seen.
     missing: "integrate" leaves missing values out, at fit and at predict; "level" also learns from the fact that a
         value is missing; "error" refuses them.
@@ -59,6 +67,8 @@ class NaiveBayes(BayesEstimator):
         estimate: Estimate = "mle",
         prior: Prior = "weak",
         priors: Priors = "empirical",
+        calibrate: Calibrate = None,
+        folds: Any = 10,
         min_frequency: float = 0.0,
         missing: Missing = "integrate",
         ties: Ties = "first",
@@ -72,6 +82,8 @@ class NaiveBayes(BayesEstimator):
         self.estimate = estimate
         self.prior = prior
         self.priors = priors
+        self.calibrate = calibrate
+        self.folds = folds
         self.ties = ties
         self.random_state = random_state
 
@@ -83,6 +95,18 @@ class NaiveBayes(BayesEstimator):
         fraction("floor", self.floor)
         check_prior(self.prior)
         return DiagonalScatter if self._is_bayes else self._recipe().scatter_form()
+
+    prior_choice_: PriorChoice
+    calibration_: Calibration
+
+    def _open_choices(self) -> dict[str, Any]:
+        return open_prior(self)
+
+    def _choose(self, crossing: Crossing) -> Chosen:
+        return chosen_prior(self, crossing, DiagonalCovariance, False)
+
+    def _unfitted(self) -> Self:
+        return clone(self).set_params(prior=settled_prior(self), calibrate=None)
 
     def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
         if self._is_bayes:

@@ -5,12 +5,14 @@ from classwise.selection.downdates import Downdates, groups_of
 from classwise.selection.families import Choice, choose_families
 from classwise.selection.folds import assign_folds
 from classwise.selection.path import Path
+from classwise.selection.predictives import Predictives
 
 __all__ = [
     "Choice",
     "Downdates",
     "FoldStatistics",
     "Path",
+    "Predictives",
     "assign_folds",
     "choose_families",
     "groups_of",

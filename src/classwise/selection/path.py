@@ -5,6 +5,7 @@
 So rows are turned once, and the scores of all values are one product of squared coordinates with reciprocals.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,8 +62,11 @@ class Path:
         least = tolerance(spectra.shape[-1]) * spectra.max(axis=-1)
         return np.asarray((spectra.min(axis=-1) > least).all(axis=1))
 
-    def losses(self, rows: Array, codes: Codes, log_prior: Array, weights: Array | None) -> Array:
-        """The sum of -log P(own class | x) of rows whose classes are codes, at each amount; (s,), inf if singular."""
+    def losses(self, rows: Array, codes: Codes, offset: Array, weights: Array) -> Array:
+        """The sum of -log P(own class | x) of rows whose classes are codes, at each amount; (s,), inf if singular.
+
+        offset: the log priors (g, 1), or with the log density of other columns added, (g, m).
+        """
         total, regular = np.zeros(len(self.amounts)), self.regular()
         total[~regular] = np.inf
         if not regular.any():
@@ -70,19 +74,28 @@ class Path:
         spectra = self.spectra()[regular]
         size = max(BLOCK_OF_SCORES // (len(spectra) * len(self.means)), 64)
         for block in slices(len(rows), size):
-            scores = self._scores(rows[block] / self.scale, spectra) + log_prior[:, None, None]
+            own_offset = offset if offset.shape[1] == 1 else offset[:, block]
+            scores = self._scores(rows[block] / self.scale, spectra) + own_offset[:, None]
             own = scores[codes[block], :, np.arange(scores.shape[2])]
             lost = log_sum_exp(scores) - own.T
-            total[regular] += lost.sum(axis=1) if weights is None else lost @ weights[block]
+            total[regular] += product(lost, weights[block])
         return total
 
     def _scores(self, rows: Array, spectra: Array) -> Array:
         """log p(x | k) but for constants; (g, s, m)."""
         scores = np.empty((len(self.means), len(spectra), len(rows)))
-        for k, mean in enumerate(self.means):
+        for k, turned in enumerate(self._turned(rows)):
             j = min(k, len(self.values) - 1)
-            turned = product(rows - mean, self.vectors[j])
             turned *= turned
             scores[k] = -0.5 * product(1 / spectra[:, j], turned.T)
             scores[k] -= 0.5 * np.log(spectra[:, j]).sum(axis=1)[:, None]
         return scores
+
+    def _turned(self, rows: Array) -> Iterator[Array]:
+        """U'(x - m_k) for each class; (m, p) each. Where all share U, rows are turned once."""
+        if len(self.values) > 1 or len(self.means) == 1:
+            yield from (product(rows - mean, own) for mean, own in zip(self.means, self.vectors, strict=True))
+            return
+        center = self.means.mean(axis=0)
+        turned, means = product(rows - center, self.vectors[0]), product(self.means - center, self.vectors[0])
+        yield from (turned - mean for mean in means)

@@ -1,0 +1,124 @@
+"""Calibration: posteriors raised to a power, so that they are as sure as they should be.
+
+    P(k | x)^β / sum over classes of P(j | x)^β
+
+Densities that take dependent features for independent count the same news twice, and a power below 1 takes that back
+(Guo et al. 2017 call 1 / β the temperature). It changes no decision. β is fitted to posteriors of rows that the model
+had not seen, by log loss; a normal prior of log β with deviation 1 keeps it finite where no row was decided wrongly.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from classwise.arrays import Array, Codes, log_sum_exp, slices, sums_by
+
+# The largest change of log β that is believed.
+FARTHEST = 4.0
+
+# log β is known well enough when a step is this short; and a bracket is halved at most so often.
+NEAR = 1e-6
+MOST_STEPS = 40
+
+# Stands for log 0: so far down that nothing of it is left, and its square is still a number.
+NEVER = -1e100
+
+# Rows are looked at in blocks of this many numbers.
+BLOCK_OF_POSTERIORS = 1 << 18
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """power: β. shift (g,): added to the log posteriors afterwards, where priors were changed since."""
+
+    power: float
+    shift: tuple[float, ...] = ()
+
+    def __call__(self, scores: Array) -> Array:
+        """Scores (g, m), which are log posteriors up to a term for each row, as they should be; up to such a term."""
+        calibrated = self.power * scores
+        return calibrated + np.array(self.shift)[:, None] if self.shift else calibrated
+
+    def with_priors(self, before: Array, after: Array) -> "Calibration":
+        """Posteriors under other priors (g,) are the calibrated ones times the ratio of the priors.
+
+        The power applies to log_joint, priors included: the shift makes up for what it does to their ratio.
+        """
+        known = (before > 0) & (after > 0)
+        change = np.zeros(len(before))
+        change[known] = (1 - self.power) * (np.log(after[known]) - np.log(before[known]))
+        return Calibration(self.power, tuple((np.array(self.shift or (0.0,)) + change).tolist()))
+
+
+class Slopes(NamedTuple):
+    """The log loss of each fold, summed over its rows, with its first and second derivative in log β; (k,) each."""
+
+    loss: Array
+    first: Array
+    second: Array
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Log posteriors (n, g) of rows under models that had not seen them, with their classes and folds (n,)."""
+
+    log_posterior: Array
+    codes: Codes
+    folds: Codes
+    weights: Array
+
+    def slopes(self, log_power: float) -> Slopes:
+        """The loss at a power.
+
+        With u = β log P and means under P^β: dL/dβ = E[log P] - log P_own; d²L/dβ² = the variance of log P.
+        """
+        sums = np.zeros((3, int(self.folds.max()) + 1))
+        for block in slices(len(self.codes), max(BLOCK_OF_POSTERIORS // self.log_posterior.shape[1], 1)):
+            logs, codes = self.log_posterior[block].T, self.codes[block]
+            own = logs[codes, np.arange(len(codes))]
+            kept = np.isfinite(own)  # a class that was ruled out stays so, whatever the power
+            values = _row_slopes(logs[:, kept], own[kept], np.exp(log_power))
+            weights = self.weights[block][kept]
+            for i, value in enumerate(values):
+                sums[i] += sums_by(self.folds[block][kept], weights * value, sums.shape[1])
+        return Slopes(*sums)
+
+    def fit(self) -> Calibration:
+        """The power under which the rows' own classes are most probable."""
+        return Calibration(float(np.exp(self._best()[0])))
+
+    def fit_by_fold(self) -> tuple[Calibration, list[Calibration]]:
+        """The power from all rows, and for each fold that from the rows of the others.
+
+        The latter are one Newton step away from the former: taking a fold away changes little.
+        """
+        best, slopes = self._best()
+        first = slopes.first.sum() - slopes.first + best
+        second = slopes.second.sum() - slopes.second + 1
+        steps = np.clip(-first / np.maximum(second, 1), -1, 1)
+        return Calibration(float(np.exp(best))), [Calibration(float(np.exp(best + step))) for step in steps]
+
+    def _best(self) -> tuple[float, Slopes]:
+        """log β, by Newton's method within a bracket: the slope changes its sign once."""
+        low, high, log_power = -FARTHEST, FARTHEST, 0.0
+        for _ in range(MOST_STEPS):
+            slopes = self.slopes(log_power)
+            first, second = slopes.first.sum() + log_power, slopes.second.sum() + 1
+            low, high = (low, log_power) if first > 0 else (log_power, high)
+            step = -first / second if second > 0 else np.inf
+            moved = log_power + step if low < log_power + step < high else (low + high) / 2
+            if abs(moved - log_power) < NEAR:
+                break
+            log_power = float(moved)
+        return log_power, slopes
+
+
+def _row_slopes(logs: Array, own: Array, power: float) -> Slopes:
+    """The loss of each row, and its derivatives in log β; (m,) each."""
+    logs = np.maximum(logs, NEVER)
+    norm = log_sum_exp(power * logs)
+    terms = np.exp(power * logs - norm) * logs
+    mean, square = terms.sum(axis=0), (terms * logs).sum(axis=0)
+    slope = power * (mean - own)
+    return Slopes(norm - power * own, slope, power**2 * np.maximum(square - mean**2, 0) + slope)

@@ -1,0 +1,234 @@
+"""Is a class Gaussian? Skewness and kurtosis of Mardia (1970), of rows whitened by the class's own mean and covariance.
+
+With z = V'(x - m), where V V' is the inverse of the maximum-likelihood covariance, and n rows of p columns,
+
+    skewness b1 = sum over i, j of (z_i' z_j)³ / n² = |T|² / n²,   T = sum of z ⊗ z ⊗ z  (p, p, p)
+    kurtosis b2 = sum |z|⁴ / n
+
+T is a sum over rows: it adds, and takes one pass rather than n² pairs. For a Gaussian (Mardia 1974),
+
+    n k b1 / 6 ~ chi² with p (p + 1)(p + 2) / 6 degrees of freedom, k = (p + 1)(n + 1)(n + 3) / (n ((n + 1)(p + 1) - 6))
+    mean b2 = p (p + 2)(n - 1) / (n + 1)
+    variance b2 = 8 p (p + 2)(n - 3)(n - p - 1)(n - p + 1) / ((n + 1)² (n + 3)(n + 5))
+
+where k makes the mean of b1 exact, and b2 is taken for Normal with these exact moments. The limits for many rows, 1 for
+k, p (p + 2) and 8 p (p + 2) / n, are what some programs use; with fifty rows they are still visibly off.
+
+Where p is large T is not formed: pairs of an evenly spaced sample of the rows stand in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from classwise.arrays import Array, Codes
+from classwise.diagnostics.powers import Gaussians, Powers, sums_by_pairs
+from classwise.diagnostics.rows import NumberRows
+from classwise.diagnostics.section import LEVEL, Section, capitalized, chance, classes, number
+from classwise.diagnostics.spectrum import Spectrum, examine
+from classwise.statistics import ClassStatistics, FullScatter, gather_moments
+
+# Up to this many columns, and numbers in T of all classes, T is formed.
+MOST_COLUMNS, MOST_NUMBERS = 60, 1 << 23
+
+# Beyond those, this many rows of a class are looked at.
+SAMPLE = 2000
+
+# A kurtosis this near to the Gaussian's (as a ratio) and a skewness per column this small do not matter.
+MILD_KURTOSIS, MILD_SKEWNESS = 0.1, 0.3
+
+# A ratio of kurtosis that should be found: Student's t with ten degrees of freedom has it.
+HEAVY = 4 / 3
+
+
+@dataclass(frozen=True)
+class Normality:
+    """Mardia's tests of one class.
+
+    weight: of its rows; tested: of those looked at, 0 where a test is impossible, as `note` says.
+    skewness b1, kurtosis b2; ratio: b2 / (p (p + 2)), which is 1 for a Gaussian, above it for heavy tails.
+    asymmetry: the skewness of a column that all columns would need to give b1, beyond what chance gives.
+    detectable: how far from 1 the ratio must be to be found four times in five.
+    """
+
+    label: Any
+    weight: float
+    tested: float
+    note: str = ""
+    skewness: float = np.nan
+    skewness_p: float = np.nan
+    kurtosis: float = np.nan
+    kurtosis_p: float = np.nan
+    ratio: float = np.nan
+    asymmetry: float = np.nan
+    detectable: float = np.nan
+
+    @property
+    def p_value(self) -> float:
+        """Of both tests together (Bonferroni)."""
+        return min(1.0, 2 * min(self.skewness_p, self.kurtosis_p))
+
+    @property
+    def is_mild(self) -> bool:
+        """Whether the class is so near to a Gaussian that the rest does not matter."""
+        return abs(self.ratio - 1) < MILD_KURTOSIS and self.asymmetry < MILD_SKEWNESS
+
+
+def mardia(rows: NumberRows, statistics: ClassStatistics, own: Sequence[Spectrum]) -> tuple[Normality, ...]:
+    """Mardia's tests of each class; statistics and spectra are those of the rows."""
+    notes = [_obstacle(spectrum) for spectrum in own]
+    tests = {k: Normality(s.label, s.weight, 0.0, note) for k, (s, note) in enumerate(zip(own, notes, strict=True))}
+    chosen = np.flatnonzero([not note for note in notes])
+    if _fits(len(chosen), len(rows.columns)):
+        tests |= _tests_by_tensor(rows, statistics, own, chosen)
+    else:
+        tests |= {k: _test_by_pairs(rows, int(statistics.labels[k]), own[k]) for k in chosen.tolist()}
+    return tuple(tests.values())
+
+
+def _obstacle(spectrum: Spectrum) -> str:
+    """Why a class cannot be tested, or nothing. With p + 1 rows b1 and b2 are the same whatever the rows."""
+    if spectrum.weight < max(spectrum.features + 2, 4):
+        return "too few rows"
+    return "" if spectrum.is_regular else f"covariance of rank {spectrum.rank}"
+
+
+def _fits(count: int, features: int) -> bool:
+    return features <= MOST_COLUMNS and count * features * features * (features + 1) // 2 <= MOST_NUMBERS
+
+
+def _tests_by_tensor(
+    rows: NumberRows, statistics: ClassStatistics, own: Sequence[Spectrum], chosen: Codes
+) -> dict[int, Normality]:
+    gaussians = Gaussians.of(statistics.moments.select(chosen), statistics.labels[chosen])
+    powers = rows.gather(lambda chunk: Powers.gather(chunk, gaussians))
+    sums = zip(chosen.tolist(), powers.squared_thirds(), powers.fourth, strict=True)
+    return {k: _test(own[k], own[k].weight, float(third), float(fourth)) for k, third, fourth in sums}
+
+
+def _test_by_pairs(rows: NumberRows, code: int, spectrum: Spectrum) -> Normality:
+    """Of a sample of the class, whitened by its own mean and covariance."""
+    positions = rows.of_class(code)
+    table_weights = rows.table.weights
+    drawn, weights = spaced(np.ones(len(positions)) if table_weights is None else table_weights[positions])
+    sample = rows.take(positions[drawn])
+    moments = gather_moments(sample, np.zeros(len(sample), dtype=np.intp), 1, weights, FullScatter).denoised()
+    seen = examine(spectrum.label, float(weights.sum()), 1, moments.scatter.pooled())
+    if note := _obstacle(seen):
+        return Normality(spectrum.label, spectrum.weight, 0.0, note)
+    white = Gaussians.of(moments, np.zeros(1, dtype=np.intp)).whiten(sample, 0)
+    return _test(spectrum, seen.weight, *sums_by_pairs(white, weights))
+
+
+def spaced(weights: Array) -> tuple[Codes, Array]:
+    """An evenly spaced sample of rows: positions, and weights.
+
+    Spaced along the weight, so that a row of weight two is drawn as often as the row twice.
+
+    >>> positions, weights = spaced(np.full(5 * SAMPLE, 0.5))
+    >>> positions[:3].tolist(), len(positions), weights.sum()
+    ([1, 3, 6], 2000, np.float64(2000.0))
+    """
+    reached = np.cumsum(weights)
+    if reached[-1] <= SAMPLE:
+        return np.arange(len(weights)), weights
+    targets = (np.arange(SAMPLE) + 0.5) * (reached[-1] / SAMPLE)
+    return np.searchsorted(reached, targets), np.ones(SAMPLE)
+
+
+def _test(spectrum: Spectrum, n: float, squared_thirds: float, fourths: float) -> Normality:
+    """Mardia's tests of a class, of whose rows n were looked at."""
+    p = spectrum.features
+    skewness, kurtosis = squared_thirds / n**2, fourths / n
+    chi2_dof = p * (p + 1) * (p + 2) / 6
+    expected_skewness = p * (p + 2) * ((n + 1) * (p + 1) - 6) / ((n + 1) * (n + 3))
+    gaussian, expected = p * (p + 2), p * (p + 2) * (n - 1) / (n + 1)
+    variance = 8 * gaussian * (n - 3) * (n - p - 1) * (n - p + 1) / ((n + 1) ** 2 * (n + 3) * (n + 5))
+    deviation = np.sqrt(variance)
+    return Normality(
+        label=spectrum.label,
+        weight=spectrum.weight,
+        tested=n,
+        skewness=skewness,
+        skewness_p=float(stats.chi2.sf(chi2_dof * skewness / expected_skewness, chi2_dof)),
+        kurtosis=kurtosis,
+        kurtosis_p=float(2 * stats.norm.sf(abs(kurtosis - expected) / deviation)),
+        ratio=kurtosis / gaussian,
+        asymmetry=float(np.sqrt(max(skewness - expected_skewness, 0.0) / p)),
+        detectable=float(2.8 * deviation / gaussian),
+    )
+
+
+def rejected(tests: Sequence[Normality]) -> list[Normality]:
+    """The classes that are not Gaussian, allowing for so many tests (Bonferroni)."""
+    tested = [test for test in tests if test.tested]
+    return [test for test in tested if test.p_value * len(tested) < LEVEL]
+
+
+def is_normal(tests: Sequence[Normality]) -> bool:
+    """Whether nothing that matters speaks against Gaussian classes."""
+    return all(test.is_mild for test in rejected(tests))
+
+
+def about_normality(tests: Sequence[Normality]) -> Section:
+    header = ("class", "rows", "skewness", "p", "kurtosis", "p", "ratio to Gaussian", "")
+    sampled = [test for test in tests if 0 < test.tested < test.weight]
+    facts = [f"Many columns: at most {SAMPLE} evenly spaced rows of each class were looked at."] if sampled else []
+    return Section("Normality of each class (Mardia)", facts, [header, *map(_cells, tests)], _advice(tests))
+
+
+def _cells(test: Normality) -> tuple[str, ...]:
+    name, rows = str(test.label), f"{test.tested or test.weight:g}"
+    if not test.tested:
+        return (name, rows, "", "", "", "", "", test.note)
+    skewness, kurtosis = (
+        (number(test.skewness), chance(test.skewness_p)),
+        (number(test.kurtosis), chance(test.kurtosis_p)),
+    )
+    return (name, rows, *skewness, *kurtosis, f"{test.ratio:.2f}", test.note)
+
+
+def _advice(tests: Sequence[Normality]) -> str:
+    tested, against = [test for test in tests if test.tested], rejected(tests)
+    if not tested:
+        return "No class can be tested: rows are too few, or the covariances have no inverse."
+    if not against:
+        return _advice_if_normal(tested)
+    strong = [test for test in against if not test.is_mild]
+    if not strong:
+        return (
+            f"{capitalized(classes([test.label for test in against]))}: not exactly Gaussian, but the deviation is too "
+            "small to matter, and shows only because rows are many."
+        )
+    return _advice_against(strong)
+
+
+def _advice_if_normal(tested: Sequence[Normality]) -> str:
+    blind = [test.label for test in tested if test.detectable > HEAVY - 1]
+    if blind:
+        return (
+            f"Nothing speaks against Gaussian classes, but the rows of {classes(blind)} are too few to show any but "
+            "gross deviations: estimate='bayes' allows for what so few rows leave open."
+        )
+    return "Nothing speaks against Gaussian classes: LDA, QDA and RDA mean what they say."
+
+
+def _advice_against(strong: Sequence[Normality]) -> str:
+    """About the class farthest from a Gaussian, with the names of all."""
+    names, worst = classes([test.label for test in strong]), max(strong, key=lambda test: abs(np.log(test.ratio)))
+    if worst.ratio > 1 + MILD_KURTOSIS:
+        freedom = (4 * worst.ratio - 2) / (worst.ratio - 1)
+        return (
+            f"Heavier tails than a Gaussian's in {names} (in {worst.label!r} like those of Student's t with "
+            f"{freedom:.0f} degrees of freedom): probabilities of far rows will be too sure, QDA's most of all; prefer "
+            "LDA or RDA, and take logarithms of skewed columns."
+        )
+    if worst.ratio < 1 - MILD_KURTOSIS:
+        return (
+            f"Lighter tails than a Gaussian's in {names}: values are bounded, or a class is made of several groups; "
+            "split such a class, and check probabilities by cross-validation."
+        )
+    return f"Lopsided: {names}; take logarithms of skewed columns, or try NaiveBayes with families such as 'lognormal'."

@@ -1,0 +1,92 @@
+"""A section of a report: facts, a table and an advice; what it calls small, and how it says numbers and names."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from textwrap import wrap
+from typing import Any, NamedTuple
+
+# A test rejects where chance alone would do so this often.
+LEVEL = 0.05
+
+# Log density per row: a rise below NEGLIGIBLE changes no decision that matters, one of NOTABLE is worth having.
+NEGLIGIBLE, NOTABLE = 0.01, 0.05
+
+# With fewer rows than this for each number of a covariance, estimating it costs a tenth of log density a row and more.
+FEW = 5.0
+
+# A test that would find what it should in fewer cases than this says little by not rejecting.
+WEAK = 0.5
+
+
+class Section(NamedTuple):
+    """cells: a table as text, header first, or nothing."""
+
+    title: str
+    facts: Sequence[str]
+    cells: Sequence[tuple[str, ...]]
+    advice: str
+
+    def text(self) -> str:
+        lines = [line for fact in self.facts for line in wrap(fact, 100)]
+        widths = [max(map(len, column)) for column in zip(*self.cells, strict=True)]
+        lines += ["  ".join(map(_padded, row, widths, range(len(widths)))).rstrip() for row in self.cells]
+        lines += wrap(f"=> {self.advice}", 100, subsequent_indent="   ")
+        return "\n".join([self.title, *("  " + line for line in lines)])
+
+    def html(self) -> str:
+        facts = "".join(f"<p>{escape(fact)}</p>" for fact in self.facts)
+        header, rows = self.cells[:1], self.cells[1:]
+        table = f"<table>{_html_rows(header, 'th')}{_html_rows(rows, 'td')}</table>" if self.cells else ""
+        return f"<h4>{escape(self.title)}</h4>{facts}{table}<p><b>{escape(self.advice)}</b></p>"
+
+
+def _padded(cell: str, width: int, column: int) -> str:
+    """The first column is a name, the others are numbers."""
+    return cell.rjust(width) if column else cell.ljust(width)
+
+
+def _html_rows(rows: Iterable[tuple[str, ...]], tag: str) -> str:
+    return "".join("<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>" for row in rows)
+
+
+def listed(names: Iterable[Any], most: int = 5) -> str:
+    """Names in a sentence.
+
+    >>> listed(["'a'", "'b'", "'c'"]), listed("abcdef", most=2)
+    ("'a', 'b' and 'c'", 'a, b and 4 more')
+    """
+    shown = [str(name) for name in names]
+    if len(shown) > most:
+        shown = [*shown[:most], f"{len(shown) - most} more"]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+
+
+def classes(labels: Sequence[Any]) -> str:
+    """Classes in a sentence: "class 'a'", "classes 'a' and 'b'"."""
+    return ("class " if len(labels) == 1 else "classes ") + listed(map(repr, labels), 3)
+
+
+def number(value: float) -> str:
+    """Three digits, or all before the point.
+
+    >>> number(0.01234), number(12.34), number(12345.6), number(1e9)
+    ('0.0123', '12.3', '12346', '1e+09')
+    """
+    return f"{value:.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
+
+
+def percent(share: float) -> str:
+    """A share, to two digits.
+
+    >>> percent(0.1234), percent(0.001234), percent(1e-7)
+    ('12 %', '0.12 %', '<0.01 %')
+    """
+    return "<0.01 %" if share < 1e-4 else f"{100 * share:.2g} %"
+
+
+def chance(p_value: float) -> str:
+    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
+
+def capitalized(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:]

@@ -1,0 +1,148 @@
+"""The spectrum of the within-class correlation matrix: how many directions the columns really fill.
+
+    effective rank = exp(-sum q log q), q = λ / sum λ          (Roy and Vetterli 2007)
+    condition      = largest λ / smallest λ
+    dependence     = -1/2 log |R|, less what chance alone gives
+
+for the eigenvalues λ of the correlation matrix R: units do not matter. The dependence is the log density per row that a
+diagonal covariance gives away. Where nothing varies together, -log |R| from v degrees of freedom has the expectation
+sum over j < p of ψ(v/2) - ψ((v - j)/2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import entr, psi
+
+from classwise.arrays import Array
+from classwise.covariance import FullCovariance
+from classwise.covariance.rank import refuse_singular, tolerance
+from classwise.diagnostics.section import (
+    FEW,
+    NEGLIGIBLE,
+    NOTABLE,
+    Section,
+    capitalized,
+    classes,
+    number,
+)
+from classwise.errors import SingularCovarianceError
+from classwise.statistics import ClassStatistics
+
+# Beyond this condition, a column follows from the others up to a hundredth of its deviation or less.
+ILL = 1e4
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Of the correlation matrix of one class, or pooled within all classes (label None).
+
+    weight: of the rows; features: p. condition is infinite and dependence NaN where the rank is below p.
+    """
+
+    label: Any
+    weight: float
+    features: int
+    rank: int
+    effective_rank: float
+    condition: float
+    dependence: float
+
+    @property
+    def rows_per_parameter(self) -> float:
+        """Rows for each of the p (p + 1) / 2 numbers of the covariance."""
+        return self.weight / (self.features * (self.features + 1) / 2)
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether the covariance has an inverse."""
+        return self.rank == self.features
+
+
+def spectra(statistics: ClassStatistics) -> tuple[Spectrum, tuple[Spectrum, ...]]:
+    """Pooled, and of each class."""
+    scatter, weight = statistics.moments.scatter, statistics.moments.weight[:, 0]
+    pooled = examine(None, float(weight.sum()), len(weight), scatter.pooled())
+    own = zip(statistics.labels.tolist(), weight.tolist(), scatter.by_class(), strict=True)
+    return pooled, tuple(examine(label, size, 1, matrix) for label, size, matrix in own)
+
+
+def examine(label: Any, weight: float, means: int, scatter: Array) -> Spectrum:
+    """The spectrum of a scatter (p, p). means: how many were estimated, each of which costs a degree of freedom."""
+    features, scale = len(scatter), np.sqrt(np.diagonal(scatter))
+    scale = np.where(scale > 0, scale, 1.0)
+    values = np.linalg.eigvalsh(scatter / np.outer(scale, scale)).clip(0)
+    rank = int((values > tolerance(features)).sum())
+    effective = float(np.exp(entr(values / values.sum()).sum())) if rank else 0.0
+    if rank < features:
+        return Spectrum(label, weight, features, rank, effective, np.inf, np.nan)
+    dependence = _dependence(values, weight - means)
+    return Spectrum(label, weight, features, rank, effective, float(values[-1] / values[0]), dependence)
+
+
+def _dependence(values: Array, freedom: float) -> float:
+    halves = (freedom - np.arange(len(values))) / 2
+    by_chance = float((psi(halves[0]) - psi(halves)).sum()) if halves[-1] > 0 else np.inf
+    return max(-float(np.log(values).sum()) - by_chance, 0.0) / 2
+
+
+def about_spectra(statistics: ClassStatistics, pooled: Spectrum, own: Sequence[Spectrum]) -> Section:
+    header = ("class", "rows", "rank", "effective rank", "condition", "rows per parameter")
+    cells = [header, *map(_cells, (pooled, *own))]
+    return Section("Rank of the correlations within classes", [], cells, _advice(statistics, pooled, own))
+
+
+def _cells(spectrum: Spectrum) -> tuple[str, ...]:
+    name = "(pooled)" if spectrum.label is None else str(spectrum.label)
+    rank = f"{spectrum.rank} of {spectrum.features}"
+    sizes = (spectrum.effective_rank, spectrum.condition, spectrum.rows_per_parameter)
+    return (name, f"{spectrum.weight:g}", rank, *map(number, sizes))
+
+
+def _advice(statistics: ClassStatistics, pooled: Spectrum, own: Sequence[Spectrum]) -> str:
+    if not pooled.is_regular:
+        return _explain_singular(statistics)
+    return capitalized("; ".join([_about_own(own), *_about_pooled(pooled)])) + "."
+
+
+def _about_own(own: Sequence[Spectrum]) -> str:
+    singular = [s.label for s in own if not s.is_regular]
+    if singular:
+        return (
+            f"the own covariance of {classes(singular)} has no inverse, so QDA cannot be had as it is: share the "
+            "covariance (LDA, RDA) or use estimate='bayes'"
+        )
+    few = [s.label for s in own if s.rows_per_parameter < FEW]
+    if few:
+        return (
+            f"{classes(few)} {'has' if len(few) == 1 else 'have'} few rows for an own covariance: share it (LDA, RDA), "
+            "shrink it (shrink='oas') or use estimate='bayes'"
+        )
+    return "there are rows enough for a full covariance in every class"
+
+
+def _about_pooled(pooled: Spectrum) -> list[str]:
+    """What to add about the shared covariance."""
+    few, p = pooled.rows_per_parameter < FEW, pooled.features
+    remarks = ["rows are few even for a shared one, so shrink that too"] if few else []
+    if pooled.condition > ILL or pooled.effective_rank < p / 2:
+        remarks.append(
+            f"columns repeat each other, and fill about {pooled.effective_rank:.0f} of {p} directions: drop some"
+        )
+    if remarks or p == 1:
+        return remarks
+    if pooled.dependence < NEGLIGIBLE:
+        return ["columns hardly vary together, so structure='diagonal' (naive Bayes) loses next to nothing"]
+    size = "little" if pooled.dependence < NOTABLE else "much"
+    return [f"structure='diagonal' (naive Bayes) gives away {size}: {number(pooled.dependence)} of log density a row"]
+
+
+def _explain_singular(statistics: ClassStatistics) -> str:
+    pooled = FullCovariance.pooled(statistics.moments.scatter, np.array([[statistics.weight.sum()]]))
+    try:
+        refuse_singular(FullCovariance(pooled), statistics)
+    except SingularCovarianceError as error:
+        return str(error)
+    return "The columns follow from each other almost exactly: drop some, or shrink their covariance (shrink='oas')."

@@ -1,0 +1,51 @@
+"""A choice by cross-validation: the losses of everything tried, by fold, and the least of them."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from classwise.arrays import Array
+from classwise.errors import ClasswiseError
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Choice(ABC, Generic[V]):
+    """by_fold (folds, ...): the log loss of each value tried, summed over the rows of each fold; inf where a model
+    cannot be fitted. weight (folds,): of those rows.
+    """
+
+    what: ClassVar[str]
+
+    by_fold: Array
+    weight: Array
+
+    @abstractmethod
+    def value(self, position: int) -> V:
+        """The value tried at a position among all, flattened; simpler ones come later."""
+
+    @property
+    def log_loss(self) -> Array:
+        """The mean over rows, inf where a model cannot be fitted."""
+        return self.by_fold.sum(axis=0) / self.weight.sum()
+
+    @property
+    def best(self) -> V:
+        """The value of least log loss; of equals, the simplest."""
+        return self._least(self.log_loss)
+
+    def best_without(self, fold: int) -> V:
+        """The best by the rows of all other folds: for this fold, a choice made without its labels being scored."""
+        return self._least(np.delete(self.by_fold, fold, axis=0).sum(axis=0))
+
+    def _least(self, losses: Array) -> V:
+        if not np.isfinite(losses).any():
+            raise ClasswiseError(
+                f"No {self.what} that were tried give covariances that have an inverse in every fold; drop columns that "
+                "do not vary, or use NaiveBayes."
+            )
+        backwards = losses.ravel()[::-1]
+        return self.value(len(backwards) - 1 - int(backwards.argmin()))

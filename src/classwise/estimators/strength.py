@@ -1,0 +1,118 @@
+"""The strength of a prior, chosen by how well rows are classified that were held out: in folds, or one by one."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from classwise.arrays import Array, log_sum_exp, sums_by
+from classwise.covariance import Covariance, FullCovariance, PriorForm
+from classwise.engines import in_threads
+from classwise.estimators.choice import Choice
+from classwise.estimators.choosing import Chosen
+from classwise.estimators.crossing import Crossing, is_complete
+from classwise.progress import progress
+from classwise.selection import Predictives, groups_of
+
+# How many rows the prior's covariance may be worth, and where it may lie between the pooled one and its diagonal. At
+# 0.02 rather than 0 it has an inverse even where rows are few.
+ROWS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+DIAGONALS = (0.02, 0.5, 1.0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PriorChoice(Choice[PriorForm]):
+    """The log loss of rows held out under every prior that was tried (priors,), and the best: of equals, the last."""
+
+    what = "priors"
+
+    priors: tuple[PriorForm, ...]
+
+    def value(self, position: int) -> PriorForm:
+        return self.priors[position]
+
+    def __repr__(self) -> str:
+        rows, diagonal = self.best.freedom - 2, self.best.diagonal
+        best = f"worth {rows:g} rows, {diagonal:g} of the way to the diagonal"
+        return f"PriorChoice({best}, log loss {self.log_loss.min():.4g}, best of {len(self.priors)})"
+
+
+def choose_prior(model: Any, crossing: Crossing, structure: type[Covariance], shared: bool) -> PriorChoice:
+    """Try priors on rows held out: one by one if model.prior is "loo" and columns are complete numbers, else in folds.
+
+    Where prior="loo" meets other columns or gaps, leaving out one row has no formula, and folds serve instead.
+    """
+    diagonals = DIAGONALS if structure is FullCovariance else DIAGONALS[-1:]
+    forms = tuple(PriorForm.worth(rows, diagonal) for diagonal in diagonals for rows in ROWS)
+    statistics = crossing.statistics.total()
+    weights = crossing.telling()
+    only_numbers = len(statistics.schema.positions("gaussian")) == len(statistics.schema)
+    if model.prior == "loo" and only_numbers and is_complete(statistics):
+        losses = _left_out(model, crossing, forms, structure, shared)
+    else:
+        losses = _crossed(model, crossing, forms)
+    told = np.flatnonzero(weights)
+    folds, weights = crossing.folds[told], weights[told]
+    by_fold = [sums_by(folds, weights * of_form[told], len(crossing)) for of_form in losses]
+    return PriorChoice(np.array(by_fold).T, sums_by(folds, weights, len(crossing)), forms)
+
+
+def _left_out(
+    model: Any, crossing: Crossing, forms: tuple[PriorForm, ...], structure: type[Covariance], shared: bool
+) -> list[Array]:
+    """-log P(own class | x) of each row without itself, under each prior; (n,) each. The prior and the class priors
+    stay those of all rows.
+    """
+    statistics = crossing.statistics.total().denoised()
+    rows = np.asarray(crossing.table.rows, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        log_prior = np.log(model._priors(model.priors, statistics))[:, None]
+    groups = groups_of(crossing.codes, crossing.table.weights)
+
+    def lose(form: PriorForm) -> Array:
+        predictives = Predictives(form.of(statistics.moments).within(structure).updated(statistics, shared))
+        lost = np.zeros(len(rows))
+        for k, weight, own in groups:
+            if weight:
+                scores = predictives.log_density(rows[own], k, weight) + log_prior
+                lost[own] = log_sum_exp(scores) - scores[k]
+        return lost
+
+    losses = []
+    with progress("Choosing a prior", len(forms)) as bar:
+        for lost in in_threads(lose, forms):
+            losses.append(lost)
+            bar.step()
+    return losses
+
+
+def _crossed(model: Any, crossing: Crossing, forms: tuple[PriorForm, ...]) -> list[Array]:
+    """-log P(own class | x) of each row under a model of the other folds, for each prior; (n,) each."""
+    rows = np.arange(len(crossing.codes))
+    losses = [np.full(len(rows), np.inf) for _ in forms]
+    models = [model._with_options({"prior": form}) for form in forms]
+    with progress("Choosing a prior", len(crossing) * len(forms)) as bar:
+        for fold in crossing.each():
+            codes = crossing.codes[fold.rows]
+            for plain, lost in zip(models, losses, strict=True):
+                answer = fold.log_posterior(fold.fit(plain))
+                lost[fold.rows] = -answer[np.arange(len(codes)), codes]
+                bar.step()
+    return losses
+
+
+def open_prior(model: Any) -> dict[str, Any]:
+    """The prior, if it is left to choose."""
+    left = model._is_bayes and isinstance(model.prior, str) and model.prior in ("cv", "loo")
+    return {"prior": model.prior} if left else {}
+
+
+def settled_prior(model: Any) -> Any:
+    """The prior of a fitted model: as given, or as chosen."""
+    return model.prior_choice_.best if hasattr(model, "prior_choice_") else model.prior
+
+
+def chosen_prior(model: Any, crossing: Crossing, structure: type[Covariance], shared: bool) -> Chosen:
+    """The prior by all folds, and for each by the others."""
+    choice = choose_prior(model, crossing, structure, shared)
+    return Chosen({"prior": choice.best}, lambda fold: {"prior": choice.best_without(fold)}, {"prior_choice_": choice})

@@ -1,0 +1,149 @@
+"""How good probabilities are: error, log loss, Brier score, calibration. A statistic too, so it adds up.
+
+log loss     - mean of log P(own class | x)
+Brier score  mean of the sum over classes of (P(k | x) - [k is the own class])²
+calibration  of the rows decided with confidence near c, is a share of c right? The mean of |confidence - share right|
+             over bins of confidence, weighted by their rows (Guo et al. 2017)
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.stats import t as student_t
+
+from classwise.arrays import EPS, Array, Codes, Labels, ratio, sums_by
+from classwise.errors import ClasswiseError
+
+# Bins of equal width for confidence.
+BINS = 15
+
+
+class Reliability(NamedTuple):
+    """Bins that hold rows: their weight, the mean probability announced, and the share that came true; (b,) each."""
+
+    weight: Array
+    announced: Array
+    observed: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """Sums over rows; + merges those of other rows, - takes rows away.
+
+    confusion (g, g): the weight of each own class (rows) that was taken for each class (columns).
+    losses, scores: sums of -log P(own class | x) and of squared differences. A probability below 2.2e-16 counts as
+    2.2e-16, as in scikit-learn's log_loss: one row that was ruled out would otherwise decide everything.
+    bins (1 + g, 3, b): weight, probability and what came true, by bin of probability; first of the class decided for,
+    then of each class.
+    """
+
+    labels: Labels
+    confusion: Array
+    losses: float
+    scores: float
+    bins: Array
+
+    @classmethod
+    def of(cls, log_posterior: Array, codes: Codes, labels: Labels, weights: Array | None = None) -> Self:
+        """Of rows with log posteriors (n, g) and own classes codes (n,)."""
+        weights = np.ones(len(codes)) if weights is None else weights
+        posterior = np.exp(log_posterior)
+        own, decided = posterior[np.arange(len(codes)), codes], log_posterior.argmax(axis=1)
+        count = len(labels)
+        confusion = sums_by(codes * count + decided, weights, count * count).reshape(count, count)
+        squares = (posterior * posterior).sum(axis=1) - 2 * own + 1
+        confidence = posterior[np.arange(len(codes)), decided]
+        bins = [_binned(confidence, decided == codes, weights)]
+        bins += [_binned(posterior[:, k], codes == k, weights) for k in range(count)]
+        losses = -float(weights @ np.log(np.maximum(own, EPS)))
+        return cls(labels, confusion, losses, float(weights @ squares), np.stack(bins))
+
+    def __add__(self, other: Self) -> Self:
+        return self._combined(other, 1)
+
+    def __sub__(self, other: Self) -> Self:
+        return self._combined(other, -1)
+
+    def _combined(self, other: Self, sign: int) -> Self:
+        if self.labels.tolist() != other.labels.tolist():
+            raise ClasswiseError(
+                f"These evaluations are of different classes: {self.labels.tolist()} and {other.labels.tolist()}."
+            )
+        return replace(
+            self,
+            confusion=self.confusion + sign * other.confusion,
+            losses=self.losses + sign * other.losses,
+            scores=self.scores + sign * other.scores,
+            bins=self.bins + sign * other.bins,
+        )
+
+    @property
+    def weight(self) -> float:
+        """The weight of all rows."""
+        return float(self.confusion.sum())
+
+    @property
+    def error(self) -> float:
+        """The share of rows that are decided wrongly."""
+        return 1 - float(np.trace(self.confusion)) / self.weight
+
+    @property
+    def log_loss(self) -> float:
+        """- mean of log P(own class | x)."""
+        return self.losses / self.weight
+
+    @property
+    def brier(self) -> float:
+        """Mean of the sum over classes of (P(k | x) - [k is the own class])², from 0 to 2."""
+        return self.scores / self.weight
+
+    @property
+    def calibration_error(self) -> float:
+        """Mean of |confidence - share right| over the bins of confidence."""
+        _, announced, observed = self.bins[0]
+        return float(np.abs(announced - observed).sum()) / self.weight
+
+    def reliability(self, label: Any = None) -> Reliability:
+        """What was announced and what came true, of the class decided for, or of one label."""
+        labels = self.labels.tolist()
+        if label is not None and label not in labels:
+            raise ClasswiseError(f"{label!r} is not a class; the classes are {labels}.")
+        weight, announced, observed = self.bins[0 if label is None else 1 + labels.index(label)]
+        filled = weight > 1e-9 * self.weight
+        return Reliability(
+            weight[filled], ratio(announced[filled], weight[filled]), ratio(observed[filled], weight[filled])
+        )
+
+    def __repr__(self) -> str:
+        scores = f"error {self.error:.4g}, log loss {self.log_loss:.4g}, Brier {self.brier:.4g}"
+        return f"Evaluation(weight {self.weight:g}: {scores}, calibration {self.calibration_error:.4g})"
+
+
+def _binned(probability: Array, true: Any, weights: Array) -> Array:
+    """Weight, weight times probability, and the weight of what came true, by bin; (3, b)."""
+    bins = np.minimum((probability * BINS).astype(np.intp), BINS - 1)
+    return np.stack([sums_by(bins, values, BINS) for values in (weights, weights * probability, weights * true)])
+
+
+class Estimate(NamedTuple):
+    """A value, its standard error over the folds, and the 95 % interval around it."""
+
+    value: float
+    error: float
+    low: float
+    high: float
+
+
+def over_folds(parts: Sequence[Any], measure: Callable[[Any], float]) -> Estimate:
+    """A measure of the sum of parts, with its jackknife error: how it changes as each fold is taken away.
+
+    error² = (k - 1) / k  sum over folds of (measure without the fold - their mean)²
+    """
+    total = sum(parts[1:], parts[0])
+    count, value = len(parts), measure(total)
+    without = np.array([measure(total - part) for part in parts])
+    error = float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
+    reach = float(student_t.ppf(0.975, count - 1)) * error
+    return Estimate(value, error, value - reach, value + reach)

@@ -1,0 +1,75 @@
+"""Leaving out one row of a conjugate posterior: its class loses a matrix of rank one, and the prior stays.
+
+Without a row x of weight w, at d = x - m of its class's mean,
+
+    kappa' = kappa - w;   nu' = nu - w;   x - m' = d kappa / kappa';   scale' = scale - b d d', b = w kappa / kappa'
+
+and the Student-t density at z = x - m' is, with all that depends on the row inside q,
+
+    log t = log Γ((v + p)/2) - log Γ(v/2) - p/2 log(π (kappa' + 1) / kappa') - 1/2 log|scale'| - (v + p)/2 log(1 + q)
+    q = kappa' / (kappa' + 1) z' scale'^-1 z,   v = nu' - p + 1
+"""
+
+from dataclasses import dataclass
+from math import pi
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from classwise.arrays import Array, row_norms
+from classwise.covariance import Conjugate, DiagonalCovariance, FullCovariance
+
+
+@dataclass(frozen=True, eq=False)
+class Predictives:
+    """The posterior of complete rows: kappa (g, 1), one scale for each class or one for all."""
+
+    posterior: Conjugate
+
+    def log_density(self, rows: Array, own: int, weight: float) -> Array:
+        """log p(x | k) of rows (m, p) of one class and of one weight, each left out by itself; (g, m)."""
+        posterior = self.posterior
+        kappa = np.broadcast_to(np.asarray(posterior.kappa)[:, :1], (len(posterior.means), 1))[:, 0].copy()
+        kappa[own] -= weight
+        grown = 1 + weight / kappa[own]
+        away = rows - posterior.means[own]
+        shared = len(posterior.scale) < len(posterior.means)
+        scores = np.empty((len(kappa), len(rows)))
+        for k in range(len(kappa)):
+            z = grown * away if k == own else rows - posterior.means[k]
+            lost = weight if k == own or shared else 0.0
+            scores[k] = self._log_density(0 if shared else k, z, away, lost, lost * grown, float(kappa[k]))
+        return scores
+
+    def _log_density(self, j: int, z: Array, d: Array, lost: float, b: float, kappa: float) -> Array:
+        """Of one class: its scale loses b d d', and its freedom the weight of the row."""
+        structure, features = self.posterior.structure, self.posterior.features
+        scale, nu = self.posterior.scale[j], float(self.posterior.freedom()[j, 0])
+        if structure is DiagonalCovariance:
+            rest = scale - b * d * d
+            return _student(z * z / rest, np.log(rest), kappa, nu - lost, 1).sum(axis=1)
+        if structure is FullCovariance:
+            squares, log_det = _without(FullCovariance(scale[None]), z, d, b)
+            return _student(squares, log_det, kappa, nu - lost - features + 1, features)
+        # A sphere stores its scale over p in each feature, and a row of p values counts p times.
+        rest = features * scale[0] - b * row_norms(d)
+        return _student(row_norms(z) / rest, features * np.log(rest), kappa, nu - features * lost, features)
+
+
+def _without(scale: FullCovariance, z: Array, d: Array, b: float) -> tuple[Array, Array]:
+    """z'S^-1 z and log|S| for S = scale - b d d'; (m,) each (Sherman and Morrison 1950)."""
+    z = scale.whiten(z, 0)
+    log_det = 2 * scale.half_log_det[0]
+    if not b:
+        return row_norms(z), log_det
+    d = scale.whiten(d, 0)
+    left = 1 - b * row_norms(d)
+    return row_norms(z) + b * np.einsum("ij,ij->i", z, d) ** 2 / left, log_det + np.log(left)
+
+
+def _student(squares: Array, log_det: Any, kappa: float, freedom: float, features: int) -> Array:
+    """log t, where squares are z' scale^-1 z."""
+    half = (freedom + features) / 2
+    constant = gammaln(half) - gammaln(freedom / 2) - features / 2 * np.log(pi * (kappa + 1) / kappa)
+    return np.asarray(constant - 0.5 * log_det - half * np.log1p(kappa / (kappa + 1) * squares))
