@@ -6,6 +6,7 @@
 4. An engine maps a function over chunks of rows, and adds the results (to learn) or keeps them (to predict).
 """
 
+from classwise.comparison import AutoClassifier, Comparison, compare
 from classwise.covariance import NormalInverseWishart
 from classwise.diagnostics import Diagnosis, diagnose
 from classwise.errors import (
@@ -21,6 +22,7 @@ from classwise.errors import (
     UnscorableError,
 )
 from classwise.estimators import LDA, QDA, RDA, GaussianClassifier, NaiveBayes, NearestMean
+from classwise.evaluation import Evaluation
 from classwise.statistics import ClassStatistics
 from classwise.storage import load
 from classwise.summarize import summarize
@@ -31,10 +33,13 @@ __all__ = [
     "LDA",
     "QDA",
     "RDA",
+    "AutoClassifier",
     "ClassStatistics",
     "ClasswiseError",
+    "Comparison",
     "DegenerateColumnWarning",
     "Diagnosis",
+    "Evaluation",
     "GaussianClassifier",
     "IgnoredColumnWarning",
     "MissingExtraError",
@@ -47,6 +52,7 @@ __all__ = [
     "StatisticsError",
     "StoredFileError",
     "UnscorableError",
+    "compare",
     "diagnose",
     "load",
     "summarize",

@@ -19,9 +19,13 @@ from classwise.errors import ClasswiseError
 # Bins of equal width for confidence.
 BINS = 15
 
+# A bin is shown if it weighs this much, and this share of all; lighter ones are put together.
+FEWEST = 10.0
+FEWEST_SHARE = 0.01
+
 
 class Reliability(NamedTuple):
-    """Bins that hold rows: their weight, the mean probability announced, and the share that came true; (b,) each."""
+    """Bins with enough rows: their weight, the mean probability announced, and the share that came true; (b,) each."""
 
     weight: Array
     announced: Array
@@ -111,10 +115,11 @@ class Evaluation:
         if label is not None and label not in labels:
             raise ClasswiseError(f"{label!r} is not a class; the classes are {labels}.")
         weight, announced, observed = self.bins[0 if label is None else 1 + labels.index(label)]
-        filled = weight > 1e-9 * self.weight
-        return Reliability(
-            weight[filled], ratio(announced[filled], weight[filled]), ratio(observed[filled], weight[filled])
+        joined = _joined(weight, max(FEWEST, FEWEST_SHARE * self.weight))
+        weight, announced, observed = (
+            sums_by(joined, values, joined[-1] + 1) for values in (weight, announced, observed)
         )
+        return Reliability(weight, ratio(announced, weight), ratio(observed, weight))
 
     def __repr__(self) -> str:
         scores = f"error {self.error:.4g}, log loss {self.log_loss:.4g}, Brier {self.brier:.4g}"
@@ -125,6 +130,20 @@ def _binned(probability: Array, true: Any, weights: Array) -> Array:
     """Weight, weight times probability, and the weight of what came true, by bin; (3, b)."""
     bins = np.minimum((probability * BINS).astype(np.intp), BINS - 1)
     return np.stack([sums_by(bins, values, BINS) for values in (weights, weights * probability, weights * true)])
+
+
+def _joined(weight: Array, least: float) -> Codes:
+    """Neighboring bins put together until each weighs enough; which of the new bins each bin is in (b,).
+
+    >>> _joined(np.array([3.0, 0.0, 1.0, 5.0, 1.0]), 3.0)
+    array([0, 1, 1, 1, 1])
+    """
+    codes, current, held = np.zeros(len(weight), dtype=np.intp), 0, 0.0
+    for i, own in enumerate(weight.tolist()):
+        if held >= least:
+            current, held = current + 1, 0.0
+        codes[i], held = current, held + own
+    return np.minimum(codes, max(current - (held < least), 0))
 
 
 class Estimate(NamedTuple):

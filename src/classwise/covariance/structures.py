@@ -43,6 +43,11 @@ class Covariance(ABC):
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         """The covariance of these features alone: that of their marginal density."""
 
+    @property
+    @abstractmethod
+    def free_parameters(self) -> int:
+        """How many numbers the structure leaves to estimate."""
+
     @abstractmethod
     def variances(self) -> Array:
         """The diagonal; (k, p)."""
@@ -121,6 +126,11 @@ class FullCovariance(Covariance):
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         return type(self)(self.values[:, columns, :][:, :, columns])
 
+    @property
+    def free_parameters(self) -> int:
+        count, features, _ = self.values.shape
+        return count * features * (features + 1) // 2
+
     def variances(self) -> Array:
         return np.diagonal(self.values, axis1=1, axis2=2)
 
@@ -193,6 +203,10 @@ class DiagonalCovariance(Covariance):
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         return type(self)(self.values[:, columns])
 
+    @property
+    def free_parameters(self) -> int:
+        return self.values.size
+
     def variances(self) -> Array:
         return self.values
 
@@ -237,6 +251,10 @@ class SphericalCovariance(DiagonalCovariance):
     """
 
     name = "spherical"
+
+    @property
+    def free_parameters(self) -> int:
+        return len(self.values)
 
     @staticmethod
     def own(scatter: Scatter, divisor: Array) -> Array:

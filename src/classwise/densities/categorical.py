@@ -64,6 +64,13 @@ class Levels:
         with np.errstate(divide="ignore"):  # without smoothing, what a class never showed has probability zero
             return np.log(np.hstack([self.probability, self.unseen, self.missing]))
 
+    @property
+    def free_parameters(self) -> int:
+        """Probabilities that are not given by the others: one less than there are levels, in each class."""
+        pooled = self.within < 1
+        levels = int((~pooled).sum()) + int(pooled.any()) + int((self.missing < 1).any())
+        return len(self.probability) * (levels - 1)
+
 
 @dataclass(frozen=True, eq=False)
 class Categorical(Density):
@@ -103,6 +110,10 @@ class Categorical(Density):
             else:
                 groups.append(([j], table))
         return groups
+
+    @property
+    def free_parameters(self) -> int:
+        return sum(column.free_parameters for column in self.columns)
 
     def relative(self, rows: Array, offset: Array) -> Array:
         scores = np.repeat(offset, len(rows), axis=1)

@@ -28,6 +28,10 @@ class Constant(Density):
     def width(self) -> int:
         return self.n_features
 
+    @property
+    def free_parameters(self) -> int:
+        return 0
+
     def relative(self, rows: Array, offset: Array) -> Array:
         return np.repeat(offset, len(rows), axis=1)
 

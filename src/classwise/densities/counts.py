@@ -35,6 +35,10 @@ class CountDensity(Density):
     def width(self) -> int:
         return self.n_features + self.count
 
+    @property
+    def free_parameters(self) -> int:
+        return self.values.size
+
     @cached_property
     @abstractmethod
     def _line(self) -> tuple[Array, Array]:

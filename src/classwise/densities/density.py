@@ -29,6 +29,11 @@ class Density(ABC):
     def width(self) -> int:
         """How many numbers an evaluation holds per row; engines choose the size of chunks by it."""
 
+    @property
+    @abstractmethod
+    def free_parameters(self) -> int:
+        """How many numbers were estimated, or integrated out."""
+
     @abstractmethod
     def relative(self, rows: Array, offset: Array) -> Array:
         """log p(x | k) + offset_k, up to a term common to all classes, which Bayes' rule cancels; (m, p) -> (g, m).

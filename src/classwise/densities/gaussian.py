@@ -34,6 +34,10 @@ class Gaussian(Located):
     def width(self) -> int:
         return self.n_features + self._exponents.width
 
+    @property
+    def free_parameters(self) -> int:
+        return self.means.size + self.covariance.free_parameters
+
     def relative(self, rows: Array, offset: Array) -> Array:
         own = 0.0 if self._is_shared else self._log_scale[:, None]
         return self._exponents.relative(self._about_origin(rows), offset + own)

@@ -28,6 +28,10 @@ class LogNormal(Density):
     def width(self) -> int:
         return self.n_features + self.logs.width
 
+    @property
+    def free_parameters(self) -> int:
+        return self.logs.free_parameters
+
     def relative(self, rows: Array, offset: Array) -> Array:
         return self.logs.relative(_log(rows), offset)
 

@@ -27,6 +27,10 @@ class Observed(Density):
     def width(self) -> int:
         return self.whole.width
 
+    @property
+    def free_parameters(self) -> int:
+        return self.whole.free_parameters
+
     def relative(self, rows: Array, offset: Array) -> Array:
         return self.whole.observed(rows, offset)
 

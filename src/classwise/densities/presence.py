@@ -32,6 +32,10 @@ class Presence(Density):
     def width(self) -> int:
         return self.numbers.width + self.n_features
 
+    @property
+    def free_parameters(self) -> int:
+        return self.numbers.free_parameters + int(np.isfinite(self.missing).sum())
+
     @cached_property
     def _logs(self) -> tuple[Array, Array]:
         """log P(missing) and log P(there); (g, p), 0 where missing says nothing."""

@@ -45,6 +45,10 @@ class Product(Density):
     def width(self) -> int:
         return self.n_features + max(block.density.width for block in self.blocks)
 
+    @property
+    def free_parameters(self) -> int:
+        return sum(block.density.free_parameters for block in self.blocks)
+
     def relative(self, rows: Array, offset: Array) -> Array:
         return self._sum(lambda block, own: block.density.relative(block.of(rows), own), offset)
 

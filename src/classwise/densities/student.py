@@ -54,6 +54,10 @@ class Student(Located):
     def width(self) -> int:
         return self._gaussian.width
 
+    @property
+    def free_parameters(self) -> int:
+        return self._gaussian.free_parameters
+
     @cached_property
     def _gaussian(self) -> Gaussian:
         """The Gaussian of the same means and shapes, whose exponents are -q / 2."""
@@ -134,6 +138,10 @@ class IndependentStudent(Located):
     @property
     def width(self) -> int:
         return 2 * self.n_features + self.count
+
+    @property
+    def free_parameters(self) -> int:
+        return self.means.size + self.shapes.size
 
     @property
     def covariance(self) -> DiagonalCovariance:

@@ -12,8 +12,8 @@ With S_k the scatter of class k over v_k = n_k - 1 and S the sum of scatters ove
 
 Where the covariances are equal, M is a ratio of determinants whose moments are products of gamma functions, so that
 
-    mean M     = v a(v) - sum v_k a(v_k),      a(n) = sum over j < p of ψ((n - j)/2) - log(n/2)
-    variance M = sum v_k² t(v_k) - v² t(v),    t(n) = sum over j < p of ψ'((n - j)/2)
+    mean M     = v L(v, p) - sum v_k L(v_k, p),    L the bias of a log determinant (`log_det_bias`)
+    variance M = sum v_k² t(v_k) - v² t(v),        t(v) = sum over j < p of ψ'((v - j)/2)
 
 The p-value is that of the gamma distribution with this mean and variance. It agrees with F where F is good, and stays
 right down to n_k = p + 1, where F rejects equal covariances more often than not.
@@ -28,11 +28,12 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from scipy.special import polygamma, psi
+from scipy.special import polygamma
 
 from classwise.arrays import Array
 from classwise.covariance import FullCovariance
 from classwise.diagnostics.section import LEVEL, NEGLIGIBLE, NOTABLE, WEAK, Section, chance, classes, number, percent
+from classwise.diagnostics.spectrum import log_det_bias
 from classwise.statistics import Moments
 
 
@@ -94,10 +95,9 @@ def _statistic(moments: Moments, freedom: Array) -> float:
 
 def _null_moments(freedom: Array, features: int) -> tuple[float, float]:
     """The mean and variance of M where covariances are equal."""
-    sizes = np.append(freedom, freedom.sum())[:, None]
-    halves = (sizes - np.arange(features)) / 2
-    means = sizes[:, 0] * (psi(halves) - np.log(sizes / 2)).sum(axis=1)
-    variances = sizes[:, 0] ** 2 * polygamma(1, halves).sum(axis=1)
+    sizes = np.append(freedom, freedom.sum())
+    means = sizes * log_det_bias(sizes, features)
+    variances = sizes**2 * polygamma(1, (sizes[:, None] - np.arange(features)) / 2).sum(axis=1)
     return float(means[-1] - means[:-1].sum()), float(variances[:-1].sum() - variances[-1])
 
 

@@ -130,7 +130,7 @@ def spaced(weights: Array) -> tuple[Codes, Array]:
 
     >>> positions, weights = spaced(np.full(5 * SAMPLE, 0.5))
     >>> positions[:3].tolist(), len(positions), weights.sum()
-    ([1, 3, 6], 2000, np.float64(2000.0))
+    ([2, 7, 12], 2000, np.float64(2000.0))
     """
     reached = np.cumsum(weights)
     if reached[-1] <= SAMPLE:
@@ -181,14 +181,12 @@ def about_normality(tests: Sequence[Normality]) -> Section:
 
 
 def _cells(test: Normality) -> tuple[str, ...]:
-    name, rows = str(test.label), f"{test.tested or test.weight:g}"
+    name, rows = str(test.label), f"{test.tested or test.weight:.10g}"
     if not test.tested:
         return (name, rows, "", "", "", "", "", test.note)
-    skewness, kurtosis = (
-        (number(test.skewness), chance(test.skewness_p)),
-        (number(test.kurtosis), chance(test.kurtosis_p)),
-    )
-    return (name, rows, *skewness, *kurtosis, f"{test.ratio:.2f}", test.note)
+    skewness = number(test.skewness), chance(test.skewness_p)
+    kurtosis = number(test.kurtosis), chance(test.kurtosis_p)
+    return (name, rows, *skewness, *kurtosis, f"{test.ratio:.2f}", "")
 
 
 def _advice(tests: Sequence[Normality]) -> str:
@@ -217,18 +215,28 @@ def _advice_if_normal(tested: Sequence[Normality]) -> str:
 
 
 def _advice_against(strong: Sequence[Normality]) -> str:
-    """About the class farthest from a Gaussian, with the names of all."""
-    names, worst = classes([test.label for test in strong]), max(strong, key=lambda test: abs(np.log(test.ratio)))
-    if worst.ratio > 1 + MILD_KURTOSIS:
-        freedom = (4 * worst.ratio - 2) / (worst.ratio - 1)
-        return (
-            f"Heavier tails than a Gaussian's in {names} (in {worst.label!r} like those of Student's t with "
-            f"{freedom:.0f} degrees of freedom): probabilities of far rows will be too sure, QDA's most of all; prefer "
-            "LDA or RDA, and take logarithms of skewed columns."
+    heavy = [test for test in strong if test.ratio > 1 + MILD_KURTOSIS]
+    light = [test.label for test in strong if test.ratio < 1 - MILD_KURTOSIS]
+    skewed = [test.label for test in strong if abs(test.ratio - 1) <= MILD_KURTOSIS]
+    clauses = [_about_heavy(heavy)] if heavy else []
+    if light:
+        clauses.append(
+            f"lighter tails than a Gaussian's in {classes(light)} come from bounded values or from several groups in a "
+            "class: split it, or check probabilities by cross-validation"
         )
-    if worst.ratio < 1 - MILD_KURTOSIS:
-        return (
-            f"Lighter tails than a Gaussian's in {names}: values are bounded, or a class is made of several groups; "
-            "split such a class, and check probabilities by cross-validation."
+    if skewed:
+        clauses.append(
+            f"{classes(skewed)} {'is' if len(skewed) == 1 else 'are'} lopsided: take logarithms of skewed columns, or "
+            "try NaiveBayes with families such as 'lognormal'"
         )
-    return f"Lopsided: {names}; take logarithms of skewed columns, or try NaiveBayes with families such as 'lognormal'."
+    return capitalized("; ".join(clauses)) + "."
+
+
+def _about_heavy(heavy: Sequence[Normality]) -> str:
+    names, worst = classes([test.label for test in heavy]), max(heavy, key=lambda test: test.ratio)
+    freedom = (4 * worst.ratio - 2) / (worst.ratio - 1)  # b2 of Student's t is p (p + 2)(f - 2) / (f - 4)
+    return (
+        f"heavier tails than a Gaussian's in {names} (in {worst.label!r} like those of Student's t with {freedom:.0f} "
+        "degrees of freedom) make probabilities of far rows too sure, QDA's most of all: prefer LDA or RDA, and take "
+        "logarithms of skewed columns"
+    )

@@ -1,17 +1,25 @@
 """How much classes overlap: the distance of Bhattacharyya (1943) between their Gaussians, from the statistics alone.
 
-With C = (C_a + C_b) / 2 and d = m_a - m_b,
+With C = (C_a + C_b) / 2 and d = m_a - m_b, for unbiased covariances,
 
     B = 1/8 d' C^-1 d + 1/2 log( |C| / sqrt(|C_a| |C_b|) )
 
-Of rows of the two classes, with priors π_a + π_b = 1, the best rule there is errs in a share between
+Estimated means and covariances lie farther apart than the true ones. As C has the precision of v degrees of freedom,
+4/v = 1/v_a + 1/v_b for own covariances that are equal, what lies beyond chance is
+
+    by the means     1/8 ( (v - p - 1)/v d' C^-1 d - p (1/n_a + 1/n_b) )
+    by the spread    the second term of B - 1/2 L(v) + 1/4 L(v_a) + 1/4 L(v_b)
+
+and 0 where that is negative; L is `log_det_bias`. Of rows of the two classes, with priors π_a + π_b = 1 and B beyond
+chance, the best rule there is errs in a share between
 
     (1 - sqrt(1 - 4 π_a π_b exp(-2B))) / 2   and   min( sqrt(π_a π_b) exp(-B), π_a, π_b )       (Kailath 1967)
 
-if the classes are Gaussian and these are their means and covariances (maximum likelihood).
+if the classes are Gaussian.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -20,11 +28,10 @@ import numpy as np
 from classwise.arrays import row_norms
 from classwise.covariance import Covariance, DiagonalCovariance, FullCovariance
 from classwise.diagnostics.section import FEW, Section, number, percent
-from classwise.diagnostics.spectrum import Spectrum
+from classwise.diagnostics.spectrum import Spectrum, log_det_bias
 from classwise.statistics import Moments
 
 Metric: TypeAlias = Literal["own", "pooled", "diagonal"]
-
 MEASURES = {"own": "each class's own covariance", "pooled": "the pooled covariance", "diagonal": "pooled variances"}
 
 # Pairs to print.
@@ -35,80 +42,116 @@ RARE, ALIKE = 0.01, 0.1
 
 
 class Overlap(NamedTuple):
-    """A pair of classes. distance: B; from_means: its first term; errors lie between least and most."""
+    """A pair of classes. distance: B as estimated; by_means, by_spread: its two terms beyond chance.
+
+    least, most: between which the share of errors lies, by the distance beyond chance.
+    """
 
     first: Any
     second: Any
     distance: float
-    from_means: float
+    by_means: float
+    by_spread: float
     least: float
     most: float
 
+    @property
+    def beyond_chance(self) -> float:
+        return self.by_means + self.by_spread
 
-def overlaps(moments: Moments, pooled: Spectrum, own: Sequence[Spectrum]) -> tuple[Metric, tuple[Overlap, ...]]:
-    """All pairs, the closest first, and whose covariances they were measured by: own where all are regular."""
-    metric, covariance = _covariances(moments, pooled, own)
-    half_log_det, values = np.broadcast_to(covariance.half_log_det, len(own)), covariance.values
-    values = np.broadcast_to(values, (len(own), *values.shape[1:]))
-    pairs = []
-    for a, b in combinations(range(len(own)), 2):
-        middle = type(covariance)((values[a : a + 1] + values[b : b + 1]) / 2)
+
+@dataclass(frozen=True, eq=False)
+class Gauge:
+    """What classes are measured by: one covariance for each (own), or one for all."""
+
+    metric: Metric
+    covariance: Covariance
+    moments: Moments
+    classes: Sequence[Spectrum]
+    pooled: Spectrum
+
+    @classmethod
+    def of(cls, moments: Moments, pooled: Spectrum, own: Sequence[Spectrum]) -> "Gauge":
+        """Own covariances where all are regular, else the pooled one where that is, else pooled variances."""
+        scatter, freedom = moments.scatter, np.array([[pooled.freedom]])
+        if all(s.is_regular for s in own):
+            return cls("own", FullCovariance(FullCovariance.own(scatter, moments.weight - 1)), moments, own, pooled)
+        if pooled.is_regular:
+            return cls("pooled", FullCovariance(FullCovariance.pooled(scatter, freedom)), moments, own, pooled)
+        return cls("diagonal", DiagonalCovariance(DiagonalCovariance.pooled(scatter, freedom)), moments, own, pooled)
+
+    def overlap(self, a: int, b: int) -> Overlap:
+        first, second = self.classes[a], self.classes[b]
+        from_means, from_spread = self._terms(a, b)
+        factor, noise = self._chance(first, second)
+        features = self.pooled.features
+        by_means = from_means * factor - features * (1 / first.weight + 1 / second.weight) / 8
+        by_means, by_spread = max(by_means, 0.0), max(from_spread - noise, 0.0)
+        errors = _errors(by_means + by_spread, first.weight / (first.weight + second.weight))
+        return Overlap(first.label, second.label, from_means + from_spread, by_means, by_spread, *errors)
+
+    def _terms(self, a: int, b: int) -> tuple[float, float]:
+        """The two terms of B, as estimated."""
+        i, j = (a, b) if self.metric == "own" else (0, 0)
+        values, half_log_det, moments = self.covariance.values, self.covariance.half_log_det, self.moments
+        middle = type(self.covariance)((values[i : i + 1] + values[j : j + 1]) / 2)
         away = (moments.mean[a] - moments.mean[b]) + (moments.rest[a] - moments.rest[b])
         from_means = float(row_norms(middle.whiten(away[None], 0))[0]) / 8
-        from_spread = float(middle.half_log_det[0] - (half_log_det[a] + half_log_det[b]) / 2)
-        pairs.append(_overlap(own[a], own[b], from_means, max(from_spread, 0.0)))
-    return metric, tuple(sorted(pairs, key=lambda pair: pair.distance))
+        return from_means, max(float(middle.half_log_det[0] - (half_log_det[i] + half_log_det[j]) / 2), 0.0)
+
+    def _chance(self, first: Spectrum, second: Spectrum) -> tuple[float, float]:
+        """What the first term is to be multiplied by, and what chance adds to the second."""
+        # Of variances one by one, each is as uncertain as if it were the only one.
+        features = 1 if self.metric == "diagonal" else self.pooled.features
+        if self.metric != "own":
+            return max(1 - (features + 1) / self.pooled.freedom, 0.0), 0.0
+        freedom = 4 / (1 / first.freedom + 1 / second.freedom)
+        middle, a, b = log_det_bias(np.array([freedom, first.freedom, second.freedom]), features).tolist()
+        return 1 - (features + 1) / freedom, middle / 2 - (a + b) / 4
 
 
-def _covariances(moments: Moments, pooled: Spectrum, own: Sequence[Spectrum]) -> tuple[Metric, Covariance]:
-    """One for each class, or one for all."""
-    total = np.array([[pooled.weight]])
-    if all(s.is_regular for s in own):
-        return "own", FullCovariance(FullCovariance.own(moments.scatter, moments.weight))
-    if pooled.is_regular:
-        return "pooled", FullCovariance(FullCovariance.pooled(moments.scatter, total))
-    return "diagonal", DiagonalCovariance(DiagonalCovariance.pooled(moments.scatter, total))
-
-
-def _overlap(first: Spectrum, second: Spectrum, from_means: float, from_spread: float) -> Overlap:
-    priors = np.array([first.weight, second.weight]) / (first.weight + second.weight)
-    distance = from_means + from_spread
-    bound = float(np.sqrt(priors.prod()) * np.exp(-distance))
+def _errors(distance: float, prior: float) -> tuple[float, float]:
+    bound = float(np.sqrt(prior * (1 - prior)) * np.exp(-distance))
     least = (1 - np.sqrt(max(1 - 4 * bound**2, 0.0))) / 2
-    return Overlap(first.label, second.label, distance, from_means, float(least), min(bound, float(priors.min())))
+    return float(least), min(bound, prior, 1 - prior)
+
+
+def overlaps(moments: Moments, pooled: Spectrum, own: Sequence[Spectrum]) -> tuple[Metric, tuple[Overlap, ...]]:
+    """All pairs, the closest first, and whose covariances measured them."""
+    gauge = Gauge.of(moments, pooled, own)
+    pairs = [gauge.overlap(a, b) for a, b in combinations(range(len(own)), 2)]
+    return gauge.metric, tuple(sorted(pairs, key=lambda pair: (pair.beyond_chance, pair.distance)))
 
 
 def about_overlaps(
     metric: Metric, pairs: Sequence[Overlap], pooled: Spectrum, own: Sequence[Spectrum], is_normal: bool
 ) -> Section:
-    measured = f"Measured by {MEASURES[metric]}"
+    measured = f"Bhattacharyya distances by {MEASURES[metric]}"
     facts = [f"{measured}; the closest {SHOWN} of {len(pairs)} pairs." if len(pairs) > SHOWN else f"{measured}."]
-    header = ("classes", "Bhattacharyya distance", "of it by the means", "errors between them")
-    rows = [
-        (f"{pair.first}, {pair.second}", number(pair.distance), number(pair.from_means), _range(pair))
-        for pair in pairs[:SHOWN]
-    ]
+    header = ("classes", "distance", "beyond chance", "of it by the means", "errors between them")
     few = min(s.rows_per_parameter for s in (own if metric == "own" else [pooled])) < FEW
-    return Section("Overlap of classes", facts, [header, *rows], _advice(pairs[0], few, is_normal))
+    advice = _advice(pairs[0], few, is_normal)
+    return Section("Overlap of classes", facts, [header, *map(_cells, pairs[:SHOWN])], advice)
 
 
-def _range(pair: Overlap) -> str:
+def _cells(pair: Overlap) -> tuple[str, ...]:
     least, most = percent(pair.least), percent(pair.most)
-    return most if least == most else f"{least} to {most}"
+    sizes = map(number, (pair.distance, pair.beyond_chance, pair.by_means))
+    return (f"{pair.first}, {pair.second}", *sizes, most if least == most else f"{least} to {most}")
 
 
 def _advice(closest: Overlap, few: bool, is_normal: bool) -> str:
     names = f"{closest.first!r} and {closest.second!r}"
-    caution = "; rows are few, so expect more" if few else ""
+    caution = "; rows are few, so the figure is rough" if few else ""
     caution += "" if is_normal else "; as classes are not Gaussian, take the figure for a guess"
-    if closest.distance < ALIKE:
-        return f"These columns hardly tell {names} apart: find others, or take the two for one class{caution}."
-    if closest.from_means < closest.distance / 2:
+    if closest.beyond_chance < ALIKE:
+        return f"These columns hardly tell {names} apart: find others, or take the two for one class."
+    if closest.by_means < closest.by_spread:
         return (
             f"{names} differ in spread more than in mean: own covariances (QDA, or RDA with a small share) should tell "
             f"them apart better than a shared one, with up to {percent(closest.most)} errors between them{caution}."
         )
-    if np.exp(-closest.distance) / 2 < RARE:
+    if np.exp(-closest.beyond_chance) / 2 < RARE:
         return (
             f"Even the closest classes, {names}, are well apart (up to {percent(closest.most)} errors between them): "
             f"any Gaussian classifier should do, so take a simple one, such as LDA{caution}."

@@ -66,6 +66,10 @@ def classes(labels: Sequence[Any]) -> str:
     return ("class " if len(labels) == 1 else "classes ") + listed(map(repr, labels), 3)
 
 
+def counted(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def number(value: float) -> str:
     """Three digits, or all before the point.
 

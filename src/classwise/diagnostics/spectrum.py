@@ -5,8 +5,11 @@
     dependence     = -1/2 log |R|, less what chance alone gives
 
 for the eigenvalues λ of the correlation matrix R: units do not matter. The dependence is the log density per row that a
-diagonal covariance gives away. Where nothing varies together, -log |R| from v degrees of freedom has the expectation
-sum over j < p of ψ(v/2) - ψ((v - j)/2).
+diagonal covariance gives away. What chance gives follows from the bias of a log determinant: for the scatter S of v
+degrees of freedom of p columns with the covariance I,
+
+    L(v, p) = E log |S / v| = sum over j < p of ψ((v - j)/2) - log(v/2)
+    E -log |R| = p L(v, 1) - L(v, p)
 """
 
 from collections.abc import Sequence
@@ -37,13 +40,15 @@ ILL = 1e4
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Of the correlation matrix of one class, or pooled within all classes (label None).
+    """Of the correlation matrix of one class, or pooled within classes (label None).
 
-    weight: of the rows; features: p. condition is infinite and dependence NaN where the rank is below p.
+    weight: of the rows; freedom: that less one for each mean; features: p.
+    condition is infinite and dependence NaN where the rank is below p.
     """
 
     label: Any
     weight: float
+    freedom: float
     features: int
     rank: int
     effective_rank: float
@@ -57,8 +62,8 @@ class Spectrum:
 
     @property
     def is_regular(self) -> bool:
-        """Whether the covariance has an inverse."""
-        return self.rank == self.features
+        """Whether the covariance has an inverse, and no more columns than degrees of freedom."""
+        return self.rank == self.features and self.freedom > self.features - 1
 
 
 def spectra(statistics: ClassStatistics) -> tuple[Spectrum, tuple[Spectrum, ...]]:
@@ -77,15 +82,23 @@ def examine(label: Any, weight: float, means: int, scatter: Array) -> Spectrum:
     rank = int((values > tolerance(features)).sum())
     effective = float(np.exp(entr(values / values.sum()).sum())) if rank else 0.0
     if rank < features:
-        return Spectrum(label, weight, features, rank, effective, np.inf, np.nan)
+        return Spectrum(label, weight, weight - means, features, rank, effective, np.inf, np.nan)
     dependence = _dependence(values, weight - means)
-    return Spectrum(label, weight, features, rank, effective, float(values[-1] / values[0]), dependence)
+    return Spectrum(label, weight, weight - means, features, rank, effective, float(values[-1] / values[0]), dependence)
 
 
 def _dependence(values: Array, freedom: float) -> float:
-    halves = (freedom - np.arange(len(values))) / 2
-    by_chance = float((psi(halves[0]) - psi(halves)).sum()) if halves[-1] > 0 else np.inf
-    return max(-float(np.log(values).sum()) - by_chance, 0.0) / 2
+    p = len(values)
+    if freedom <= p - 1:
+        return 0.0
+    by_chance = p * log_det_bias(np.array([freedom]), 1) - log_det_bias(np.array([freedom]), p)
+    return max(-float(np.log(values).sum() + by_chance[0]), 0.0) / 2
+
+
+def log_det_bias(freedom: Array, features: int) -> Array:
+    """L(v, p) for the degrees of freedom v (k,), each above p - 1; (k,)."""
+    halves = (freedom[:, None] - np.arange(features)) / 2
+    return np.asarray((psi(halves) - np.log(freedom[:, None] / 2)).sum(axis=1))
 
 
 def about_spectra(statistics: ClassStatistics, pooled: Spectrum, own: Sequence[Spectrum]) -> Section:
@@ -98,7 +111,7 @@ def _cells(spectrum: Spectrum) -> tuple[str, ...]:
     name = "(pooled)" if spectrum.label is None else str(spectrum.label)
     rank = f"{spectrum.rank} of {spectrum.features}"
     sizes = (spectrum.effective_rank, spectrum.condition, spectrum.rows_per_parameter)
-    return (name, f"{spectrum.weight:g}", rank, *map(number, sizes))
+    return (name, f"{spectrum.weight:.10g}", rank, *map(number, sizes))
 
 
 def _advice(statistics: ClassStatistics, pooled: Spectrum, own: Sequence[Spectrum]) -> str:

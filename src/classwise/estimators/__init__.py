@@ -2,6 +2,9 @@
 
 from classwise.estimators.answers import NegativeLogLikelihood
 from classwise.estimators.base import BayesEstimator
+from classwise.estimators.choosing import ChoosingEstimator, Tuned, out_of_fold
+from classwise.estimators.crossing import Crossing, Fold
+from classwise.estimators.fitted import required
 from classwise.estimators.gaussian import GaussianClassifier
 from classwise.estimators.naive_bayes import NaiveBayes
 from classwise.estimators.named import LDA, QDA, RDA, NearestMean
@@ -11,8 +14,14 @@ __all__ = [
     "QDA",
     "RDA",
     "BayesEstimator",
+    "ChoosingEstimator",
+    "Crossing",
+    "Fold",
     "GaussianClassifier",
     "NaiveBayes",
     "NearestMean",
     "NegativeLogLikelihood",
+    "Tuned",
+    "out_of_fold",
+    "required",
 ]

@@ -108,16 +108,7 @@ class Blocks:
     @cached_property
     def missing_weight(self) -> Array:
         """The weight without a value, by class and column; (g, p)."""
-        statistics, schema = self.statistics, self.statistics.schema
-        present = np.zeros((len(statistics.labels), len(schema)))
-        present[:, schema.numbers] = statistics.numbers.present_weight()
-        if schema.logs:
-            present[:, schema.logs] = statistics.logs.weight
-        for j, column in zip(schema.levels, statistics.levels.columns, strict=True):
-            assert column is not None
-            present[:, j] = column.weight.sum(axis=1)
-        missing = statistics.weight[:, None] - present
-        return np.where(missing > 1e-9 * statistics.weight[:, None], missing, 0.0)
+        return self.statistics.missing_weight()
 
     # Numbers ------------------------------------------------------------------------------------------------------
 

@@ -44,8 +44,8 @@ class Choice(ABC, Generic[V]):
     def _least(self, losses: Array) -> V:
         if not np.isfinite(losses).any():
             raise ClasswiseError(
-                f"No {self.what} that were tried give covariances that have an inverse in every fold; drop columns that "
-                "do not vary, or use NaiveBayes."
+                f"No {self.what} that were tried give covariances that have an inverse in every fold; drop columns "
+                "that do not vary, or use NaiveBayes."
             )
         backwards = losses.ravel()[::-1]
         return self.value(len(backwards) - 1 - int(backwards.argmin()))

@@ -1,7 +1,8 @@
 """Cross-validation from statistics by fold: every model sees every fold, and the rows are read twice in all."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,14 @@ class Crossing:
     def __len__(self) -> int:
         return len(self.statistics.parts)
 
-    def each(self) -> Iterator["Fold"]:
-        """The folds in turn, each with the statistics of all others."""
-        for fold, training in enumerate(self.statistics.training()):
-            yield Fold(self, np.flatnonzero(self.folds == fold), training)
+    def each(self) -> tuple["Fold", ...]:
+        """The folds in turn, each with the statistics of all others; kept, for whoever asks again."""
+        return self._each
+
+    @cached_property
+    def _each(self) -> tuple["Fold", ...]:
+        training = enumerate(self.statistics.training())
+        return tuple(Fold(self, np.flatnonzero(self.folds == fold), others) for fold, others in training)
 
     def log_posteriors(self, models: Sequence[BayesEstimator]) -> list[Array]:
         """log P(k | x) of each row under each model that was fitted without the row's fold; (n, g) each.

@@ -25,8 +25,8 @@ SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)
 SHRINKS = (0.0, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
 
 # Where numbers are missing, each pair of values takes a fit by EM of its own: fewer are tried.
-FEW_SHARES = (0.0, 0.1, 0.35, 0.65, 0.9, 1.0)
-FEW_SHRINKS = (0.0, 1e-3, 0.03, 0.2, 0.5)
+FEW_SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
+FEW_SHRINKS = (0.0, 0.01, 0.1, 0.5)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

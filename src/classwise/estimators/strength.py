@@ -19,6 +19,9 @@ from classwise.selection import Predictives, groups_of
 ROWS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 DIAGONALS = (0.02, 0.5, 1.0)
 
+# Where numbers are missing, each prior takes a fit by EM of its own: fewer are tried.
+FEW_ROWS = (1.0, 10.0, 100.0, 1000.0)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PriorChoice(Choice[PriorForm]):
@@ -42,12 +45,14 @@ def choose_prior(model: Any, crossing: Crossing, structure: type[Covariance], sh
 
     Where prior="loo" meets other columns or gaps, leaving out one row has no formula, and folds serve instead.
     """
-    diagonals = DIAGONALS if structure is FullCovariance else DIAGONALS[-1:]
-    forms = tuple(PriorForm.worth(rows, diagonal) for diagonal in diagonals for rows in ROWS)
     statistics = crossing.statistics.total()
-    weights = crossing.telling()
     only_numbers = len(statistics.schema.positions("gaussian")) == len(statistics.schema)
-    if model.prior == "loo" and only_numbers and is_complete(statistics):
+    complete = is_complete(statistics.of_numbers())
+    worths = ROWS if complete else FEW_ROWS
+    diagonals = DIAGONALS if structure is FullCovariance else DIAGONALS[-1:]
+    forms = tuple(PriorForm.worth(rows, diagonal) for diagonal in diagonals for rows in worths)
+    weights = crossing.telling()
+    if model.prior == "loo" and only_numbers and complete:
         losses = _left_out(model, crossing, forms, structure, shared)
     else:
         losses = _crossed(model, crossing, forms)

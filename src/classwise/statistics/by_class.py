@@ -109,6 +109,18 @@ class ClassStatistics:
         """The number of columns."""
         return len(self.schema)
 
+    def missing_weight(self) -> Array:
+        """The weight without a value, by class and column; (g, p)."""
+        present = np.zeros((len(self.labels), len(self.schema)))
+        present[:, self.schema.numbers] = self.numbers.present_weight()
+        if self.schema.logs:
+            present[:, self.schema.logs] = self.logs.weight
+        for j, column in zip(self.schema.levels, self.levels.columns, strict=True):
+            assert column is not None
+            present[:, j] = column.weight.sum(axis=1)
+        missing = self.weight[:, None] - present
+        return np.where(missing > 1e-9 * self.weight[:, None], missing, 0.0)
+
     def label(self, k: int) -> Any:
         """The label of a class as a Python object, for messages."""
         return self.labels[k : k + 1].tolist()[0]

@@ -1,0 +1,147 @@
+"""Which classifier to trust: every member of the family, cross-validated from one pass over the rows."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from classwise.comparison.family import family, needs_full
+from classwise.comparison.references import Given, references
+from classwise.comparison.result import Comparison
+from classwise.comparison.trial import Trial, failed, try_member, try_reference
+from classwise.errors import ClasswiseError
+from classwise.estimators import ChoosingEstimator, Crossing
+from classwise.options import choose
+from classwise.progress import progress, silent
+from classwise.statistics import DiagonalScatter, FullScatter
+from classwise.tables import open_source
+
+# With more columns than this, covariances for every fold and class take gigabytes.
+WIDEST = 600
+
+# Nearest neighbors and softmax regression, ten times each, take minutes from about here on: rows times columns.
+LONG = 2_000_000
+
+CALIBRATIONS = {None: False, "temperature": True}
+REFERENCES = {"auto": None, True: True, False: False}
+
+
+def compare(
+    X: Any,
+    y: Any,
+    folds: Any = 10,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    models: Mapping[str, Any] | None = None,
+    references: bool | str = "auto",
+    calibrate: str | None = "temperature",
+    families: Any = "auto",
+    random_state: int = 0,
+) -> Comparison:
+    """Cross-validate the whole family on the same folds, from statistics gathered in one pass.
+
+    Every model answers for rows it was not fitted on. Error, log loss, Brier score and calibration error have 95 %
+    intervals over the folds; dials, priors' strengths and powers that are used for a fold are chosen on the others.
+    `.table()` shows all, `.best` is the simplest member of the family that ties with the best, fitted on all rows.
+
+    X, y: as for all estimators. folds: a number of stratified folds, the fold of each row, a splitter of
+        scikit-learn's, or pairs (train, test). groups (n,): rows of one group stay in one fold.
+    models: further models by name: estimators of classwise, or any classifier with fit and predict_proba.
+    references: softmax regression, nearest neighbors and the class shares, from scikit-learn; "auto" leaves the slow
+        ones out of large tables, and says so.
+    calibrate: "temperature" also gives every model the power that suits its posteriors; None leaves them as they are.
+    families: what columns are, as in NaiveBayes.
+
+    >>> import classwise as cw
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> comparison = cw.compare(X, y, references=False)
+    >>> comparison.best
+    LDA(calibrate='temperature')
+    """
+    trials = Trials(X, y, folds, sample_weight, groups, families, random_state)
+    power = choose("calibrate", calibrate, CALIBRATIONS)
+    rivals = choose("references", references, REFERENCES)
+    planned = trials.planned(models or {}, rivals)
+    with progress("Comparing", len(planned) * len(trials.crossing())) as bar:
+        done = tuple(trials.run(trial, power, partial(bar.step, trial.name)) for trial in planned)
+    return Comparison(done, trials.crossing(), power)
+
+
+@dataclass(eq=False)
+class Trials:
+    """Rows, and the ways in which they have been read."""
+
+    X: Any
+    y: Any
+    folds: Any
+    weights: Any
+    groups: Any
+    families: Any
+    seed: int
+    _crossings: dict[str, Crossing] = field(default_factory=dict)
+
+    def crossing(self, families: Any = None) -> Crossing:
+        """The statistics by fold, for these families; the folds are always the same."""
+        families = self.families if families is None else families
+        key = repr(families)
+        if key not in self._crossings:
+            first = next(iter(self._crossings.values()), None)
+            self._crossings[key] = Crossing.read(
+                self.X,
+                self.y,
+                self.folds if first is None else first.folds,
+                families=families,
+                weights=self.weights,
+                groups=self.groups if first is None else None,
+                random_state=self.seed,
+                quartics=first is None,
+                form=FullScatter if first is None and self._columns() <= WIDEST else DiagonalScatter,
+            )
+        return self._crossings[key]
+
+    def _columns(self) -> int:
+        return open_source(self.X).n_features
+
+    def planned(self, models: Mapping[str, Any], rivals: bool | None) -> list[Trial]:
+        """Everything that is going to be tried."""
+        crossing = self.crossing()
+        schema = crossing.table.schema
+        numbers = len(schema.positions("gaussian"))
+        missing = bool(crossing.statistics.total().missing_weight().any())
+        members = family(numbers, len(schema) - numbers, missing)
+        if not isinstance(self.families, str):
+            members.pop("naive Bayes, best families", None)
+        trials = [Trial(name, "family", model) for name, model in members.items()]
+        trials += [self._given(name, model) for name, model in models.items()]
+        if rivals is not False:
+            trials += [Trial(name, "reference", model) for name, model in references(crossing).items()]
+        return [self._checked(trial, rivals) for trial in trials]
+
+    def _given(self, name: str, model: Any) -> Trial:
+        if isinstance(model, ChoosingEstimator):
+            return Trial(name, "given", model)
+        if not hasattr(model, "fit") or not hasattr(model, "predict_proba"):
+            raise ClasswiseError(f"models[{name!r}] has no fit and predict_proba, and cannot be compared.")
+        return Trial(name, "given", Given(model, self.X))
+
+    def _checked(self, trial: Trial, rivals: bool | None) -> Trial:
+        """With the reason, where it is not worth trying."""
+        columns, rows = self._columns(), len(self.crossing().codes)
+        if isinstance(trial.model, ChoosingEstimator):
+            if needs_full(trial.model) and columns > WIDEST:
+                size = 8 * columns**2 * len(self.crossing().labels) * len(self.crossing()) / 1e9
+                return failed(trial, ClasswiseError(f"Covariances by fold and class would take {size:.0f} GB."))
+        elif trial.kind == "reference" and rivals is None and columns * rows > LONG and trial.name != "class shares":
+            return failed(trial, ClasswiseError("Takes minutes on a table of this size; references=True insists."))
+        return trial
+
+    def run(self, trial: Trial, calibrate: bool, step: Callable[[], None]) -> Trial:
+        if trial.reason:
+            return trial
+        with silent():
+            if isinstance(trial.model, ChoosingEstimator):
+                families = self.families if trial.model.families == "auto" else trial.model.families
+                return try_member(trial, self.crossing(families), calibrate, step)
+            return try_reference(trial, self.crossing(), calibrate, step)

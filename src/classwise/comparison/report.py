@@ -1,0 +1,192 @@
+"""The table of a comparison: text, colors on a terminal, HTML in a notebook, a frame for code."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from importlib.util import find_spec
+from shutil import get_terminal_size
+from typing import Any
+
+import narwhals as nw
+
+from classwise.errors import MissingExtraError
+from classwise.evaluation import Estimate
+
+
+@dataclass(frozen=True)
+class Line:
+    """One model. behind: how much larger its log loss is than that of the best member of the family."""
+
+    name: str
+    kind: str
+    error: Estimate | None = None
+    log_loss: Estimate | None = None
+    calibrated: Estimate | None = None
+    power: float | None = None
+    brier: Estimate | None = None
+    calibration_error: Estimate | None = None
+    behind: Estimate | None = None
+    free_parameters: int | None = None
+    log_evidence: float | None = None
+    evidence: str = ""
+    seconds: float = 0.0
+    note: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonTable:
+    """Lines in the order of their log loss, and what they say in sentences."""
+
+    lines: tuple[Line, ...]
+    sentences: list[str]
+    backend: Any = None
+
+    def cells(self, width: int | None = None) -> list[list[str]]:
+        """The table as text, header first; of no more than this width, if the model's names leave room."""
+        columns = [[heading, *map(show, self.lines)] for heading, show in COLUMNS.items()]
+        shown = {column[0]: column for column in columns if any(column[1:])}
+        for heading in EXPENDABLE:
+            if width is not None and sum(max(map(len, column)) + 2 for column in shown.values()) > width:
+                shown.pop(heading, None)
+        return [list(row) for row in zip(*shown.values(), strict=True)]
+
+    def text(self, width: int | None = None) -> str:
+        """Plain text, of no more than this width, if the model's names leave room."""
+        header, *rows = self.cells(width)
+        fitted = [row for row, line in zip(rows, self.lines, strict=True) if line.log_loss]
+        widths = [max(map(len, column)) for column in zip(header, *fitted, strict=True)]
+        lines = ["  ".join(_aligned(i, cell, widths[i]) for i, cell in enumerate(row)) for row in (header, *fitted)]
+        return "\n".join([*(line.rstrip() for line in lines), "", *self.failures(), *self.footer()])
+
+    def failures(self) -> list[str]:
+        """Models that could not be fitted, and why."""
+        return [f"{line.name}: {line.reason}" for line in self.lines if line.reason]
+
+    def footer(self) -> list[str]:
+        """Sentences, and what the signs mean."""
+        by_bic = any(line.evidence == "BIC" for line in self.lines)
+        return [
+            *self.sentences,
+            "± is half of a 95 % interval over folds; of the difference, its standard error."
+            + (" * evidence by BIC." if by_bic else ""),
+        ]
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        if sys.stdout is None or not sys.stdout.isatty():
+            return self.text()
+        if not find_spec("rich"):
+            return self.text(get_terminal_size().columns)
+        from rich.console import Console
+
+        console = Console()
+        with console.capture() as captured:
+            console.print(self)
+        return captured.get().rstrip("\n")
+
+    def __rich_console__(self, console: Any, options: Any) -> Any:
+        """For consoles of rich's: the best in bold, ties in plain, the rest dim; what does not fit is left out."""
+        from rich.table import Table
+        from rich.text import Text
+
+        header, *rows = self.cells(options.max_width)
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for i, cell in enumerate(header):
+            table.add_column(cell, justify="left" if _is_words(i, cell) else "right", no_wrap=True)
+        for row, line in zip(rows, self.lines, strict=True):
+            if line.log_loss:
+                style = {"best": "bold green", "better": "bold", "tie": ""}.get(line.note, "dim")
+                table.add_row(*map(Text, row), style=style)
+        yield table
+        yield Text("")
+        yield from (Text(failure, style="yellow") for failure in self.failures())
+        yield from map(Text, self.footer())
+
+    def _repr_html_(self) -> str:
+        header, *rows = self.cells()
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+        lines = zip(rows, self.lines, strict=True)
+        body = "".join(_html_row(row, line.note == "best") for row, line in lines if line.log_loss)
+        foot = "<br>".join(map(escape, [*self.failures(), *self.footer()]))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{foot}</p>"
+
+    def records(self) -> dict[str, list[Any]]:
+        """Columns of plain numbers: each measure with its standard error, low and high."""
+        columns: dict[str, list[Any]] = {}
+        for name in ("name", "kind"):
+            columns[name] = [getattr(line, name) for line in self.lines]
+        for name in ("error", "log_loss", "calibrated", "brier", "calibration_error", "behind"):
+            estimates = [getattr(line, name) for line in self.lines]
+            for i, part in enumerate(("", "_se", "_low", "_high")):
+                columns[name + part] = [None if e is None else float(e[i]) for e in estimates]
+        for name in ("power", "free_parameters", "log_evidence", "evidence", "seconds", "note", "reason"):
+            columns[name] = [getattr(line, name) for line in self.lines]
+        return columns
+
+    def frame(self, backend: str | None = None) -> Any:
+        """The numbers as a data frame: of the library the rows came in, of pandas, or of the one named."""
+        installed = (name for name in ("pandas", "polars", "pyarrow") if find_spec(name))
+        chosen: Any = backend or self.backend or next(installed, None)
+        if chosen is None:
+            raise MissingExtraError("A frame needs pandas, polars or pyarrow; .records() needs none of them.")
+        return nw.from_dict(self.records(), backend=chosen).to_native()
+
+
+def _is_words(position: int, heading: str) -> bool:
+    return position == 0 or not heading
+
+
+def _aligned(position: int, cell: str, width: int) -> str:
+    return f"{cell:<{width}}" if position == 0 else f"{cell:>{width}}"
+
+
+def _html_row(row: list[str], is_best: bool) -> str:
+    weight = " style='font-weight: bold'" if is_best else ""
+    return f"<tr{weight}>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+
+
+def _interval(estimate: Estimate | None, factor: float = 1.0) -> str:
+    if estimate is None:
+        return ""
+    value, reach = factor * estimate.value, factor * (estimate.high - estimate.value)
+    digits = 1 if factor > 1 else 3
+    return f"{value:.{digits}f} ± {reach:.{digits}f}"
+
+
+def _difference(behind: Estimate | None) -> str:
+    if behind is None or (behind.value == 0 and behind.error == 0):
+        return ""
+    return f"{behind.value:+.3f} ± {behind.error:.3f}"
+
+
+def _evidence(line: Line) -> str:
+    return "" if line.log_evidence is None else f"{line.log_evidence:,.0f}{'' if line.evidence == 'exact' else '*'}"
+
+
+def _duration(line: Line) -> str:
+    if line.log_loss is None:
+        return ""
+    return f"{1e3 * line.seconds:.0f} ms" if line.seconds < 1 else f"{line.seconds:.1f} s"
+
+
+COLUMNS: dict[str, Callable[[Line], str]] = {
+    "model": lambda line: line.name,
+    "error %": lambda line: _interval(line.error, 100),
+    "log loss": lambda line: _interval(line.log_loss),
+    "calibrated": lambda line: _interval(line.calibrated),
+    "power": lambda line: "" if line.power is None else f"{line.power:.2f}",
+    "behind": lambda line: _difference(line.behind),
+    "": lambda line: line.note,
+    "Brier": lambda line: _interval(line.brier),
+    "calibration": lambda line: _interval(line.calibration_error),
+    "parameters": lambda line: "" if line.free_parameters is None else f"{line.free_parameters:,}",
+    "evidence": _evidence,
+    "time": _duration,
+}
+
+# Where the terminal is narrow, these go first.
+EXPENDABLE = ("calibration", "Brier", "evidence", "time", "parameters", "power", "error %")

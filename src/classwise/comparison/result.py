@@ -1,0 +1,170 @@
+"""The result of a comparison: who is ahead, by how much, and how sure that is."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sklearn.base import clone
+
+from classwise.comparison.report import ComparisonTable, Line
+from classwise.comparison.trial import Trial
+from classwise.errors import ClasswiseError
+from classwise.estimators import Crossing
+from classwise.evaluation import Estimate
+
+# Two models tie if their log losses differ by no more than this many standard errors of the difference: the rule of
+# one standard error (Breiman et al. 1984). A reference counts as better beyond two.
+TIE_ERRORS = 1.0
+CLEAR_ERRORS = 2.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Trials of many models on the same folds; prints as a table.
+
+    is_calibrated: whether models are ranked with the power that suits them.
+    """
+
+    tried: tuple[Trial, ...]
+    crossing: Crossing
+    is_calibrated: bool
+
+    @cached_property
+    def trials(self) -> tuple[Trial, ...]:
+        """By log loss, with the power if there is one; what could not be fitted comes last."""
+        fitted = [trial for trial in self.tried if not trial.reason]
+        ranked = sorted(fitted, key=lambda trial: trial.estimate("log_loss").value)
+        return (*ranked, *(trial for trial in self.tried if trial.reason))
+
+    def __getitem__(self, name: str) -> Trial:
+        found = [trial for trial in self.tried if trial.name == name]
+        if not found:
+            raise KeyError(f"{name!r} was not compared; these were: {[trial.name for trial in self.tried]}.")
+        return found[0]
+
+    @cached_property
+    def leader(self) -> Trial:
+        """The member of the family of least log loss."""
+        family = [trial for trial in self.trials if trial.tuned is not None]
+        if not family:
+            reasons = "; ".join(f"{trial.name}: {trial.reason}" for trial in self.tried if trial.reason)
+            raise ClasswiseError(f"No member of the family could be fitted in every fold: {reasons}")
+        return family[0]
+
+    def behind(self, trial: Trial) -> Estimate:
+        """How much larger a trial's log loss is than the leader's, with the standard error of the difference."""
+        return trial.behind(self.leader)
+
+    def ties(self, trial: Trial) -> bool:
+        """Whether the difference to the leader is within its standard error."""
+        behind = self.behind(trial)
+        return behind.value <= TIE_ERRORS * behind.error
+
+    @cached_property
+    def winner(self) -> Trial:
+        """Of the members that tie with the leader, the one with fewest free parameters; of equals, the better."""
+        tied = [trial for trial in self.trials if trial.tuned is not None and self.ties(trial)]
+        return min(tied, key=lambda trial: trial.free_parameters or 0)
+
+    @cached_property
+    def best(self) -> Any:
+        """The winner, fitted on all rows, with its power."""
+        return self.fitted(self.winner)
+
+    def fitted(self, trial: Trial) -> Any:
+        """A member of the family, fitted on all rows with what was chosen in the comparison."""
+        if trial.tuned is None or trial.statistics is None:
+            raise ClasswiseError(f"{trial.name} is not an estimator of classwise; fit it yourself.")
+        model = clone(trial.model)
+        model.set_params(calibrate="temperature" if self.is_calibrated else None)
+        return model._adopt(trial.tuned, trial.calibration, trial.statistics)
+
+    # Looking --------------------------------------------------------------------------------------------------------
+
+    def table(self) -> ComparisonTable:
+        """All models: a table on a terminal and in a notebook; `.frame()` for code."""
+        return ComparisonTable(tuple(map(self._line, self.trials)), self.summary(), self.crossing.table.schema.backend)
+
+    def _line(self, trial: Trial) -> Line:
+        if trial.reason:
+            return Line(trial.name, trial.kind, seconds=trial.seconds, reason=trial.reason)
+        return Line(
+            trial.name,
+            trial.kind,
+            trial.estimate("error"),
+            trial.estimate("log_loss", calibrated=False),
+            trial.estimate("log_loss") if trial.calibrated else None,
+            None if trial.calibration is None else trial.calibration.power,
+            trial.estimate("brier"),
+            trial.estimate("calibration_error"),
+            self.behind(trial),
+            trial.free_parameters,
+            trial.log_evidence,
+            trial.evidence,
+            trial.seconds,
+            self._note(trial),
+        )
+
+    def _note(self, trial: Trial) -> str:
+        if trial is self.winner:
+            return "best"
+        return "better" if self.is_clearly_better(trial) else "tie" if self.ties(trial) else ""
+
+    def summary(self) -> list[str]:
+        """What the table says, in sentences."""
+        winner, leader = self.winner, self.leader
+        loss = winner.estimate("log_loss")
+        power = f" with its posteriors to the power {winner.calibration.power:.2g}" if winner.calibration else ""
+        sentences = [f"Best: {winner.name}, log loss {loss.value:.4g} ± {loss.high - loss.value:.2g}{power}."]
+        tied = [trial for trial in self.trials if trial.tuned and trial is not winner and self.ties(trial)]
+        if winner is not leader:
+            ahead = winner.behind(leader)
+            sentences.append(
+                f"{leader.name} is ahead by {ahead.value:.2g}, with a standard error of {ahead.error:.2g}: a tie, and "
+                f"{winner.name} is simpler."
+            )
+        elif tied:
+            sentences.append(f"It ties with {len(tied)} others, which have more parameters.")
+        others = [trial for trial in self.trials if not trial.tuned and not trial.reason]
+        return sentences + [self._about(trial) for trial in others if self.is_clearly_better(trial)]
+
+    def is_clearly_better(self, trial: Trial) -> bool:
+        """Whether a model from elsewhere is ahead of the family by more than two standard errors of the difference."""
+        ahead = self.behind(trial)
+        return trial.tuned is None and ahead.value < -CLEAR_ERRORS * ahead.error
+
+    def _about(self, trial: Trial) -> str:
+        """A reference that does better deserves a word."""
+        ahead = self.behind(trial)
+        return f"{trial.name} does better, by {-ahead.value:.2g} with a standard error of {ahead.error:.2g}."
+
+    def __repr__(self) -> str:
+        return repr(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def plot(self, axes: Any = None) -> Any:
+        """Log loss of every model with its interval, best first; matplotlib axes."""
+        from classwise.plot import draw_comparison
+
+        return draw_comparison(self.table().lines, axes)
+
+    def reliability(self, *names: str, label: Any = None, axes: Any = None) -> Any:
+        """What models announce against what comes true, as is and with the power; the best, or those named.
+
+        label: the probability of this class, rather than of the class decided for.
+        """
+        from classwise.plot import draw_reliability
+
+        trials = [self[name] for name in names] or [self.winner]
+        curves = {}
+        for trial in trials:
+            if trial.reason:
+                raise ClasswiseError(f"{trial.name} could not be fitted: {trial.reason}")
+            total = sum(trial.as_is[1:], trial.as_is[0])
+            curves[trial.name if len(trials) > 1 else "as is"] = total.reliability(label)
+            if trial.calibrated and len(trials) == 1:
+                calibrated = sum(trial.calibrated[1:], trial.calibrated[0])
+                curves["calibrated"] = calibrated.reliability(label)
+        return draw_reliability(curves, trials[0].name if len(trials) == 1 else "", label, axes)

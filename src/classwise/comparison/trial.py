@@ -1,0 +1,171 @@
+"""One model tried on every fold: its posteriors of rows it had not seen, and how good they are."""
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from classwise.arrays import Array, log_sum_exp
+from classwise.calibration import Calibration
+from classwise.classifier import BayesClassifier
+from classwise.comparison.references import Given, Reference
+from classwise.errors import ClasswiseError
+from classwise.estimators import ChoosingEstimator, Crossing, Tuned, out_of_fold
+from classwise.evaluation import Estimate, Evaluation, over_folds
+from classwise.statistics import ClassStatistics
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What became of a model.
+
+    kind: "family", "reference" or "given". reason: why it could not be fitted, or "". log_posterior (n, g): of rows
+    held out, as the model has them. as_is, calibrated: their evaluations by fold, without and with the power; the power
+    that is used for a fold was fitted on the others. statistics: of all rows, as the model needs them. evidence:
+    "exact", "BIC", or "" where there is none.
+    """
+
+    name: str
+    kind: str
+    model: Any
+    reason: str = ""
+    tuned: Tuned | None = None
+    statistics: ClassStatistics | None = None
+    log_posterior: Array | None = None
+    as_is: tuple[Evaluation, ...] = ()
+    calibrated: tuple[Evaluation, ...] = ()
+    calibration: Calibration | None = None
+    free_parameters: int | None = None
+    log_evidence: float | None = None
+    evidence: str = ""
+    seconds: float = 0.0
+
+    @property
+    def final(self) -> tuple[Evaluation, ...]:
+        """By fold, with the power if there is one."""
+        return self.calibrated or self.as_is
+
+    def estimate(self, measure: str, calibrated: bool = True) -> Estimate:
+        """A measure ("error", "log_loss", "brier", "calibration_error") with its interval over folds."""
+        return over_folds(self.final if calibrated else self.as_is, lambda e: float(getattr(e, measure)))
+
+    def behind(self, other: "Trial") -> Estimate:
+        """How much larger the log loss is than another's, by fold and so in pairs."""
+        pairs = zip(self.final, other.final, strict=True)
+        parts = [np.array([mine.losses - theirs.losses, mine.weight]) for mine, theirs in pairs]
+        return over_folds(parts, lambda sums: float(sums[0] / sums[1]))
+
+
+def failed(trial: Trial, problem: Exception) -> Trial:
+    """Not fitted, and why: the first sentence of the error."""
+    text = str(problem).strip().split("\n")[0] or type(problem).__name__
+    return replace(trial, reason=text)
+
+
+def try_member(trial: Trial, crossing: Crossing, calibrate: bool, step: Callable[[], None]) -> Trial:
+    """A member of the family on every fold, its options chosen on the other folds."""
+    start = time.perf_counter()
+    model: ChoosingEstimator = trial.model
+    answers = crossing.blank()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what there is to say is said when the best is fitted
+        try:
+            tuned = model._tune(crossing)
+            for fold, plain in zip(crossing.each(), tuned.by_fold, strict=True):
+                answers[fold.rows] = fold.log_posterior(fold.fit(plain))
+                step()
+            trial = _described(replace(trial, tuned=tuned), crossing)
+        except (ClasswiseError, np.linalg.LinAlgError) as problem:
+            return failed(replace(trial, seconds=time.perf_counter() - start), problem)
+    trial = evaluated(trial, answers, crossing, calibrate)
+    return replace(trial, seconds=time.perf_counter() - start)
+
+
+def try_reference(trial: Trial, crossing: Crossing, calibrate: bool, step: Callable[[], None]) -> Trial:
+    """A classifier of scikit-learn's, fitted on the rows of all other folds."""
+    start = time.perf_counter()
+    reference: Reference | Given = trial.model
+    answers = crossing.blank()
+    try:
+        for fold in crossing.each():
+            answers[fold.rows] = reference.log_posterior(fold)
+            step()
+        trial = replace(trial, free_parameters=reference.count(crossing))
+    except Exception as problem:  # whatever a model of somebody else's raises is the reason why it has no row
+        return failed(replace(trial, seconds=time.perf_counter() - start), problem)
+    trial = evaluated(trial, answers, crossing, calibrate)
+    return replace(trial, seconds=time.perf_counter() - start)
+
+
+def _described(trial: Trial, crossing: Crossing) -> Trial:
+    """Free parameters and evidence of the model of all rows: exact where it has one, else by BIC (Schwarz 1978).
+
+    log p(rows, labels) ~ log likelihood - free parameters / 2 log n
+    """
+    assert trial.tuned is not None
+    total = crossing.statistics.total()
+    fitted = trial.tuned.plain.fit_statistics(total)
+    trial = replace(trial, statistics=total)
+    labels = len(total.labels) - 1
+    count = fitted.classifier_.density.free_parameters + labels
+    weight = float(total.weight.sum())
+    log_prior = np.log(fitted.classifier_.priors, where=fitted.classifier_.priors > 0, out=np.zeros(labels + 1))
+    of_labels = float(total.weight @ log_prior)
+    exact = fitted.model_.log_evidence
+    if exact is not None:
+        evidence = exact + (_dirichlet(total.weight) if fitted.priors == "empirical" else of_labels)
+        return replace(trial, free_parameters=count, log_evidence=float(evidence), evidence="exact")
+    likelihood = _log_likelihood(fitted, crossing) + of_labels
+    return replace(
+        trial, free_parameters=count, log_evidence=float(likelihood - count / 2 * np.log(weight)), evidence="BIC"
+    )
+
+
+def _dirichlet(weight: Array) -> float:
+    """log p(labels), with the class priors integrated out under a uniform prior."""
+    return float(gammaln(len(weight)) - gammaln(weight.sum() + len(weight)) + gammaln(weight + 1).sum())
+
+
+def _log_likelihood(fitted: Any, crossing: Crossing) -> float:
+    """The sum of log p(x | own class)."""
+    total = 0.0
+    for fold in crossing.each():
+        log_density = fitted._apply(BayesClassifier.log_density, fold.read(fitted))
+        own = np.searchsorted(fitted.classes_, crossing.labels[crossing.codes[fold.rows]])
+        values = log_density[np.minimum(own, len(log_density) - 1), np.arange(len(own))]
+        weights = crossing.table.weights
+        total += float(values.sum() if weights is None else values @ weights[fold.rows])
+    return total
+
+
+def evaluated(trial: Trial, answers: Array, crossing: Crossing, calibrate: bool) -> Trial:
+    """With the evaluation of its posteriors (n, g), and of the same with a power."""
+    parts = list(_told(crossing))
+    as_is = tuple(_evaluations(answers, crossing, parts))
+    trial = replace(trial, log_posterior=answers, as_is=as_is)
+    if not calibrate:
+        return trial
+    calibration, by_fold = out_of_fold(answers, crossing).fit_by_fold()
+    sharper = answers.copy()
+    for fold, own in zip(crossing.each(), by_fold, strict=True):
+        scores = own(answers[fold.rows].T)
+        scored = np.isfinite(scores).any(axis=0)
+        scores[:, scored] -= log_sum_exp(scores[:, scored])
+        sharper[fold.rows] = scores.T
+    return replace(trial, calibration=calibration, calibrated=tuple(_evaluations(sharper, crossing, parts)))
+
+
+def _told(crossing: Crossing) -> Sequence[tuple[Any, Array]]:
+    """The rows of each fold that tell something, with their weights; folds without any are left out."""
+    weights = crossing.telling()
+    parts = (fold.rows[weights[fold.rows] > 0] for fold in crossing.each())
+    return [(rows, weights[rows]) for rows in parts if len(rows)]
+
+
+def _evaluations(answers: Array, crossing: Crossing, parts: Sequence[tuple[Any, Array]]) -> list[Evaluation]:
+    codes, labels = crossing.codes, crossing.labels
+    return [Evaluation.of(answers[rows], codes[rows], labels, weights) for rows, weights in parts]
