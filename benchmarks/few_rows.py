@@ -2,42 +2,46 @@
 
     python benchmarks/few_rows.py --data FOLDER [--seeds 5] [--only wine,vowel] [--out few_rows.csv]
 
-FOLDER has a manifest.csv (name, file, target). Of each table the columns of numbers without gaps are taken, and the
-classes of at least five rows. Where the average class has fewer than 2 p rows the table is a case as it is; from the
-others p/2, p and 1.5 p rows of each class are drawn, at least 4, several times over. Tables of genes are cut to their
-columns of largest variance. Columns that never vary are dropped.
+FOLDER has a manifest.csv (name, file, target, rows). Of each table of at most 100,000 rows the columns of numbers
+without gaps are taken, if there are eight or more, and the classes of at least five rows. Where the average class has
+fewer than 2 p rows the table is a case as it is; and from tables with rows enough p/2, p and 1.5 p rows of every class
+are drawn, several times over. Of genes the columns of largest variance are taken. Columns that never vary are dropped.
 
 Every model answers for the rows of five stratified folds from the statistics of the others, as in classwise.compare:
-strengths of priors that are used for a fold are chosen without its labels being scored. Nothing is calibrated.
+the strength of a prior that is used for a fold is chosen by the rows of the others. Nothing is calibrated.
 """
 
 import argparse
 import csv
-import sys
-import warnings
+import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from report import aligned
+from threadpoolctl import threadpool_limits
 
 from classwise import LDA, QDA, NaiveBayes
 from classwise.comparison.trial import Trial, try_member
 from classwise.estimators import Crossing
 
 FOLDS = 5
-FEWEST = 5  # rows of a class in the whole table
-MOST_ROWS = 6000
-MANY_COLUMNS = 600
-WIDEST = (200, 500)
-NARROWEST = 8
+FEWEST_ROWS = 5
+MOST_ROWS = 100_000
+FEWEST_COLUMNS = 8
+
+# Genes: more columns than this, and so many of them are taken.
+MOST_COLUMNS = 600
+WIDTHS = (200, 500)
+
+# Rows of each class, in columns.
 LEVELS = {"p/2": 0.5, "p": 1.0, "1.5p": 1.5}
 NOT_FEATURES = ("split", "is_train", "speaker", "rownames", "row.names")
 
-RIVAL = "QDA, OAS"
+RIVALS = ["QDA, OAS", "QDA, OAS, standardized"]
 STUDENTS = ["QDA, weak", "QDA, evidence", "QDA, cv", "QDA, loo", "LDA, weak", "naive Bayes, weak"]
 MODELS = {
-    RIVAL: QDA(shrink="oas"),
+    "QDA, OAS": QDA(shrink="oas"),
     "QDA, OAS, standardized": QDA(shrink="oas", standardize=True),
     "LDA, OAS": LDA(shrink="oas"),
     "QDA, weak": QDA(estimate="bayes"),
@@ -51,70 +55,67 @@ MODELS = {
 
 def main():
     options = read_options()
+    start, parts = time.perf_counter(), []
     with (options.data / "manifest.csv").open() as manifest:
-        tables = [row for row in csv.DictReader(manifest) if is_asked_for(row["name"], options.only)]
-    lines = []
+        tables = [row for row in csv.DictReader(manifest) if is_asked_for(row, options.only)]
     for row in tables:
-        X, y = read(options.data, row)
-        for case, kind, drawn in cases(row["name"], X, y, options.seeds):
-            found = pd.DataFrame([scores | {"seed": seed} for seed, rows in drawn for scores in compared(*rows)])
-            lines.append(found.assign(case=case, kind=kind))
-            print(f"\n{describe(case, drawn)}\n{case_table(found)}", flush=True)
+        for case, kind, drawn in cases(row["name"], *read(options.data, row), options.seeds):
+            parts.append(scores(drawn).assign(case=case, kind=kind))
+            print(f"{described(case, *drawn[0])}\n{case_table(parts[-1])}\n", flush=True)
             if options.out:
-                pd.concat(lines).to_csv(options.out, index=False)
-    print(f"\n{summary(pd.concat(lines))}")
+                pd.concat(parts).to_csv(options.out, index=False)
+    if parts:
+        print(summary(pd.concat(parts)))
+    print(f"measured in {(time.perf_counter() - start) / 60:.1f} minutes")
 
 
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--seeds", type=int, default=5, help="how often rows are drawn; default: 5")
-    parser.add_argument("--only", default="", help="tables whose names contain one of these; default: all")
-    parser.add_argument("--out", type=Path, metavar="CSV", help="all scores")
+    parser.add_argument("--seeds", type=int, default=5, help="how often rows and folds are drawn; default: 5")
+    parser.add_argument("--only", default="", help="tables whose names have one of these in them; default: all")
+    parser.add_argument("--out", type=Path, metavar="CSV", help="every score of every seed")
     return parser.parse_args()
 
 
-def is_asked_for(name, only):
-    return any(part in name for part in only.split(","))
+def is_asked_for(row, only):
+    """Not too many rows; and of two parts of one table, the first."""
+    fits = int(row["rows"]) <= MOST_ROWS and not row["name"].endswith("_test")
+    return fits and any(part in row["name"] for part in only.split(","))
 
 
-# Tables ---------------------------------------------------------------------------------------------------------------
+# Cases ----------------------------------------------------------------------------------------------------------------
 
 
 def read(folder, row):
-    """Columns of numbers without gaps, and labels of at least five rows."""
-    table = pd.read_csv(folder / row["file"]).dropna(subset=[row["target"]])
+    """Columns of numbers that have no gaps and vary, and labels of at least five rows."""
+    table = pd.read_csv(folder / row["file"])
+    if row["target"] not in table:
+        return np.empty((0, 0)), np.empty(0)
+    table = table.dropna(subset=[row["target"]])
     y = table.pop(row["target"]).astype(str).to_numpy()
-    numbers = table.drop(columns=[name for name in NOT_FEATURES if name in table]).select_dtypes("number")
-    X = numbers.dropna(axis=1).to_numpy(dtype=np.float64)
     labels, counts = np.unique(y, return_counts=True)
-    kept = np.isin(y, labels[counts >= FEWEST])
-    return X[kept], y[kept]
+    kept = np.isin(y, labels[counts >= FEWEST_ROWS])
+    numbers = table[kept].drop(columns=[name for name in NOT_FEATURES if name in table]).select_dtypes("number")
+    return varying(numbers.dropna(axis=1).to_numpy(dtype=np.float64)), y[kept]
 
 
 def cases(name, X, y, seeds):
-    """(case, kind, [(seed, (rows, labels))]): what the table has to say where rows are few."""
-    X = varying(X)
-    (rows, features), classes = X.shape, len(np.unique(y))
-    if features > MANY_COLUMNS:
-        for width in WIDEST:
-            yield f"{name}, {width} of {features} columns", "as it is", as_it_is(most_varied(X, width), y, seeds)
-    elif features < NARROWEST or classes < 2:
-        return
-    elif rows / classes < 2 * features and rows < MOST_ROWS:
-        yield name, "as it is", as_it_is(X, y, seeds)
-    for level, factor in LEVELS.items():
-        count = max(4, round(factor * features))
-        if features <= MANY_COLUMNS and np.unique(y, return_counts=True)[1].min() >= count:
-            yield f"{name}, {level}", level, [(seed, drawn(X, y, count, seed)) for seed in range(seeds)]
+    """(case, kind, [(X, y) for each seed]), wherever the table has few rows or can be made to."""
+    (rows, features), counts = X.shape, np.unique(y, return_counts=True)[1]
+    if features > MOST_COLUMNS:
+        for width in WIDTHS:
+            yield f"{name}, {width} columns of {features}", "as it is", [(most_varied(X, width), y)] * seeds
+    elif features >= FEWEST_COLUMNS:
+        if rows < 2 * features * len(counts):
+            yield name, "as it is", [(X, y)] * seeds
+        for level, factor in LEVELS.items():
+            count = round(factor * features)
+            if count <= counts.min():
+                yield f"{name}, {level}", level, [sample(X, y, count, seed) for seed in range(seeds)]
 
 
-def as_it_is(X, y, seeds):
-    """All rows each time: what differs is their folds."""
-    return [(seed, (X, y)) for seed in range(seeds)]
-
-
-def drawn(X, y, count, seed):
+def sample(X, y, count, seed):
     """So many rows of each class, at random."""
     generator = np.random.default_rng(seed)
     rows = np.concatenate([generator.permutation(np.flatnonzero(y == label))[:count] for label in np.unique(y)])
@@ -122,7 +123,7 @@ def drawn(X, y, count, seed):
 
 
 def varying(X):
-    return X[:, X.min(axis=0) < X.max(axis=0)]
+    return X[:, X.min(axis=0) < X.max(axis=0)] if len(X) else X
 
 
 def most_varied(X, width):
@@ -133,10 +134,71 @@ def most_varied(X, width):
 # Scores ---------------------------------------------------------------------------------------------------------------
 
 
+def scores(drawn):
+    """Of every model and seed: log loss, error and seconds."""
+    # Threads of BLAS that wait for each other make small factorizations slow wherever something else is running.
+    with threadpool_limits(1):
+        return pd.DataFrame([line for seed, (X, y) in enumerate(drawn) for line in compared(X, y, seed)])
+
+
 def compared(X, y, seed):
-    """The scores of every model on the same folds, from one pass."""
+    """Every model on the same folds, from one pass."""
     crossing = Crossing.read(X, y, FOLDS, random_state=seed)
     for name, model in MODELS.items():
         trial = try_member(Trial(name, "given", model), crossing, False, lambda: None)
-        measures = {} if trial.reason else {m: trial.estimate(m).value for m in ("log_loss", "error")}
-        yield {"model": name, "seed": seed, **measures, "seconds": trial.seconds, "note": trial.reason}
+        measures = ("log_loss", "error")
+        values = dict.fromkeys(measures, np.nan) if trial.reason else {m: trial.estimate(m).value for m in measures}
+        yield {"model": name, "seed": seed, **values, "seconds": trial.seconds, "note": trial.reason}
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+
+
+def described(case, X, y):
+    rows, features = X.shape
+    classes = len(np.unique(y))
+    return f"{case}: {rows} rows, {features} columns, {classes} classes, {rows / classes:.1f} rows in a class"
+
+
+def case_table(found):
+    """Log loss with the least and the largest of the seeds, error, and whether log loss is lower than the rivals'."""
+    losses = found.pivot(index="seed", columns="model", values="log_loss")
+    errors = found.groupby("model")["error"].mean()
+    lines = [["model", "log loss", "from", "to", "error %", *(f"better than {rival}?" for rival in RIVALS)]]
+    for model in MODELS:
+        own = losses[model]
+        values = [f"{value:.4f}" for value in (own.mean(), own.min(), own.max())]
+        lines.append([model, *values, f"{100 * errors[model]:.1f}", *(won(own, losses[rival]) for rival in RIVALS)])
+    notes = {f"{line.model}: {line.note}" for line in found.itertuples() if line.note}
+    return "\n".join([aligned(lines), *sorted(notes)])
+
+
+def won(own, theirs):
+    """Yes or no on average, and in how many of the seeds."""
+    if own.name == theirs.name:
+        return ""
+    return f"{'yes' if own.mean() < theirs.mean() else 'no'}, {(own < theirs).sum()} of {len(own)}"
+
+
+def summary(found):
+    """Over cases, each the mean of its seeds: how often a model is better than a rival, and by what factor."""
+    losses = found.groupby(["case", "model"])["log_loss"].mean().unstack()
+    kind_of = found.groupby("case")["kind"].first()
+    kinds = {kind: kind_of == kind for kind in found["kind"].unique()}
+    lines = [["model", "rival", "cases", "better", "ratio of log loss", "middle half", *kinds]]
+    for rival in RIVALS:
+        lines += [summary_line(model, rival, losses, kinds) for model in [*STUDENTS, "LDA, OAS"]]
+    parts = ["Student-t beside OAS. Ratio: log loss over the rival's, median of the cases; below 1 is better."]
+    return "\n".join([*parts, "The last columns: better in how many of the cases of each kind.", aligned(lines)])
+
+
+def summary_line(model, rival, losses, kinds):
+    own, theirs = losses[model], losses[rival]
+    better = own < theirs
+    low, middle, high = (own / theirs).quantile([0.25, 0.5, 0.75])
+    by_kind = [f"{better[own_kind].sum()} of {own_kind.sum()}" for own_kind in kinds.values()]
+    return [model, rival, str(len(own)), str(better.sum()), f"{middle:.3f}", f"{low:.3f} to {high:.3f}", *by_kind]
+
+
+if __name__ == "__main__":
+    main()

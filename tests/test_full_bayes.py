@@ -265,7 +265,10 @@ class TestRefusals:
         [
             ({"share": 0.5}, "estimate='bayes' has share=0 or share=1 and shrink=0, not share=0.5"),
             ({"shrink": "oas"}, "not share=0.0 and shrink='oas'"),
-            ({"prior": "strong"}, "prior='strong' is not an option; choose 'weak', 'geisser', 'evidence', 'cv', 'loo' or a Normal"),
+            (
+                {"prior": "strong"},
+                "prior='strong' is not an option; choose 'weak', 'geisser', 'evidence', 'cv', 'loo' or a Normal",
+            ),
             ({"standardize": True}, "estimate='bayes' has standardize=False"),
             ({"prior": cw.NormalInverseWishart([0, 1], 1, 9, 1.0)}, "mean must be a number, or 3 of them"),
             ({"prior": cw.NormalInverseWishart(np.nan, 1, 9, 1.0)}, "mean must be a number, or 3 of them"),

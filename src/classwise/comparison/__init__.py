@@ -1,7 +1,7 @@
 """Which classifier to trust: the whole family, compared on the same folds."""
 
 from classwise.comparison.auto import AutoClassifier
-from classwise.comparison.compare import compare
+from classwise.comparison.comparing import compare
 from classwise.comparison.result import Comparison
 
 __all__ = ["AutoClassifier", "Comparison", "compare"]

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from classwise.arrays import Array, Labels
-from classwise.comparison.compare import compare
+from classwise.comparison.comparing import compare
 from classwise.comparison.result import Comparison
 from classwise.estimators import BayesEstimator, required
 from classwise.schema import Families

@@ -1,6 +1,6 @@
 """How features vary together: structures, sharing and shrinkage."""
 
-from classwise.covariance.beliefs import PriorForm, check_prior, read_prior
+from classwise.covariance.beliefs import PriorForm, check_prior, most_probable_form, read_prior
 from classwise.covariance.completion import Completion, Parameters, complete, complete_by, refuse_never_seen
 from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, log_evidence
 from classwise.covariance.divisors import ESTIMATES, Divisor
@@ -40,6 +40,7 @@ __all__ = [
     "complete",
     "complete_by",
     "log_evidence",
+    "most_probable_form",
     "overall_deviation",
     "read_prior",
     "read_sharing",

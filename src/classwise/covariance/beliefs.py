@@ -68,9 +68,9 @@ def read_prior(prior: Any, statistics: ClassStatistics, structure: type[Covarian
     check_prior(prior)
     if prior == "geisser":
         return limiting_prior(statistics, structure, shared)
-    if prior == "evidence":
-        return most_probable_prior(statistics, structure, shared)
     form = prior if isinstance(prior, PriorForm) else WEAK
+    if prior == "evidence":
+        form = most_probable_form(statistics, structure, shared)
     return form.of(statistics.moments).within(structure)
 
 
@@ -172,7 +172,7 @@ def _slope_in_nu(of: Conjugate) -> float:
     return 0.5 * float((digamma(nu[:, 0] / 2) - np.log(of.features * of.scale[:, 0])).sum())
 
 
-def most_probable_prior(statistics: ClassStatistics, structure: type[Covariance], shared: bool) -> Conjugate:
+def most_probable_form(statistics: ClassStatistics, structure: type[Covariance], shared: bool) -> PriorForm:
     """The prior of the weak one's form under which the rows are most probable."""
 
     def loss(values: Array) -> tuple[float, Array]:
@@ -182,4 +182,4 @@ def most_probable_prior(statistics: ClassStatistics, structure: type[Covariance]
     start = np.array([log(KAPPA), log(3.0), 0.0])
     bounds = [(log(1e-4), log(1e3)), (log(1e-2), log(1e5)), (log(1e-3), log(1e3))]
     best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    return Point(*best.x).form().of(statistics.moments).within(structure)
+    return Point(*best.x).form()

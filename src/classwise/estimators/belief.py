@@ -12,6 +12,7 @@ from classwise.covariance import (
     Parameters,
     complete_by,
     log_evidence,
+    most_probable_form,
     read_prior,
     refuse_never_seen,
 )
@@ -25,6 +26,9 @@ def believe(statistics: ClassStatistics, structure: type[Covariance], shared: bo
     completion, remarks = None, []
     if structure is FullCovariance:
         refuse_never_seen(statistics, statistics.numbers.present_weight())
+        if isinstance(prior, str) and prior == "evidence" and len(statistics.numbers.gaps):
+            # The strength that suits the rows as a weaker prior completes them: sought once, not in every step of EM.
+            prior = most_probable_form(_complete(statistics, shared, "weak").statistics.denoised(), structure, shared)
         completion = _complete(statistics, shared, prior)
         remarks = [] if completion.converged else [f"stopped EM for missing values early: {completion}"]
         statistics = completion.statistics

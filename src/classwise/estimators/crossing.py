@@ -13,7 +13,7 @@ from classwise.classifier import BayesClassifier
 from classwise.estimators.base import BayesEstimator, refuse_few_classes
 from classwise.schema import Schema
 from classwise.selection import FoldStatistics, assign_folds, summarize_folds
-from classwise.statistics import ClassStatistics, FullScatter, Scatter, code_labels
+from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter, code_labels
 from classwise.tables import Source, Table, open_source
 
 
@@ -48,10 +48,12 @@ class Crossing:
         table = source.read(families, y, weights, strict)
         assert table.labels is not None
         labels, codes = code_labels(table.labels)
-        refuse_few_classes(labels)
+        refuse_few_classes(labels if table.weights is None else labels[np.unique(codes[table.weights > 0])])
         if isinstance(folds, (int, np.integer)):
             folds = min(int(folds), len(codes))
         assigned = assign_folds(folds, codes, labels, groups, random_state)
+        if form is PooledScatter:  # what is pooled over all classes cannot be told apart by fold
+            form = FullScatter
         statistics = summarize_folds(table, labels, codes, assigned, form, not strict, quartics)
         return cls(source, table, labels, codes, assigned, statistics)
 

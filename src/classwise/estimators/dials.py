@@ -13,7 +13,6 @@ from classwise.covariance import Fixed, Recipe, read_sharing, read_shrinkage
 from classwise.densities import Block, Density, Gaussian, Product
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError, SingularCovarianceError
-from classwise.estimators.base import refuse_few_classes
 from classwise.estimators.choice import Choice
 from classwise.estimators.crossing import Crossing, Fold, is_complete
 from classwise.priors import class_priors
@@ -61,7 +60,6 @@ def choose_dials(model: Any, crossing: Crossing) -> DialChoice:
     shares = (SHARES if whole else FEW_SHARES) if is_cv(model.share) else (model.share,)
     shrinks = (SHRINKS if whole else FEW_SHRINKS) if is_cv(model.shrink) else (model.shrink,)
     total = crossing.statistics.total()
-    refuse_few_classes(total.labels)
     never = total.labels[class_priors(model.priors, total.labels, total.weight) == 0]
     # What is never announced says nothing of the dials.
     weights = np.where(np.isin(crossing.labels, never)[crossing.codes], 0.0, crossing.telling())
@@ -134,7 +132,7 @@ class Tries:
         kept = weights > 0
         try:
             answer = fold.log_posterior(fold.fit(model))[kept]
-        except ClasswiseError:
+        except (ClasswiseError, np.linalg.LinAlgError):
             return np.inf
         return -float(weights[kept] @ answer[np.arange(len(answer)), self.crossing.codes[fold.rows[kept]]])
 

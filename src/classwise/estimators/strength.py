@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from classwise.arrays import Array, log_sum_exp, sums_by
+from classwise.arrays import Array, Codes, log_sum_exp, sums_by
 from classwise.covariance import Covariance, FullCovariance, PriorForm
 from classwise.engines import in_threads
+from classwise.errors import ClasswiseError
 from classwise.estimators.choice import Choice
 from classwise.estimators.choosing import Chosen
-from classwise.estimators.crossing import Crossing, is_complete
+from classwise.estimators.crossing import Crossing, Fold, is_complete
 from classwise.progress import progress
 from classwise.selection import Predictives, groups_of
 
@@ -100,10 +101,18 @@ def _crossed(model: Any, crossing: Crossing, forms: tuple[PriorForm, ...]) -> li
         for fold in crossing.each():
             codes = crossing.codes[fold.rows]
             for plain, lost in zip(models, losses, strict=True):
-                answer = fold.log_posterior(fold.fit(plain))
-                lost[fold.rows] = -answer[np.arange(len(codes)), codes]
+                lost[fold.rows] = _loss(fold, plain, codes)
                 bar.step()
     return losses
+
+
+def _loss(fold: Fold, model: Any, codes: Codes) -> Array | float:
+    """-log P(own class | x) of the rows held out, inf where the prior does not serve; (m,)."""
+    try:
+        answer = fold.log_posterior(fold.fit(model))
+    except (ClasswiseError, np.linalg.LinAlgError):
+        return np.inf
+    return -answer[np.arange(len(codes)), codes]
 
 
 def open_prior(model: Any) -> dict[str, Any]:
