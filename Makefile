@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench bench-mixed docs clean
+.PHONY: demo test lint bench bench-mixed bench-selection docs clean
 
 demo: .venv/demo.stamp  ## fit the family on penguins, print a comparison, write a picture
 	$(BIN)/python examples/penguins.py
@@ -21,6 +21,9 @@ bench: .venv/test.stamp  ## ratios to scikit-learn, measured in one run
 
 bench-mixed: .venv/test.stamp  ## mixed tables and missing values: time, memory, log loss
 	$(BIN)/python benchmarks/mixed.py
+
+bench-selection: .venv/test.stamp  ## one comparison of the whole family beside GridSearchCV: time, log loss, memory
+	$(BIN)/python benchmarks/selection.py
 
 docs: .venv/docs.stamp  ## the documentation, every example executed
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

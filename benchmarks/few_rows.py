@@ -4,8 +4,9 @@
 
 FOLDER has a manifest.csv (name, file, target, rows). Of each table of at most 100,000 rows the columns of numbers
 without gaps are taken, if there are eight or more, and the classes of at least five rows. Where the average class has
-fewer than 2 p rows the table is a case as it is; and from tables with rows enough p/2, p and 1.5 p rows of every class
-are drawn, several times over. Of genes the columns of largest variance are taken. Columns that never vary are dropped.
+fewer than 2 p rows the table is a case as it is; and p/2, p and 1.5 p rows of every class are drawn, at least five and
+several times over, from tables that have so many. Of genes the columns of largest variance are taken. Columns that
+never vary are dropped.
 
 Every model answers for the rows of five stratified folds from the statistics of the others, as in classwise.compare:
 the strength of a prior that is used for a fold is chosen by the rows of the others. Nothing is calibrated.
@@ -110,7 +111,7 @@ def cases(name, X, y, seeds):
         if rows < 2 * features * len(counts):
             yield name, "as it is", [(X, y)] * seeds
         for level, factor in LEVELS.items():
-            count = round(factor * features)
+            count = max(FEWEST_ROWS, round(factor * features))
             if count <= counts.min():
                 yield f"{name}, {level}", level, [sample(X, y, count, seed) for seed in range(seeds)]
 

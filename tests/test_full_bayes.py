@@ -5,10 +5,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.datasets import load_iris
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import classwise as cw
 from classwise.covariance import STRUCTURES
-from classwise.covariance.beliefs import WEAK, Point, evidence_and_slope
+from classwise.covariance.evidence import Point, evidence_of
+from classwise.covariance.forms import WEAK
 
 RNG = np.random.default_rng(11)
 P = 3
@@ -133,15 +135,20 @@ class TestEvidence:
     def test_slopes_match_finite_differences(self, structure, share):
         statistics = cw.summarize(X, y, scatter="diagonal" if structure != "full" else "full")
         point = np.array([-0.7, 0.9, 0.2])
-        _, slope = evidence_and_slope(Point(*point), statistics, STRUCTURES[structure], share == 1)
+        evidence = evidence_of(statistics, STRUCTURES[structure], share == 1)
+        _, slope = evidence.at(Point(*point))
         for i in range(3):
             step = np.zeros(3)
             step[i] = 1e-5
-            up, down = (
-                evidence_and_slope(Point(*(point + sign * step)), statistics, STRUCTURES[structure], share == 1)[0]
-                for sign in (1, -1)
-            )
+            up, down = (evidence.at(Point(*(point + sign * step)))[0] for sign in (1, -1))
             np.testing.assert_allclose(slope[i], (up - down) / 2e-5, rtol=1e-6, atol=1e-7)
+
+    def test_the_surface_is_the_evidence_of_the_model(self, structure, share):
+        statistics = cw.summarize(X, y, scatter="diagonal" if structure != "full" else "full")
+        point = Point(-0.7, 0.9, 0.2)
+        value, _ = evidence_of(statistics, STRUCTURES[structure], share == 1).at(point)
+        m = bayes(structure, share, point.form()).fit(X, y)
+        np.testing.assert_allclose(value, m.log_marginal_likelihood_, rtol=1e-10)
 
     def test_evidence_chooses_no_worse_than_weak(self, structure, share):
         best, weak = bayes(structure, share, "evidence").fit(X, y), bayes(structure, share, "weak").fit(X, y)
@@ -292,3 +299,83 @@ class TestRefusals:
     def test_models_without_evidence(self, m):
         with pytest.raises(cw.ClasswiseError, match="no closed-form marginal likelihood"):
             _ = m.fit(X, y).log_marginal_likelihood_
+
+
+class TestChosenPriors:
+    """prior="cv" and prior="loo": the strength under which rows held out are classified best."""
+
+    weights = np.random.default_rng(5).choice([0.5, 1.0, 2.0], len(y))
+
+    @each_case
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_leaving_out_by_formula_equals_fitting_without_each_row(self, structure, share, weighted):
+        """Under the same prior, which all rows have made."""
+        weights = self.weights if weighted else None
+        m = bayes(structure, share, "loo").fit(X, y, weights)
+        statistics = cw.summarize(X, y, weights)
+        rows = np.arange(len(y))
+        for i, form in enumerate(m.prior_choice_.priors[:: len(m.prior_choice_.priors) // 3]):
+            hyper = form.of(statistics.moments)
+            fixed = cw.NormalInverseWishart(hyper.mean, hyper.kappa, hyper.nu, hyper.scale)
+            lost = 0.0
+            for row in rows:
+                rest = rows != row
+                part = bayes(structure, share, fixed).fit(X[rest], y[rest], None if weights is None else weights[rest])
+                scores = part.log_density(X[row : row + 1])[0] + np.log(m.priors_)
+                own = -scores[y[row]] + np.logaddexp.reduce(scores)
+                lost += own if weights is None else weights[row] * own
+            total = len(y) if weights is None else weights.sum()
+            position = m.prior_choice_.priors.index(form)
+            assert m.prior_choice_.log_loss[position] == pytest.approx(lost / total, rel=1e-9), i
+
+    def test_in_folds(self):
+        folds = StratifiedKFold(4, shuffle=True, random_state=0)
+        m = bayes("full", 0, "cv").set_params(folds=folds).fit(X, y)
+        form = m.prior_choice_.priors[5]
+        logs = cross_val_predict(bayes("full", 0, form), X, y, cv=folds, method="predict_log_proba")
+        assert m.prior_choice_.log_loss[5] == pytest.approx(-logs[np.arange(len(y)), y].mean(), rel=1e-9)
+
+    @pytest.mark.parametrize("prior", ["cv", "loo"])
+    def test_the_model_is_that_of_the_best(self, prior):
+        m = bayes("full", 0, prior).fit(X, y)
+        choice = m.prior_choice_
+        assert choice.log_loss[choice.priors.index(choice.best)] == choice.log_loss.min()
+        plain = bayes("full", 0, choice.best).fit(X, y)
+        np.testing.assert_allclose(m.predict_log_proba(X), plain.predict_log_proba(X), rtol=1e-12)
+        np.testing.assert_allclose(m.leave_one_out(X, y), plain.leave_one_out(X, y), rtol=1e-9)
+        assert "rows, " in repr(choice)
+
+    def test_few_rows_are_shared_and_many_are_not(self):
+        rng = np.random.default_rng(0)
+        turns = [np.eye(4), np.linalg.qr(rng.normal(size=(4, 4)))[0]]
+
+        def worth(size):
+            labels = np.repeat([0, 1], size)
+            rows = rng.normal(size=(2 * size, 4)) * [3.0, 1.0, 1.0, 0.3]
+            rows = np.concatenate([rows[:size] @ turns[0], rows[size:] @ turns[1] + 0.5])
+            return bayes("full", 0, "loo").fit(rows, labels).prior_choice_.best.freedom
+
+        assert worth(2000) < worth(6)
+
+    def test_other_columns_and_gaps_take_folds(self):
+        rng = np.random.default_rng(0)
+        rows = X.copy()
+        rows[rng.random(X.shape) < 0.1] = np.nan
+        one, other = (bayes("full", 0, prior).fit(rows, y).prior_choice_ for prior in ("loo", "cv"))
+        np.testing.assert_array_equal(one.log_loss, other.log_loss)
+        assert len(one.priors) == 12
+
+    def test_naive_bayes(self):
+        m = cw.NaiveBayes(estimate="bayes", prior="loo").fit(X, y)
+        same = cw.GaussianClassifier(structure="diagonal", estimate="bayes", prior="loo").fit(X, y)
+        np.testing.assert_allclose(m.prior_choice_.log_loss, same.prior_choice_.log_loss, rtol=1e-12)
+        np.testing.assert_allclose(m.predict_proba(X), same.predict_proba(X), rtol=1e-9)
+
+    def test_the_rows_are_needed(self):
+        m = bayes("full", 0, "loo")
+        with pytest.raises(cw.ClasswiseError, match="prior='loo' needs the rows: call fit"):
+            m.fit_statistics(cw.summarize(X, y))
+        assert not hasattr(m, "partial_fit")
+
+    def test_without_bayes_the_prior_is_not_chosen(self):
+        assert not hasattr(cw.QDA(prior="loo").fit(X, y), "prior_choice_")

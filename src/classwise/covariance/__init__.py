@@ -1,9 +1,11 @@
 """How features vary together: structures, sharing and shrinkage."""
 
-from classwise.covariance.beliefs import PriorForm, check_prior, most_probable_form, read_prior
+from classwise.covariance.beliefs import check_prior, read_prior
 from classwise.covariance.completion import Completion, Parameters, complete, complete_by, refuse_never_seen
 from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, log_evidence
 from classwise.covariance.divisors import ESTIMATES, Divisor
+from classwise.covariance.evidence import most_probable_form
+from classwise.covariance.forms import PriorForm
 from classwise.covariance.recipe import Recipe, overall_deviation
 from classwise.covariance.sharing import Average, Blend, Sharing, read_sharing
 from classwise.covariance.shrinkage import CovarianceRule, Fixed, OracleApproximating, Shrinkage, read_shrinkage

@@ -11,6 +11,7 @@ from classwise.errors import ClasswiseError
 from classwise.estimators.columns import check_columns
 from classwise.estimators.fitted import Fitted, required
 from classwise.estimators.leaving_out import LeavingOut
+from classwise.evaluation import Evaluation
 from classwise.explanation import Explanation, explain
 from classwise.options import choose
 from classwise.tables import make_frame, open_row, open_source
@@ -76,6 +77,21 @@ class Answers(Fitted):
         log_prior = self.classifier_.log_prior[codes, 0]
         log_density = self._apply(BayesClassifier.log_density, table)[codes, np.arange(len(table))]
         return NegativeLogLikelihood(-float(weights @ log_prior), -float(weights @ log_density))
+
+    def evaluate(self, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
+        """Error, log loss, Brier score, confusion and calibration on labeled rows; evaluations of batches add up.
+
+        >>> import classwise as cw
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> cw.LDA().fit(X[::2], y[::2]).evaluate(X[1::2], y[1::2]).confusion
+        array([[25.,  0.,  0.],
+               [ 0., 24.,  1.],
+               [ 0.,  2., 23.]])
+        """
+        table = self._table(X, required(y), sample_weight).weighted()
+        log_posterior = self._apply(BayesClassifier.log_posterior, table).T
+        return Evaluation.of(log_posterior, self._codes_of(table), self.classes_, table.weights)
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None, *, recount: bool = False) -> Array:
         """log P(k | x) of each row under the model fitted without that row, exactly; (n, g).

@@ -11,6 +11,7 @@ and the Student-t density at z = x - m' is, with all that depends on the row ins
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import pi
 from typing import Any
 
@@ -26,6 +27,11 @@ class Predictives:
     """The posterior of complete rows: kappa (g, 1), one scale for each class or one for all."""
 
     posterior: Conjugate
+
+    @cached_property
+    def _factored(self) -> list[FullCovariance]:
+        """Each scale by itself, factored once for all rows."""
+        return [FullCovariance(scale[None]) for scale in self.posterior.scale]
 
     def log_density(self, rows: Array, own: int, weight: float) -> Array:
         """log p(x | k) of rows (m, p) of one class and of one weight, each left out by itself; (g, m)."""
@@ -50,7 +56,7 @@ class Predictives:
             rest = scale - b * d * d
             return _student(z * z / rest, np.log(rest), kappa, nu - lost, 1).sum(axis=1)
         if structure is FullCovariance:
-            squares, log_det = _without(FullCovariance(scale[None]), z, d, b)
+            squares, log_det = _without(self._factored[j], z, d, b)
             return _student(squares, log_det, kappa, nu - lost - features + 1, features)
         # A sphere stores its scale over p in each feature, and a row of p values counts p times.
         rest = features * scale[0] - b * row_norms(d)
