@@ -9,6 +9,7 @@ from classwise.comparison.family import family, needs_full
 from classwise.comparison.references import Given, references
 from classwise.comparison.result import Comparison
 from classwise.comparison.trial import Trial, failed, try_member, try_reference
+from classwise.engines import BLAS
 from classwise.errors import ClasswiseError
 from classwise.estimators import ChoosingEstimator, Crossing
 from classwise.options import choose
@@ -140,7 +141,8 @@ class Trials:
     def run(self, trial: Trial, calibrate: bool, step: Callable[[], None]) -> Trial:
         if trial.reason:
             return trial
-        with silent():
+        # Covariances are small: several threads on one of them would wait for each other longer than they work.
+        with silent(), BLAS.held():
             if isinstance(trial.model, ChoosingEstimator):
                 families = self.families if trial.model.families == "auto" else trial.model.families
                 return try_member(trial, self.crossing(families), calibrate, step)

@@ -13,8 +13,9 @@ from classwise.arrays import Array, log_sum_exp
 from classwise.calibration import Calibration
 from classwise.classifier import BayesClassifier
 from classwise.comparison.references import Given, Reference
+from classwise.engines import in_threads
 from classwise.errors import ClasswiseError
-from classwise.estimators import ChoosingEstimator, Crossing, Tuned, out_of_fold
+from classwise.estimators import ChoosingEstimator, Crossing, Fold, Tuned, out_of_fold
 from classwise.evaluation import Estimate, Evaluation, over_folds
 from classwise.statistics import ClassStatistics
 
@@ -75,14 +76,20 @@ def try_member(trial: Trial, crossing: Crossing, calibrate: bool, step: Callable
         warnings.simplefilter("ignore")  # what there is to say is said when the best is fitted
         try:
             tuned = model._tune(crossing)
-            for fold, plain in zip(crossing.each(), tuned.by_fold, strict=True):
-                answers[fold.rows] = fold.log_posterior(fold.fit(plain))
+            folds = list(zip(crossing.each(), tuned.by_fold, strict=True))
+            for (fold, _), answer in zip(folds, in_threads(_answer, folds), strict=True):
+                answers[fold.rows] = answer
                 step()
             trial = _described(replace(trial, tuned=tuned), crossing)
         except (ClasswiseError, np.linalg.LinAlgError) as problem:
             return failed(replace(trial, seconds=time.perf_counter() - start), problem)
     trial = evaluated(trial, answers, crossing, calibrate)
     return replace(trial, seconds=time.perf_counter() - start)
+
+
+def _answer(fold_and_model: tuple[Fold, ChoosingEstimator]) -> Array:
+    fold, model = fold_and_model
+    return fold.log_posterior(fold.fit(model))
 
 
 def try_reference(trial: Trial, crossing: Crossing, calibrate: bool, step: Callable[[], None]) -> Trial:
