@@ -1,6 +1,7 @@
 """The comparison: scores that scikit-learn would find, honest ties, reasons, tables and pictures."""
 
 import io
+import pickle
 
 import matplotlib as mpl
 import numpy as np
@@ -103,7 +104,7 @@ class TestScores:
     def test_groups_stay_together(self):
         groups = np.arange(len(y)) // 6
         comparison = cw.compare(X, y, 5, groups=groups, references=False)
-        folds = comparison.crossing.folds
+        folds = comparison.folds
         assert all(len(set(folds[groups == group])) == 1 for group in set(groups))
 
     def test_the_same_seed_is_the_same_comparison(self):
@@ -393,6 +394,16 @@ class TestAuto:
         for member in (cw.QDA(), cw.NaiveBayes(), cw.NearestMean()):
             member.fit(rows[half], labels[half])
             assert auto < log_loss(labels[~half], member.predict_proba(rows[~half]))
+
+    def test_a_pickle_holds_no_rows(self):
+        rng = np.random.default_rng(0)
+        sizes = []
+        for size in (200, 4000):
+            labels = np.arange(size) % 2
+            m = cw.AutoClassifier(folds=3).fit(rng.normal(size=(size, 3)) + labels[:, None], labels)
+            sizes.append(len(pickle.dumps(m)))
+            assert len(pickle.loads(pickle.dumps(m)).predict(np.zeros((5, 3)))) == 5
+        assert sizes[1] - sizes[0] < 20 * 3800  # the class and the fold of each row, and nothing else
 
     def test_not_fitted(self):
         with pytest.raises(ValueError, match="not fitted"):

@@ -60,7 +60,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             families=self.families,
             random_state=0 if self.random_state is None else self.random_state,
         )
-        self.comparison_, self.best_ = comparison, comparison.best
+        self.comparison_, self.best_ = comparison.slim(), comparison.best
         self.n_features_in_ = self.best_.n_features_in_
         if hasattr(self.best_, "feature_names_in_"):
             self.feature_names_in_ = self.best_.feature_names_in_

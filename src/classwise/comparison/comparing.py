@@ -67,7 +67,8 @@ def compare(
     planned = trials.planned(models or {}, rivals)
     with progress("Comparing", len(planned) * len(trials.crossing())) as bar:
         done = tuple(trials.run(trial, power, partial(bar.step, trial.name)) for trial in planned)
-    return Comparison(done, trials.crossing(), power)
+    crossing = trials.crossing()
+    return Comparison(done, crossing.labels, crossing.codes, crossing.folds, power, crossing.table.schema.backend)
 
 
 @dataclass(eq=False)

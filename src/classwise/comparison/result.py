@@ -1,15 +1,15 @@
 """The result of a comparison: who is ahead, by how much, and how sure that is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from sklearn.base import clone
 
+from classwise.arrays import Codes, Labels
 from classwise.comparison.report import ComparisonTable, Line
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
-from classwise.estimators import Crossing
 from classwise.evaluation import Estimate
 
 # Two models tie if their log losses differ by no more than this many standard errors of the difference: the rule of
@@ -22,12 +22,16 @@ CLEAR_ERRORS = 2.0
 class Comparison:
     """Trials of many models on the same folds; prints as a table.
 
-    is_calibrated: whether models are ranked with the power that suits them.
+    labels (g,); codes and folds (n,): the class and the fold of each row; is_calibrated: whether models are ranked with
+    the power that suits them; backend: the library that the rows came in, if it is one of frames.
     """
 
     tried: tuple[Trial, ...]
-    crossing: Crossing
+    labels: Labels
+    codes: Codes
+    folds: Codes
     is_calibrated: bool
+    backend: Any = None
 
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
@@ -79,11 +83,15 @@ class Comparison:
         model.set_params(calibrate="temperature" if self.is_calibrated else None)
         return model._adopt(trial.tuned, trial.calibration, trial.statistics)
 
+    def slim(self) -> "Comparison":
+        """The same without posteriors of rows, which take room."""
+        return replace(self, tried=tuple(replace(trial, log_posterior=None) for trial in self.tried))
+
     # Looking --------------------------------------------------------------------------------------------------------
 
     def table(self) -> ComparisonTable:
         """All models: a table on a terminal and in a notebook; `.frame()` for code."""
-        return ComparisonTable(tuple(map(self._line, self.trials)), self.summary(), self.crossing.table.schema.backend)
+        return ComparisonTable(tuple(map(self._line, self.trials)), self.summary(), self.backend)
 
     def _line(self, trial: Trial) -> Line:
         if trial.reason:

@@ -96,7 +96,7 @@ def try_reference(trial: Trial, crossing: Crossing, calibrate: bool, step: Calla
     """A classifier of scikit-learn's, fitted on the rows of all other folds."""
     start = time.perf_counter()
     reference: Reference | Given = trial.model
-    answers = crossing.blank()
+    trial, answers = replace(trial, model=reference.model), crossing.blank()
     try:
         for fold in crossing.each():
             answers[fold.rows] = reference.log_posterior(fold)

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from classwise.arrays import Array
 from classwise.calibration import Calibration, OutOfFold
+from classwise.engines import BLAS
 from classwise.errors import ClasswiseError
 from classwise.estimators.base import BayesEstimator
 from classwise.estimators.crossing import Crossing
@@ -84,8 +85,9 @@ class ChoosingEstimator(BayesEstimator):
             quartics=self._needs_quartics,
             form=clone(self)._checked_form(),
         )
-        tuned = self._tune(crossing)
-        calibration = self._fit_power(tuned, crossing) if self.calibrate else None
+        with BLAS.held():
+            tuned = self._tune(crossing)
+            calibration = self._fit_power(tuned, crossing) if self.calibrate else None
         return self._adopt(tuned, calibration, crossing.statistics.total())
 
     def _adopt(self, tuned: Tuned, calibration: Calibration | None, statistics: ClassStatistics) -> Self:
