@@ -175,7 +175,18 @@ class TestDials:
         single = cw.LDA(shrink=m.dials_.shrinks[2], standardize=True)
         posterior = cross_val_predict(single, rows, labels, cv=self.folds, method="predict_log_proba")
         own = posterior[np.arange(len(labels)), np.searchsorted(m.classes_, labels)]
-        np.testing.assert_allclose(m.dials_.log_loss[0, 2], -own.mean(), rtol=1e-4)
+        # Gaps are filled once for all values of the dials: near to filling them for each.
+        np.testing.assert_allclose(m.dials_.log_loss[0, 2], -own.mean(), rtol=1e-2)
+
+    def test_mixed_columns_without_gaps_are_exact(self):
+        penguins = load_penguins().dropna()[::3]
+        rows, labels = penguins.drop(columns=["species", "year"]), penguins["species"].to_numpy()
+        m = cw.RDA(standardize=True, folds=self.folds).fit(rows, labels)
+        for i, j in ((0, 4), (6, 8), (10, 0)):
+            single = cw.RDA(share=m.dials_.shares[i], shrink=m.dials_.shrinks[j], standardize=True)
+            posterior = cross_val_predict(single, rows, labels, cv=self.folds, method="predict_log_proba")
+            own = posterior[np.arange(len(labels)), np.searchsorted(m.classes_, labels)]
+            np.testing.assert_allclose(m.dials_.log_loss[i, j], -own.mean(), rtol=1e-9)
 
     def test_weights_count(self):
         weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], 150)

@@ -115,7 +115,7 @@ def _described(trial: Trial, crossing: Crossing) -> Trial:
     """
     assert trial.tuned is not None
     total = crossing.statistics.total()
-    fitted = trial.tuned.plain.fit_statistics(total)
+    fitted = trial.tuned.plain._roughly().fit_statistics(total)
     trial = replace(trial, statistics=total)
     labels = len(total.labels) - 1
     count = fitted.classifier_.density.free_parameters + labels

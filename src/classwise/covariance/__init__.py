@@ -1,7 +1,7 @@
 """How features vary together: structures, sharing and shrinkage."""
 
 from classwise.covariance.beliefs import check_prior, read_prior
-from classwise.covariance.completion import Completion, Parameters, complete, complete_by, refuse_never_seen
+from classwise.covariance.completion import TOLERANCE, Completion, Parameters, complete, complete_by, refuse_never_seen
 from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, log_evidence
 from classwise.covariance.divisors import ESTIMATES, Divisor
 from classwise.covariance.evidence import most_probable_form
@@ -20,6 +20,7 @@ from classwise.covariance.structures import (
 __all__ = [
     "ESTIMATES",
     "STRUCTURES",
+    "TOLERANCE",
     "Average",
     "Blend",
     "Completion",

@@ -55,34 +55,36 @@ class Completion:
         return f"Completion({state} after {self.iterations} iterations, log-likelihood {self.log_likelihood[-1]:.6g})"
 
 
-def complete(statistics: ClassStatistics, recipe: Recipe) -> Completion:
+def complete(statistics: ClassStatistics, recipe: Recipe, tolerance: float = TOLERANCE) -> Completion:
     """The statistics of numbers with their gaps filled by expectation, at the estimates of the recipe.
 
-    statistics: of joint numbers; without gaps they are returned as they are, after no iteration.
+    statistics: of joint numbers; without gaps they are returned as they are, after no iteration. tolerance: the gain
+    of log-likelihood for each row below which EM stops.
     """
     refuse_never_seen(statistics, statistics.numbers.present_weight())
     likeliest = replace(recipe, divisor=MaximumLikelihood())
-    return complete_by(statistics, lambda full: Parameters(full.mean, likeliest.blend(full).matrices()))
+    return complete_by(statistics, lambda full: Parameters(full.mean, likeliest.blend(full).matrices()), tolerance)
 
 
-def complete_by(statistics: ClassStatistics, maximize: "Maximize") -> Completion:
+def complete_by(statistics: ClassStatistics, maximize: "Maximize", tolerance: float = TOLERANCE) -> Completion:
     """The same with any estimates of means and covariances from complete statistics."""
     if not len(statistics.numbers.gaps):
         return Completion(statistics, np.empty(0), converged=True)
-    return _Climb(statistics, maximize).run()
+    return _Climb(statistics, maximize, tolerance).run()
 
 
 class _Climb:
     """EM from the start to the top, with every second step stretched (SQUAREM: Varadhan and Roland 2008)."""
 
-    def __init__(self, statistics: ClassStatistics, maximize: "Maximize") -> None:
+    def __init__(self, statistics: ClassStatistics, maximize: "Maximize", tolerance: float) -> None:
         self.statistics = statistics
         self.maximize = maximize
+        self.tolerance = tolerance
         self.path: list[float] = []
 
     def run(self) -> Completion:
         numbers = self.statistics.numbers
-        enough = TOLERANCE * float(numbers.moments.weight.sum() + numbers.gaps.moments.weight.sum())
+        enough = self.tolerance * float(numbers.moments.weight.sum() + numbers.gaps.moments.weight.sum())
         current, converged = _start(self.statistics), False
         while not converged and len(self.path) < MOST_ITERATIONS:
             first = self._step(current)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from classwise.covariance import (
+    TOLERANCE,
     Completion,
     Conjugate,
     Covariance,
@@ -21,15 +22,21 @@ from classwise.estimators.blocks import GaussianFit
 from classwise.statistics import ClassStatistics
 
 
-def believe(statistics: ClassStatistics, structure: type[Covariance], shared: bool, prior: Any) -> GaussianFit:
-    """The Student-t density of each class; rows with gaps are completed at the most probable mean and covariance."""
+def believe(
+    statistics: ClassStatistics, structure: type[Covariance], shared: bool, prior: Any, tolerance: float = TOLERANCE
+) -> GaussianFit:
+    """The Student-t density of each class; rows with gaps are completed at the most probable mean and covariance.
+
+    tolerance: where EM stops.
+    """
     completion, remarks = None, []
     if structure is FullCovariance:
         refuse_never_seen(statistics, statistics.numbers.present_weight())
         if isinstance(prior, str) and prior == "evidence" and len(statistics.numbers.gaps):
             # The strength that suits the rows as a weaker prior completes them: sought once, not in every step of EM.
-            prior = most_probable_form(_complete(statistics, shared, "weak").statistics.denoised(), structure, shared)
-        completion = _complete(statistics, shared, prior)
+            weakly = _complete(statistics, shared, "weak", tolerance)
+            prior = most_probable_form(weakly.statistics.denoised(), structure, shared)
+        completion = _complete(statistics, shared, prior, tolerance)
         remarks = [] if completion.converged else [f"stopped EM for missing values early: {completion}"]
         statistics = completion.statistics
     elif len(statistics.numbers.gaps):
@@ -42,14 +49,14 @@ def believe(statistics: ClassStatistics, structure: type[Covariance], shared: bo
     return GaussianFit(density, remarks, completion, log_evidence(before, statistics, shared) if closed else None)
 
 
-def _complete(statistics: ClassStatistics, shared: bool, prior: Any) -> Completion:
+def _complete(statistics: ClassStatistics, shared: bool, prior: Any, tolerance: float) -> Completion:
     """EM to the mode of the posterior, under the prior that the completed rows suggest."""
 
     def mode(full: ClassStatistics) -> Parameters:
         posterior = read_prior(prior, full, FullCovariance, shared).updated(full, shared)
         return Parameters(posterior.means, posterior.scale / _mode_divisor(posterior))
 
-    return complete_by(statistics, mode)
+    return complete_by(statistics, mode, tolerance)
 
 
 def _mode_divisor(posterior: Conjugate) -> Any:

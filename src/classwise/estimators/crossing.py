@@ -1,15 +1,15 @@
 """Cross-validation from statistics by fold: every model sees every fold, and the rows are read twice in all."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier import BayesClassifier
+from classwise.errors import ClasswiseError
 from classwise.estimators.base import BayesEstimator, refuse_few_classes
 from classwise.schema import Schema
 from classwise.selection import FoldStatistics, assign_folds, summarize_folds
@@ -104,7 +104,26 @@ class Fold:
 
     def fit(self, model: BayesEstimator) -> BayesEstimator:
         """The model of the other folds."""
-        return clone(model).fit_statistics(self.training)
+        return model._roughly().fit_statistics(self.training)
+
+    def completed(self, models: Sequence[BayesEstimator]) -> "Fold":
+        """The same with the gaps of the other folds filled, as the first of some models that can be fitted expects.
+
+        So many variants of a model can be tried without EM for each. Where gaps say something by themselves, or columns
+        beside the Gaussian's have some, the fold stays as it is.
+        """
+        schema = self.training.schema
+        if models[0].missing == "level" or schema.numbers != schema.positions("gaussian"):
+            return self
+        for model in models:
+            try:
+                completion = self.fit(model).model_.completion
+            except (ClasswiseError, np.linalg.LinAlgError):
+                continue
+            if completion is not None and completion.iterations:
+                return replace(self, training=self.training.with_moments(completion.statistics.moments))
+            break
+        return self
 
     def log_posterior(self, model: BayesEstimator) -> Array:
         """log P(k | x) of the rows held out under a model of the others; (m, g)."""

@@ -23,9 +23,12 @@ from classwise.selection import Path
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)
 SHRINKS = (0.0, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
 
-# Where numbers are missing, each pair of values takes a fit by EM of its own: fewer are tried.
-FEW_SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
-FEW_SHRINKS = (0.0, 0.01, 0.1, 0.5)
+# Where numbers are missing, each pair of values takes a fit of its own: fewer are tried.
+FEW_SHARES = (0.0, 0.1, 0.35, 0.65, 0.9, 1.0)
+FEW_SHRINKS = (1e-5, 1e-3, 0.01, 0.1, 0.3, 0.7)  # at 0, EM may have nowhere to go
+
+# Gaps are filled as these expect: the first that can be fitted.
+MIDDLE_DIALS = ((0.5, 0.1), (0.9, 0.5), (1.0, 1.0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,10 +116,12 @@ class Tries:
         return np.stack(losses)
 
     def one_by_one(self) -> Array:
-        """Each pair of values is a model of its own; (folds, shares, shrinks)."""
+        """Each pair of values is a model of its own, on rows whose gaps were filled once; (folds, shares, shrinks)."""
         losses = np.zeros((len(self.crossing), len(self.shares), len(self.shrinks)))
+        middle = [clone(self.model).set_params(share=share, shrink=shrink) for share, shrink in MIDDLE_DIALS]
         with progress("Choosing dials", losses.size) as bar:
             for f, fold in enumerate(self.crossing.each()):
+                fold = fold.completed(middle)
                 for i, j, model in self._pairs():
                     losses[f, i, j] = self._loss(fold, model)
                     bar.step(f"share {model.share}, shrink {model.shrink}")

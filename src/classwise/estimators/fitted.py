@@ -193,6 +193,10 @@ class Fitted(BaseEstimator):
         """The same options, all that was chosen from rows included, with nothing fitted."""
         return clone(self)
 
+    def _roughly(self) -> Self:
+        """The same options, with less patience where models are many; nothing fitted."""
+        return clone(self)
+
     def _downdates(self) -> Downdates | None:
         """What leaves rows out by formula, where the model is a Gaussian that allows it."""
         return None

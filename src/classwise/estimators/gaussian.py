@@ -10,6 +10,7 @@ from classwise.calibration import Calibration
 from classwise.covariance import (
     ESTIMATES,
     STRUCTURES,
+    TOLERANCE,
     Blend,
     Completion,
     Covariance,
@@ -33,7 +34,7 @@ from classwise.estimators.choosing import ChoosingEstimator, Chosen
 from classwise.estimators.crossing import Crossing
 from classwise.estimators.dials import DialChoice, choose_dials, is_cv
 from classwise.estimators.strength import PriorChoice, chosen_prior, open_prior, settled_prior
-from classwise.options import choose
+from classwise.options import at_least, choose
 from classwise.priors import Priors
 from classwise.schema import Families
 from classwise.selection import Downdates
@@ -47,6 +48,10 @@ Prior = Literal["weak", "geisser", "evidence", "cv", "loo"] | NormalInverseWisha
 Calibrate = Literal["temperature"] | None
 Ties = Literal["first", "random"]
 Missing = Literal["integrate", "level", "error"]
+
+
+# Where EM may stop in cross-validation: log losses are compared to far fewer digits.
+ROUGH = 1e-6
 
 
 class GaussianClassifier(ChoosingEstimator):
@@ -80,6 +85,8 @@ class GaussianClassifier(ChoosingEstimator):
     min_frequency: levels with a smaller share of the rows (or weight, from 1 on) are pooled, with levels never seen.
     missing: "integrate" integrates missing values out at predict, and learns by EM from what is there (em_ tells how
         it went); "level" also learns from the fact that a value is missing; "error" refuses missing values.
+    tol: EM for missing values stops when a row gains less log-likelihood than this; cross-validation is content with
+        1e-6.
     ties: "first" label, or one at "random", drawn with random_state.
 
     >>> X = [[1.8], [2.1], [2.5], [3.2], [3.8], [5.8], [6.7], [7.0]]
@@ -105,6 +112,7 @@ class GaussianClassifier(ChoosingEstimator):
         smoothing: float = 1.0,
         min_frequency: float = 0.0,
         missing: Missing = "integrate",
+        tol: float = TOLERANCE,
         ties: Ties = "first",
         random_state: Any = None,
     ) -> None:
@@ -121,6 +129,7 @@ class GaussianClassifier(ChoosingEstimator):
         self.smoothing = smoothing
         self.min_frequency = min_frequency
         self.missing = missing
+        self.tol = tol
         self.ties = ties
         self.random_state = random_state
 
@@ -130,6 +139,7 @@ class GaussianClassifier(ChoosingEstimator):
 
     def _scatter_form(self) -> type[Scatter]:
         check_prior(self.prior)
+        at_least("tol", self.tol, 0)
         if self._is_bayes:
             structure, shared = self._bayes_options()
             return structure.scatter_form(shared)
@@ -180,11 +190,11 @@ class GaussianClassifier(ChoosingEstimator):
 
     def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
         if self._is_bayes:
-            return believe(statistics, *self._bayes_options(), self.prior)
+            return believe(statistics, *self._bayes_options(), self.prior, self.tol)
         recipe = self._recipe()
         if recipe.structure is not FullCovariance:
             return _alone(statistics, recipe)
-        completion = complete(statistics, recipe)
+        completion = complete(statistics, recipe, self.tol)
         remarks = [] if completion.converged else [f"stopped EM for missing values early: {completion}"]
         statistics = completion.statistics
         return GaussianFit(Gaussian(statistics.mean, recipe.estimate(statistics)), remarks, completion)
@@ -198,6 +208,9 @@ class GaussianClassifier(ChoosingEstimator):
     @property
     def _needs_quartics(self) -> bool:
         return not self._is_bayes and self._recipe().needs_quartics
+
+    def _roughly(self) -> Self:
+        return clone(self).set_params(tol=max(self.tol, ROUGH))
 
     def _unfitted(self) -> Self:
         share, shrink = self._dials()

@@ -20,7 +20,7 @@ from classwise.selection import Predictives, groups_of
 ROWS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 DIAGONALS = (0.02, 0.5, 1.0)
 
-# Where numbers are missing, each prior takes a fit by EM of its own: fewer are tried.
+# Where numbers are missing, each prior takes a fit of its own: fewer are tried.
 FEW_ROWS = (1.0, 10.0, 100.0, 1000.0)
 
 
@@ -99,7 +99,7 @@ def _crossed(model: Any, crossing: Crossing, forms: tuple[PriorForm, ...]) -> li
     models = [model._with_options({"prior": form}) for form in forms]
     with progress("Choosing a prior", len(crossing) * len(forms)) as bar:
         for fold in crossing.each():
-            codes = crossing.codes[fold.rows]
+            codes, fold = crossing.codes[fold.rows], fold.completed([model._with_options({"prior": "weak"})])
             for plain, lost in zip(models, losses, strict=True):
                 lost[fold.rows] = _loss(fold, plain, codes)
                 bar.step()
