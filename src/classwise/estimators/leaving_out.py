@@ -10,6 +10,7 @@ from classwise.classifier import BayesClassifier
 from classwise.errors import ClasswiseError, SingularRowWarning
 from classwise.estimators.fitted import Fitted
 from classwise.priors import class_priors
+from classwise.progress import progress
 from classwise.selection import Downdates, groups_of
 from classwise.statistics import ClassStatistics
 from classwise.summarize import summarize_table
@@ -41,7 +42,12 @@ class LeavingOut:
         """
         scores = np.full((len(self.statistics.labels), len(self.codes)), -np.inf)
         left = np.arange(len(self.codes)) if downdates is None else self._downdate(downdates, rows, scores)
-        singular = [row for row in left.tolist() if not self._refit_without(row, scores)]
+        singular = []
+        with progress("Leaving rows out", len(left)) as bar:
+            for row in left.tolist():
+                if not self._refit_without(row, scores):
+                    singular.append(row)
+                bar.step()
         if singular:
             self._warn(singular)
         calibration = self.model.classifier_.calibration
