@@ -96,6 +96,11 @@ class TestOtherPriors:
         np.testing.assert_array_equal(moved.predict(X), m.classes_[expected.argmax(axis=1)])
         np.testing.assert_allclose(moved.log_joint(X), m.with_priors("uniform").log_density(X) + np.log(priors))
 
+    def test_what_was_chosen_is_kept(self):
+        m = cw.RDA(calibrate="temperature", folds=3).fit(X[:, :4], y).with_priors("uniform")
+        assert m.calibration_ == m.classifier_.calibration
+        assert m.dials_.best
+
     def test_and_back(self):
         m = cw.NaiveBayes(calibrate="temperature").fit(X, y)
         back = m.with_priors([0.9, 0.1]).with_priors(m.priors_)
@@ -152,6 +157,14 @@ class TestOutOfFold:
         best = self.logs.argmax(axis=1)
         power = OutOfFold(self.logs, best, self.folds, np.ones(500)).fit().power
         assert 1 < power < np.exp(4)
+
+    def test_a_few_hopeless_rows_do_not_decide_for_all(self):
+        logs = self.logs.copy()
+        logs[:3] = [0.0, -5000.0, -5000.0, -5000.0]
+        codes = self.codes.copy()
+        codes[:3] = 1
+        power = OutOfFold(logs, codes, self.folds, np.ones(500)).fit().power
+        assert power == pytest.approx(self.rows.fit().power, rel=0.05)
 
     def test_what_was_ruled_out_does_not_count(self):
         logs = self.logs.copy()

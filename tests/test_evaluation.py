@@ -94,6 +94,21 @@ class TestCalibration:
             cw.Evaluation.of(logs, codes, LABELS).reliability("z")
 
 
+def test_sum_and_nothing():
+    logs, codes, _ = some_rows()
+    whole = cw.Evaluation.of(logs, codes, LABELS)
+    assert sum([whole, whole]).weight == 400
+    assert np.isnan((whole - whole).log_loss)
+    assert "nan" in repr(whole - whole)
+
+
+def test_labels_are_not_codes():
+    logs, codes, _ = some_rows()
+    for wrong in (LABELS[codes], codes + 1.5, codes + 1):
+        with pytest.raises(cw.ClasswiseError, match="codes are the positions"):
+            cw.Evaluation.of(logs, wrong, LABELS)
+
+
 def test_prints_its_measures():
     logs, codes, _ = some_rows()
     assert repr(cw.Evaluation.of(logs, codes, LABELS)).startswith("Evaluation(weight 200: error 0.")

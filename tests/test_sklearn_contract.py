@@ -60,6 +60,15 @@ def expected_failures(estimator):
     return {**SINGULAR, **FEW_ROWS} if early and options["share"] == 0 else SINGULAR
 
 
+def test_a_fitted_model_can_be_shown_and_listed():
+    for m in (cw.LDA(), cw.QDA(), cw.NaiveBayes()):
+        m.fit(X, y)
+        assert "predict" in dir(m)
+        assert type(m).__name__ in m._repr_html_()
+        assert not hasattr(m, "log_marginal_likelihood_")
+    assert hasattr(cw.LDA(estimate="bayes").fit(X, y), "log_marginal_likelihood_")
+
+
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_contract(estimator, check):
     with warnings.catch_warnings():

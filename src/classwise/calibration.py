@@ -12,10 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, log_sum_exp, slices, sums_by
+from classwise.arrays import EPS, Array, Codes, log_sum_exp, slices, sums_by
 
-# The largest change of log β that is believed.
-FARTHEST = 4.0
+# How far from 1 a power may be, in its logarithm, and the step of the grid that is looked at first.
+FARTHEST = 6.0
+STEP = 0.5
+
+# So many rows are enough to find the right valley.
+ENOUGH = 20_000
+
+# The most that one row can lose.
+MOST_LOST = -float(np.log(EPS))
 
 # log β is known well enough when a step is this short; and a bracket is halved at most so often.
 NEAR = 1e-6
@@ -100,8 +107,9 @@ class OutOfFold:
         return Calibration(float(np.exp(best))), [Calibration(float(np.exp(best + step))) for step in steps]
 
     def _best(self) -> tuple[float, Slopes]:
-        """log β, by Newton's method within a bracket: the slope changes its sign once."""
-        low, high, log_power = -FARTHEST, FARTHEST, 0.0
+        """log β: the best of a grid, by some of the rows, and from there by Newton's method within a bracket."""
+        middle = self._start()
+        low, high, log_power = middle - STEP, middle + STEP, middle
         for _ in range(MOST_STEPS):
             slopes = self.slopes(log_power)
             first, second = slopes.first.sum() + log_power, slopes.second.sum() + 1
@@ -113,6 +121,15 @@ class OutOfFold:
             log_power = float(moved)
         return log_power, slopes
 
+    def _start(self) -> float:
+        """Losses that are cut off have more than one valley."""
+        some = slice(None, None, max(len(self.codes) // ENOUGH, 1))
+        part = OutOfFold(self.log_posterior[some], self.codes[some], self.folds[some], self.weights[some])
+        grid = np.arange(-FARTHEST, FARTHEST + STEP, STEP)
+        scale = self.weights.sum() / max(part.weights.sum(), 1e-300)
+        losses = [scale * part.slopes(float(u)).loss.sum() + 0.5 * u**2 for u in grid]
+        return float(grid[int(np.argmin(losses))])
+
 
 def _row_slopes(logs: Array, own: Array, power: float) -> Slopes:
     """The loss of each row, and its derivatives in log β; (m,) each."""
@@ -121,4 +138,8 @@ def _row_slopes(logs: Array, own: Array, power: float) -> Slopes:
     terms = np.exp(power * logs - norm) * logs
     mean, square = terms.sum(axis=0), (terms * logs).sum(axis=0)
     slope = power * (mean - own)
-    return Slopes(norm - power * own, slope, power**2 * np.maximum(square - mean**2, 0) + slope)
+    bend = power**2 * np.maximum(square - mean**2, 0) + slope
+    lost = norm - power * own
+    # As in an evaluation, a row loses no more than this: a few that are hopeless must not decide for all others.
+    counts = lost < MOST_LOST
+    return Slopes(np.minimum(lost, MOST_LOST), slope * counts, bend * counts)

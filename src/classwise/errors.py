@@ -14,6 +14,10 @@ class ClasswiseError(ValueError):
     """Something the caller can mend: the message names the argument, the rule, the value and the remedy."""
 
 
+class NotAvailableError(ClasswiseError, AttributeError):
+    """This fitted model has no such attribute; the message says which models have. `hasattr` is False."""
+
+
 class SingularCovarianceError(ClasswiseError):
     """A covariance has no inverse, so its Gaussian has no density.
 

@@ -52,6 +52,9 @@ class Evaluation:
     @classmethod
     def of(cls, log_posterior: Array, codes: Codes, labels: Labels, weights: Array | None = None) -> Self:
         """Of rows with log posteriors (n, g) and own classes codes (n,)."""
+        codes = np.asarray(codes)
+        if codes.dtype.kind not in "iu" or not ((codes >= 0) & (codes < len(labels))).all():
+            raise ClasswiseError("codes are the positions of the rows' classes among the labels, not the labels.")
         weights = np.ones(len(codes)) if weights is None else weights
         posterior = np.exp(log_posterior)
         own, decided = posterior[np.arange(len(codes)), codes], log_posterior.argmax(axis=1)
@@ -66,6 +69,10 @@ class Evaluation:
 
     def __add__(self, other: Self) -> Self:
         return self._combined(other, 1)
+
+    def __radd__(self, other: int) -> Self:
+        """0 + evaluation, where sum() begins."""
+        return self if other == 0 else NotImplemented
 
     def __sub__(self, other: Self) -> Self:
         return self._combined(other, -1)
@@ -91,23 +98,26 @@ class Evaluation:
     @property
     def error(self) -> float:
         """The share of rows that are decided wrongly."""
-        return 1 - float(np.trace(self.confusion)) / self.weight
+        return 1 - self._mean(float(np.trace(self.confusion)))
 
     @property
     def log_loss(self) -> float:
         """- mean of log P(own class | x)."""
-        return self.losses / self.weight
+        return self._mean(self.losses)
 
     @property
     def brier(self) -> float:
         """Mean of the sum over classes of (P(k | x) - [k is the own class])², from 0 to 2."""
-        return self.scores / self.weight
+        return self._mean(self.scores)
 
     @property
     def calibration_error(self) -> float:
         """Mean of |confidence - share right| over the bins of confidence."""
         _, announced, observed = self.bins[0]
-        return float(np.abs(announced - observed).sum()) / self.weight
+        return self._mean(float(np.abs(announced - observed).sum()))
+
+    def _mean(self, total: float) -> float:
+        return total / self.weight if self.weight else float("nan")
 
     def reliability(self, label: Any = None) -> Reliability:
         """What was announced and what came true, of the class decided for, or of one label."""
@@ -144,6 +154,11 @@ def _joined(weight: Array, least: float) -> Codes:
             current, held = current + 1, 0.0
         codes[i], held = current, held + own
     return np.minimum(codes, max(current - (held < least), 0))
+
+
+def merged(parts: Sequence[Evaluation]) -> Evaluation:
+    """The evaluation of all rows."""
+    return sum(parts[1:], parts[0])
 
 
 class Estimate(NamedTuple):

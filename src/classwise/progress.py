@@ -20,13 +20,14 @@ class Line:
         self.what = what
 
     def show(self, share: float, about: str) -> None:
-        filled = round(24 * share)
-        bar = "━" * filled + " " * (24 - filled)
-        sys.stderr.write(f"\r{self.what} {bar} {100 * share:3.0f} % {about:<40.40}")
+        filled = round(20 * share)
+        bar = "━" * filled + " " * (20 - filled)
+        line = f"{self.what} {bar} {100 * share:3.0f} % {about}"
+        sys.stderr.write("\r" + f"{line:<79.79}")
         sys.stderr.flush()
 
     def close(self) -> None:
-        sys.stderr.write("\r" + " " * (len(self.what) + 74) + "\r")
+        sys.stderr.write("\r" + " " * 79 + "\r")
         sys.stderr.flush()
 
 

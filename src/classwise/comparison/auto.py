@@ -48,13 +48,17 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         self.families = families
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X (n, p) and labels y (n,): compare, choose, and fit the winner on all rows."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn from rows X (n, p) and labels y (n,): compare, choose, and fit the winner on all rows.
+
+        groups (n,): rows of one group stay in one fold.
+        """
         comparison = compare(
             X,
             required(y),
             self.folds,
             sample_weight=sample_weight,
+            groups=groups,
             references=False,
             calibrate=self.calibrate,
             families=self.families,

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from classwise.comparison.family import family, needs_full
 from classwise.comparison.references import Given, references
 from classwise.comparison.result import Comparison
@@ -17,8 +19,8 @@ from classwise.progress import progress, silent
 from classwise.statistics import DiagonalScatter, FullScatter
 from classwise.tables import open_source
 
-# With more columns than this, covariances for every fold and class take gigabytes.
-WIDEST = 600
+# Covariances for every fold and class, and the sums of all folds but one, may take so many bytes.
+MOST_BYTES = 4e9
 
 # Nearest neighbors and softmax regression, ten times each, take minutes from about here on: rows times columns.
 LONG = 2_000_000
@@ -99,12 +101,18 @@ class Trials:
                 groups=self.groups if first is None else None,
                 random_state=self.seed,
                 quartics=first is None,
-                form=FullScatter if first is None and self._columns() <= WIDEST else DiagonalScatter,
+                form=FullScatter if first is None and self._bytes() <= MOST_BYTES else DiagonalScatter,
             )
         return self._crossings[key]
 
     def _columns(self) -> int:
         return open_source(self.X).n_features
+
+    def _bytes(self) -> float:
+        """What covariances by fold and class take: those of a fold, those of all others, and room to add them."""
+        folds = int(self.folds) if isinstance(self.folds, (int, np.integer)) else 10
+        classes = len(set(np.asarray(self.y, dtype=object).ravel().tolist()))
+        return 3.0 * 8.0 * self._columns() ** 2 * classes * folds
 
     def planned(self, models: Mapping[str, Any], rivals: bool | None) -> list[Trial]:
         """Everything that is going to be tried."""
@@ -112,7 +120,7 @@ class Trials:
         schema = crossing.table.schema
         numbers = len(schema.positions("gaussian"))
         missing = bool(crossing.statistics.total().missing_weight().any())
-        members = family(numbers, len(schema) - numbers, missing)
+        members = family(numbers, missing)
         if not isinstance(self.families, str):
             members.pop("naive Bayes, best families", None)
         trials = [Trial(name, "family", model) for name, model in members.items()]
@@ -132,9 +140,9 @@ class Trials:
         """With the reason, where it is not worth trying."""
         columns, rows = self._columns(), len(self.crossing().codes)
         if isinstance(trial.model, ChoosingEstimator):
-            if needs_full(trial.model) and columns > WIDEST:
-                size = 8 * columns**2 * len(self.crossing().labels) * len(self.crossing()) / 1e9
-                return failed(trial, ClasswiseError(f"Covariances by fold and class would take {size:.0f} GB."))
+            if needs_full(trial.model) and self._bytes() > MOST_BYTES:
+                size = self._bytes() / 1e9
+                return failed(trial, ClasswiseError(f"Covariances by fold and class would take {size:.1f} GB."))
         elif trial.kind == "reference" and rivals is None and columns * rows > LONG and trial.name != "class shares":
             return failed(trial, ClasswiseError("Takes minutes on a table of this size; references=True insists."))
         return trial

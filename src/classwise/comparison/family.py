@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from classwise.estimators import LDA, QDA, RDA, ChoosingEstimator, GaussianClassifier, NaiveBayes, NearestMean
 
 
-def family(numbers: int, others: int, missing: bool) -> dict[str, ChoosingEstimator]:
-    """The members that differ, for so many columns of numbers and others; missing: whether values are missing."""
+def family(numbers: int, missing: bool) -> dict[str, ChoosingEstimator]:
+    """The members that differ, for so many columns of numbers; missing: whether values are missing."""
     members = dict(_naive(numbers, missing))
     if numbers:
         members |= dict(_joint()) if numbers > 1 else dict(_alone())

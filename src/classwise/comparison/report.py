@@ -1,7 +1,7 @@
 """The table of a comparison: text, colors on a terminal, HTML in a notebook, a frame for code."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.util import find_spec
@@ -58,15 +58,15 @@ class ComparisonTable:
         fitted = [row for row, line in zip(rows, self.lines, strict=True) if line.log_loss]
         widths = [max(map(len, column)) for column in zip(header, *fitted, strict=True)]
         lines = ["  ".join(_aligned(i, cell, widths[i]) for i, cell in enumerate(row)) for row in (header, *fitted)]
-        return "\n".join([*(line.rstrip() for line in lines), "", *self.failures(), *self.footer()])
+        return "\n".join([*(line.rstrip() for line in lines), "", *self.failures(), *self.footer(header)])
 
     def failures(self) -> list[str]:
         """Models that could not be fitted, and why."""
         return [f"{line.name}: {line.reason}" for line in self.lines if line.reason]
 
-    def footer(self) -> list[str]:
+    def footer(self, shown: Sequence[str] = ("evidence",)) -> list[str]:
         """Sentences, and what the signs mean."""
-        by_bic = any(line.evidence == "BIC" for line in self.lines)
+        by_bic = "evidence" in shown and any(line.evidence == "BIC" for line in self.lines)
         return [
             *self.sentences,
             "± is half of a 95 % interval over folds; of the difference, its standard error."
@@ -104,7 +104,7 @@ class ComparisonTable:
         yield table
         yield Text("")
         yield from (Text(failure, style="yellow") for failure in self.failures())
-        yield from map(Text, self.footer())
+        yield from map(Text, self.footer(header))
 
     def _repr_html_(self) -> str:
         header, *rows = self.cells()
@@ -146,7 +146,7 @@ def _aligned(position: int, cell: str, width: int) -> str:
 
 def _html_row(row: list[str], is_best: bool) -> str:
     weight = " style='font-weight: bold'" if is_best else ""
-    return f"<tr{weight}>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+    return f"<tr{weight}>" + "".join(f"<td style='white-space: nowrap'>{escape(cell)}</td>" for cell in row) + "</tr>"
 
 
 def _interval(estimate: Estimate | None, factor: float = 1.0) -> str:

@@ -10,12 +10,15 @@ from classwise.arrays import Codes, Labels
 from classwise.comparison.report import ComparisonTable, Line
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
-from classwise.evaluation import Estimate
+from classwise.evaluation import Estimate, merged
 
 # Two models tie if their log losses differ by no more than this many standard errors of the difference: the rule of
 # one standard error (Breiman et al. 1984). A reference counts as better beyond two.
 TIE_ERRORS = 1.0
 CLEAR_ERRORS = 2.0
+
+# A difference of log loss below this is a tie in any case: it matters to nobody.
+LITTLE = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,7 +38,7 @@ class Comparison:
 
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
-        """By log loss, with the power if there is one; what could not be fitted comes last."""
+        """By log loss, with the power if that helps; what could not be fitted comes last."""
         fitted = [trial for trial in self.tried if not trial.reason]
         ranked = sorted(fitted, key=lambda trial: trial.estimate("log_loss").value)
         return (*ranked, *(trial for trial in self.tried if trial.reason))
@@ -60,9 +63,9 @@ class Comparison:
         return trial.behind(self.leader)
 
     def ties(self, trial: Trial) -> bool:
-        """Whether the difference to the leader is within its standard error."""
+        """Whether the difference to the leader is within its standard error, or too small to matter."""
         behind = self.behind(trial)
-        return behind.value <= TIE_ERRORS * behind.error
+        return behind.value <= max(TIE_ERRORS * behind.error, LITTLE)
 
     @cached_property
     def winner(self) -> Trial:
@@ -72,16 +75,17 @@ class Comparison:
 
     @cached_property
     def best(self) -> Any:
-        """The winner, fitted on all rows, with its power."""
+        """The winner, fitted on all rows, with its power if that helps."""
         return self.fitted(self.winner)
 
-    def fitted(self, trial: Trial) -> Any:
-        """A member of the family, fitted on all rows with what was chosen in the comparison."""
+    def fitted(self, trial: Trial | str) -> Any:
+        """A member of the family, or its name, fitted on all rows with what was chosen in the comparison."""
+        trial = self[trial] if isinstance(trial, str) else trial
         if trial.tuned is None or trial.statistics is None:
             raise ClasswiseError(f"{trial.name} is not an estimator of classwise; fit it yourself.")
         model = clone(trial.model)
-        model.set_params(calibrate="temperature" if self.is_calibrated else None)
-        return model._adopt(trial.tuned, trial.calibration, trial.statistics)
+        model.set_params(calibrate="temperature" if trial.uses_power else None)
+        return model._adopt(trial.tuned, trial.calibration if trial.uses_power else None, trial.statistics)
 
     def slim(self) -> "Comparison":
         """The same without posteriors of rows, which take room."""
@@ -101,8 +105,8 @@ class Comparison:
             trial.kind,
             trial.estimate("error"),
             trial.estimate("log_loss", calibrated=False),
-            trial.estimate("log_loss") if trial.calibrated else None,
-            None if trial.calibration is None else trial.calibration.power,
+            trial.estimate("log_loss", calibrated=True) if trial.calibrated else None,
+            trial.power,
             trial.estimate("brier"),
             trial.estimate("calibration_error"),
             self.behind(trial),
@@ -122,7 +126,7 @@ class Comparison:
         """What the table says, in sentences."""
         winner, leader = self.winner, self.leader
         loss = winner.estimate("log_loss")
-        power = f" with its posteriors to the power {winner.calibration.power:.2g}" if winner.calibration else ""
+        power = f" with its posteriors to the power {winner.power:.2g}" if winner.uses_power else ""
         sentences = [f"Best: {winner.name}, log loss {loss.value:.4g} ± {loss.high - loss.value:.2g}{power}."]
         tied = [trial for trial in self.trials if trial.tuned and trial is not winner and self.ties(trial)]
         if winner is not leader:
@@ -132,7 +136,7 @@ class Comparison:
                 f"{winner.name} is simpler."
             )
         elif tied:
-            sentences.append(f"It ties with {len(tied)} others, which have more parameters.")
+            sentences.append(f"It ties with {len(tied)} others, none of them simpler.")
         others = [trial for trial in self.trials if not trial.tuned and not trial.reason]
         return sentences + [self._about(trial) for trial in others if self.is_clearly_better(trial)]
 
@@ -170,9 +174,7 @@ class Comparison:
         for trial in trials:
             if trial.reason:
                 raise ClasswiseError(f"{trial.name} could not be fitted: {trial.reason}")
-            total = sum(trial.as_is[1:], trial.as_is[0])
-            curves[trial.name if len(trials) > 1 else "as is"] = total.reliability(label)
+            curves[trial.name if len(trials) > 1 else "as is"] = merged(trial.as_is).reliability(label)
             if trial.calibrated and len(trials) == 1:
-                calibrated = sum(trial.calibrated[1:], trial.calibrated[0])
-                curves["calibrated"] = calibrated.reliability(label)
+                curves["calibrated"] = merged(trial.calibrated).reliability(label)
         return draw_reliability(curves, trials[0].name if len(trials) == 1 else "", label, axes)

@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from classwise.comparison.references import Given, Reference
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError
 from classwise.estimators import ChoosingEstimator, Crossing, Fold, Tuned, out_of_fold
-from classwise.evaluation import Estimate, Evaluation, over_folds
+from classwise.evaluation import Estimate, Evaluation, merged, over_folds
 from classwise.statistics import ClassStatistics
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trial:
     """What became of a model.
 
@@ -47,12 +48,30 @@ class Trial:
 
     @property
     def final(self) -> tuple[Evaluation, ...]:
-        """By fold, with the power if there is one."""
-        return self.calibrated or self.as_is
+        """By fold, with the power if that helps."""
+        return self.calibrated if self.uses_power else self.as_is
 
-    def estimate(self, measure: str, calibrated: bool = True) -> Estimate:
-        """A measure ("error", "log_loss", "brier", "calibration_error") with its interval over folds."""
-        return over_folds(self.final if calibrated else self.as_is, lambda e: float(getattr(e, measure)))
+    @cached_property
+    def uses_power(self) -> bool:
+        """Whether rows held out are better off with the powers of other folds; where rows are few they may not be."""
+        return bool(self.calibrated) and merged(self.calibrated).log_loss < merged(self.as_is).log_loss
+
+    @property
+    def power(self) -> float | None:
+        """The power that suits its posteriors, fitted on all rows held out."""
+        return None if self.calibration is None else self.calibration.power
+
+    def __repr__(self) -> str:
+        outcome = self.reason or f"log loss {self.estimate('log_loss').value:.4g}"
+        return f"Trial({self.name!r}: {outcome})"
+
+    def estimate(self, measure: str, calibrated: bool | None = None) -> Estimate:
+        """A measure ("error", "log_loss", "brier", "calibration_error") with its interval over folds.
+
+        calibrated: with the power or without; None for whichever is better.
+        """
+        parts = self.final if calibrated is None else self.calibrated if calibrated else self.as_is
+        return over_folds(parts, lambda e: float(getattr(e, measure)))
 
     def behind(self, other: "Trial") -> Estimate:
         """How much larger the log loss is than another's, by fold and so in pairs."""

@@ -1,7 +1,8 @@
 """What is believed of means and covariances before the rows: the priors that have names.
 
-weak      worth little, in the units of the data: mean at the overall mean with kappa = 0.1, nu = p + 2, and scale
-          half way between the pooled covariance within classes and its diagonal, so that C is expected there
+weak      worth little, in the units of the data: mean at the overall mean with kappa = 0.1, and C expected half way
+          between the pooled covariance within classes and its diagonal, which is worth p rows (nu = 2 p + 1), about
+          as many as it takes for a covariance to have an inverse; a variance by itself is worth one row
 geisser   the limiting prior |C|^-(p+1)/2, improper: it needs more rows than features (Geisser 1964)
 evidence  of the weak prior's form, with kappa, nu and the size of scale that make the rows most probable
 cv, loo   of the weak prior's form, with the nu and the place between covariance and diagonal under which rows held
@@ -14,7 +15,7 @@ import numpy as np
 
 from classwise.covariance.conjugate import Conjugate, NormalInverseWishart
 from classwise.covariance.evidence import most_probable_form
-from classwise.covariance.forms import WEAK, PriorForm
+from classwise.covariance.forms import PriorForm, weak_form
 from classwise.covariance.structures import Covariance, FullCovariance, SphericalCovariance
 from classwise.errors import ClasswiseError
 from classwise.statistics import ClassStatistics
@@ -37,7 +38,7 @@ def read_prior(prior: Any, statistics: ClassStatistics, structure: type[Covarian
     check_prior(prior)
     if prior == "geisser":
         return limiting_prior(statistics, structure, shared)
-    form = prior if isinstance(prior, PriorForm) else WEAK
+    form = prior if isinstance(prior, PriorForm) else weak_form(statistics.n_features, structure)
     if prior == "evidence":
         form = most_probable_form(statistics, structure, shared)
     return form.of(statistics.moments).within(structure)

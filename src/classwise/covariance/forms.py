@@ -6,6 +6,7 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.covariance.conjugate import Hyperparameters
+from classwise.covariance.structures import Covariance, FullCovariance
 from classwise.statistics import Moments
 
 KAPPA = 0.1
@@ -35,7 +36,9 @@ class PriorForm:
         return Hyperparameters(moments.overall_mean(), self.kappa, nu, scale)
 
 
-WEAK = PriorForm.worth(1.0)
+def weak_form(features: int, structure: type[Covariance]) -> PriorForm:
+    """Worth a row for each number that a row tells of a covariance: p of them if it is full, one for a variance."""
+    return PriorForm.worth(float(features) if structure is FullCovariance else 1.0)
 
 
 def expected_covariance(moments: Moments, diagonal: float = 0.5) -> Array:

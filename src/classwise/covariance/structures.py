@@ -256,6 +256,9 @@ class SphericalCovariance(DiagonalCovariance):
     def free_parameters(self) -> int:
         return len(self.values)
 
+    def scaled(self, scale: Array) -> DiagonalCovariance:
+        return ScaledSphere(self.values * scale**2)
+
     @staticmethod
     def own(scatter: Scatter, divisor: Array) -> Array:
         return _level(scatter.diagonals(), divisor)
@@ -263,6 +266,14 @@ class SphericalCovariance(DiagonalCovariance):
     @staticmethod
     def pooled(scatter: Scatter, divisor: Array) -> Array:
         return _level(scatter.pooled_diagonal()[None], divisor)
+
+
+class ScaledSphere(DiagonalCovariance):
+    """A sphere in units of each feature's own: its k sizes, and the p units."""
+
+    @property
+    def free_parameters(self) -> int:
+        return sum(self.values.shape)
 
 
 STRUCTURES: dict[str, type[Covariance]] = {

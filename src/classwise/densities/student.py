@@ -27,7 +27,8 @@ def predictive(posterior: Conjugate) -> "Student | IndependentStudent":
     wider = (kappa + 1) / kappa  # for the mean not being known
     if posterior.structure is DiagonalCovariance:
         freedom = np.broadcast_to(posterior.freedom(), posterior.means.shape)
-        return IndependentStudent(posterior.means, posterior.scale / posterior.freedom() * wider, freedom)
+        shapes = posterior.scale / posterior.freedom() * wider
+        return IndependentStudent(posterior.means, shapes, freedom, len(posterior.scale))
     if posterior.structure is FullCovariance:
         freedom, scale = posterior.freedom() - features + 1, posterior.scale
         covariance: Covariance = FullCovariance(scale / freedom[:, :, None])
@@ -129,11 +130,15 @@ class Student(Located):
 
 @dataclass(frozen=True, eq=False)
 class IndependentStudent(Located):
-    """Columns that are Student-t one by one: locations, shapes (squared) and freedom, each (g, p)."""
+    """Columns that are Student-t one by one: locations, shapes (squared) and freedom, each (g, p).
+
+    kinds: how many variances of a column there are: g, or 1 where all classes share one.
+    """
 
     means: Array
     shapes: Array
     freedom: Array
+    kinds: int
 
     @property
     def width(self) -> int:
@@ -141,7 +146,7 @@ class IndependentStudent(Located):
 
     @property
     def free_parameters(self) -> int:
-        return self.means.size + self.shapes.size
+        return self.means.size + self.kinds * self.n_features
 
     @property
     def covariance(self) -> DiagonalCovariance:

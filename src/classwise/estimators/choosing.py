@@ -17,9 +17,13 @@ from classwise.estimators.crossing import Crossing
 from classwise.estimators.fitted import required
 from classwise.estimators.model import Model
 from classwise.options import choose
+from classwise.priors import Priors
 from classwise.statistics import ClassStatistics
 
 CALIBRATIONS = {None: False, "temperature": True}
+
+# The fitted attributes that tell what was chosen.
+CHOSEN = ("calibration_", "dials_", "prior_choice_")
 
 
 class Chosen(NamedTuple):
@@ -102,9 +106,19 @@ class ChoosingEstimator(BayesEstimator):
 
     def _keep(self, model: Model | None, statistics: ClassStatistics) -> None:
         # What an earlier fit chose is no longer so.
-        for name in ("calibration_", "dials_", "prior_choice_"):
+        for name in CHOSEN:
             self.__dict__.pop(name, None)
         super()._keep(model, statistics)
+
+    def with_priors(self, priors: Priors) -> Self:
+        """The same model under other class priors: a new estimator, with nothing fitted again."""
+        other = super().with_priors(priors)
+        for name in CHOSEN:
+            if name in self.__dict__:
+                setattr(other, name, self.__dict__[name])
+        if other.classifier_.calibration is not None:
+            other.calibration_ = other.classifier_.calibration
+        return other
 
     def _fit_power(self, tuned: Tuned, crossing: Crossing) -> Calibration:
         answers = crossing.blank()

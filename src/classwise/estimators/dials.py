@@ -25,7 +25,7 @@ SHRINKS = (0.0, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.
 
 # Where numbers are missing, each pair of values takes a fit of its own: fewer are tried.
 FEW_SHARES = (0.0, 0.1, 0.35, 0.65, 0.9, 1.0)
-FEW_SHRINKS = (1e-5, 1e-3, 0.01, 0.1, 0.3, 0.7)  # at 0, EM may have nowhere to go
+FEW_SHRINKS = (0.0, 1e-3, 0.01, 0.1, 0.3, 0.7)
 
 # Gaps are filled as these expect: the first that can be fitted.
 MIDDLE_DIALS = ((0.5, 0.1), (0.9, 0.5), (1.0, 1.0))
@@ -121,9 +121,10 @@ class Tries:
         middle = [clone(self.model).set_params(share=share, shrink=shrink) for share, shrink in MIDDLE_DIALS]
         with progress("Choosing dials", losses.size) as bar:
             for f, fold in enumerate(self.crossing.each()):
-                fold = fold.completed(middle)
+                filled = fold.completed(middle)
                 for i, j, model in self._pairs():
-                    losses[f, i, j] = self._loss(fold, model)
+                    # Without shrinking EM may have nowhere to go: whether it has, it must show itself.
+                    losses[f, i, j] = self._loss(filled if model.shrink else fold, model)
                     bar.step(f"share {model.share}, shrink {model.shrink}")
         return losses
 

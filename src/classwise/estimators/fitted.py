@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from classwise.arrays import BLOCK_SIZE, Array, Labels
 from classwise.classifier import BayesClassifier
 from classwise.engines import MemoryEngine
-from classwise.errors import ClasswiseError, UnscorableError
+from classwise.errors import ClasswiseError, NotAvailableError, UnscorableError
 from classwise.estimators.columns import check_columns
 from classwise.estimators.model import Model
 from classwise.estimators.report import SchemaReport
@@ -87,7 +87,7 @@ class Fitted(BaseEstimator):
         """log p(rows | labels) with all parameters integrated out: for estimate="bayes" with a proper prior."""
         evidence = self.model_.log_evidence
         if evidence is None:
-            raise ClasswiseError(
+            raise NotAvailableError(
                 "There is no closed-form marginal likelihood for this model: it takes estimate='bayes' with a proper "
                 "prior, smoothing above 0, no min_frequency, no missing='level', no counts, and no gaps if covariances "
                 "are full."
@@ -148,7 +148,8 @@ class Fitted(BaseEstimator):
                 with np.errstate(over="ignore", invalid="ignore"):
                     return function(observing, np.asarray(rows, dtype=np.float64))
             except UnscorableError:
-                refuse_unscorable(chunk)
+                if self.smoothing == 0:
+                    refuse_unscorable(chunk)
             raise UnscorableError(
                 "Some rows have probability zero, or lie too far from every class to be scored in float64."
             )

@@ -1,5 +1,6 @@
 """The Gaussian family: one estimator with two dials, share and shrink."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -26,8 +27,8 @@ from classwise.covariance import (
     refuse_never_seen,
 )
 from classwise.densities import Block, Density, Gaussian, IndependentStudent, Presence, Product, Student
-from classwise.discriminant import Boundary, Discriminant, boundary, discriminant
-from classwise.errors import ClasswiseError
+from classwise.discriminant import Boundary, Discriminant, Section, boundary, column_names, discriminant, read_section
+from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit
 from classwise.estimators.choosing import ChoosingEstimator, Chosen
@@ -240,7 +241,7 @@ class GaussianClassifier(ChoosingEstimator):
             numbers = block.density.numbers if isinstance(block.density, Presence) else block.density
             if isinstance(numbers, Gaussian | Student | IndependentStudent):
                 return block.columns, numbers
-        raise ClasswiseError("This model has no Gaussian: none of its columns is a number.")
+        raise NotAvailableError("This model has no Gaussian: none of its columns is a number.")
 
     @property
     def em_(self) -> Completion | None:
@@ -257,24 +258,45 @@ class GaussianClassifier(ChoosingEstimator):
         """The covariance matrix of each class, or the shape of its Student-t; (g, p, p), read-only where shared."""
         return self._numbers_block()[1].matrices()
 
-    def discriminant(self, label: Any) -> Discriminant:
-        """g_k(x) = x'A x + b'x + c: the log joint of a class, up to a constant that all classes share."""
-        self._refuse_beside("A discriminant function")
-        k = self._position(label)
-        return discriminant(self.gaussian_, k, float(self.classifier_.log_prior[k, 0]))
+    def discriminant(self, label: Any, *, columns: Any = None, at: Mapping[Any, float] | None = None) -> Discriminant:
+        """g_k(x) = x'A x + b'x + c: the log joint of a class, up to a constant that all classes share.
 
-    def boundary(self, first: Any, second: Any) -> Boundary:
-        """f(x) = x'W x + w'x + w0, positive where `first` is more probable than `second`.
+        Of a calibrated model, the power times that and the shift: the log posterior, up to a term that classes share.
+
+        columns, at: as for `boundary`.
+        """
+        section = read_section(self.model_.schema, columns, at)
+        return self._discriminant(label, section).slice(section.at)
+
+    def boundary(
+        self, first: Any, second: Any, *, columns: Any = None, at: Mapping[Any, float] | None = None
+    ) -> Boundary:
+        """f(x) = x'W x + w'x + w0, the log odds: positive where `first` is more probable than `second`.
+
+        columns: the boundary in these columns alone, by name or position, with the others integrated out.
+        at: {column: value}; the boundary in the other columns, where these are held at a value.
 
         >>> X = [[-1, -1], [-1, 1], [2, 0], [3, 0]]
         >>> edge = GaussianClassifier(share="average").fit(X, [-1, -1, 1, 1]).boundary(1, -1)
         >>> edge.w, round(edge.w0, 12)
         (array([28.,  0.]), -21.0)
+        >>> edge, edge.kind
+        (28 x0 - 21 = 0, 'line')
         """
-        edge = boundary(self.discriminant(first), self.discriminant(second))
-        if np.isnan(edge.w0):
+        section = read_section(self.model_.schema, columns, at)
+        edge = boundary(self._discriminant(first, section), self._discriminant(second, section))
+        if np.isnan(edge.constant):
             raise ClasswiseError(f"Classes {first!r} and {second!r} both have a prior of zero: there is no boundary.")
-        return edge
+        return edge.slice(section.at)
+
+    def _discriminant(self, label: Any, section: Section) -> Discriminant:
+        """In the columns that the section keeps."""
+        self._refuse_beside("A discriminant function")
+        k, calibration = self._position(label), self.classifier_.calibration
+        names = column_names(self.model_.schema, section.kept)
+        log_prior = float(self.classifier_.log_prior[k, 0])
+        g = discriminant(self.gaussian_.marginal(section.kept), k, log_prior, names)
+        return g if calibration is None else g.calibrated(calibration, k)
 
     def _refuse_beside(self, what: str) -> None:
         """Polynomials are for Gaussians alone."""

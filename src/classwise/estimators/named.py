@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from classwise.arrays import Array
 from classwise.classifier import BayesClassifier
 from classwise.densities import Observed
-from classwise.errors import ClasswiseError
+from classwise.errors import NotAvailableError
 from classwise.estimators.gaussian import GaussianClassifier
 from classwise.projection import FisherProjection, fisher_projection
 
@@ -81,7 +81,9 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
     def projection_(self) -> FisherProjection:
         """Center, directions (p, r), and each direction's share of the between-class variance (r,)."""
         if len(self.gaussian_.covariance.values) > 1:
-            raise ClasswiseError(f"Fisher's directions need one covariance for all classes: share=1, not {self.share}.")
+            raise NotAvailableError(
+                f"Fisher's directions need one covariance for all classes: share=1, not {self.share}."
+            )
         return fisher_projection(self.gaussian_, self.priors_)
 
     @property

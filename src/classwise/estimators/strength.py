@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Codes, log_sum_exp, sums_by
-from classwise.covariance import Covariance, FullCovariance, PriorForm
+from classwise.covariance import Covariance, DiagonalCovariance, FullCovariance, PriorForm
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError
 from classwise.estimators.choice import Choice
@@ -14,11 +14,12 @@ from classwise.estimators.choosing import Chosen
 from classwise.estimators.crossing import Crossing, Fold, is_complete
 from classwise.progress import progress
 from classwise.selection import Predictives, groups_of
+from classwise.statistics import ClassStatistics
 
 # How many rows the prior's covariance may be worth, and where it may lie between the pooled one and its diagonal. At
-# 0.02 rather than 0 it has an inverse even where rows are few.
+# 0.1 rather than 0 it has an inverse even where rows are few.
 ROWS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-DIAGONALS = (0.02, 0.5, 1.0)
+DIAGONALS = (0.1, 0.5, 1.0)
 
 # Where numbers are missing, each prior takes a fit of its own: fewer are tried.
 FEW_ROWS = (1.0, 10.0, 100.0, 1000.0)
@@ -66,8 +67,9 @@ def choose_prior(model: Any, crossing: Crossing, structure: type[Covariance], sh
 def _left_out(
     model: Any, crossing: Crossing, forms: tuple[PriorForm, ...], structure: type[Covariance], shared: bool
 ) -> list[Array]:
-    """-log P(own class | x) of each row without itself, under each prior; (n,) each. The prior and the class priors
-    stay those of all rows.
+    """-log P(own class | x) of each row without itself, under each prior; (n,) each.
+
+    The prior's mean and the class priors stay those of all rows.
     """
     statistics = crossing.statistics.total().denoised()
     rows = np.asarray(crossing.table.rows, dtype=np.float64)
@@ -76,7 +78,8 @@ def _left_out(
     groups = groups_of(crossing.codes, crossing.table.weights)
 
     def lose(form: PriorForm) -> Array:
-        predictives = Predictives(form.of(statistics.moments).within(structure).updated(statistics, shared))
+        posterior = form.of(statistics.moments).within(structure).updated(statistics, shared)
+        predictives = Predictives(posterior, statistics.weight, _share_of_rows(form, structure, statistics))
         lost = np.zeros(len(rows))
         for k, weight, own in groups:
             if weight:
@@ -90,6 +93,14 @@ def _left_out(
             losses.append(lost)
             bar.step()
     return losses
+
+
+def _share_of_rows(form: PriorForm, structure: type[Covariance], statistics: ClassStatistics) -> float:
+    """How much of the pooled scatter the prior's scale holds, in the directions of the rows."""
+    of_all = form.size * form.freedom / float(statistics.weight.sum())
+    if structure is FullCovariance:
+        return (1 - form.diagonal) * of_all
+    return of_all if structure is DiagonalCovariance else of_all / statistics.n_features
 
 
 def _crossed(model: Any, crossing: Crossing, forms: tuple[PriorForm, ...]) -> list[Array]:

@@ -16,7 +16,7 @@ def draw_comparison(lines: Sequence[Any], axes: Any = None) -> Any:
     for place, line in enumerate(shown):
         color = _color(line)
         final = line.calibrated or line.log_loss
-        axes.plot([final.low, final.high], [place, place], color=color, linewidth=2, solid_capstyle="round")
+        axes.plot([max(final.low, 0.0), final.high], [place, place], color=color, linewidth=2, solid_capstyle="round")
         axes.plot(final.value, place, "o", color=color, markersize=6)
         if line.calibrated is not None:
             axes.plot(line.log_loss.value, place, "o", markerfacecolor="none", markeredgecolor=color, markersize=6)
@@ -42,13 +42,15 @@ def _limit(axes: Any, shown: Sequence[Any], best: float) -> None:
     finals = sorted((line.calibrated or line.log_loss).value for line in shown)
     middle = finals[len(finals) // 2]
     farthest = max(best + 4 * (middle - best), best * 1.2 + 1e-3)
-    ends = [max(line.log_loss.value, (line.calibrated or line.log_loss).high) for line in shown]
-    least = min((line.calibrated or line.log_loss).low for line in shown)
+    ends = [(line.calibrated or line.log_loss).high for line in shown]
+    least = max(min((line.calibrated or line.log_loss).low for line in shown), 0.0)
     right = min(max(ends), farthest)
     margin = 0.04 * (right - least)
     axes.set_xlim(least - margin, right + margin)
     for place, line in enumerate(shown):
         final = (line.calibrated or line.log_loss).value
+        if line.log_loss.value > right + margin >= final:
+            axes.plot(right + margin, place, ">", markerfacecolor="none", markeredgecolor=_color(line), clip_on=False)
         if final > right:
             axes.annotate(
                 f"{final:.3g} →", (right, place), ha="right", va="center", color=_color(line), annotation_clip=False

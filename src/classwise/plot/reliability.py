@@ -24,9 +24,12 @@ def draw_reliability(curves: Mapping[str, Reliability], title: str = "", label: 
         axes.scatter(announced, observed, 8 + 140 * weight / weight.sum(), color=color, label=name)
     what = "class decided for" if label is None else repr(label)
     axes.set(xlabel=f"announced probability of the {what}" if label is None else f"announced probability of {what}")
-    axes.set(ylabel="share that came true", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal", title=title)
-    axes.text(0.97, 0.06, "too sure", color=GRAY, ha="right")
-    axes.text(0.03, 0.92, "not sure enough", color=GRAY)
+    axes.set(ylabel="share that came true", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    if title:
+        axes.set_title(title, loc="right", fontsize="medium")
+    below, above = ("too sure", "not sure enough") if label is None else ("announced too often", "too rarely")
+    axes.text(0.97, 0.06, below, color=GRAY, ha="right")
+    axes.text(0.03, 0.92, above, color=GRAY)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="upper center", frameon=False)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(curves), frameon=False)
     return axes

@@ -91,7 +91,7 @@ class Candidate:
             jacobian = -float((self.logs.weight * self.logs.mean).sum())
             size = 0.0 if step is None else float(self._weight().sum()) * log(step / (relative or 1.0))
             evidence["lognormal"] = _normal(self.logs, relative) + jacobian + size
-        if self._has_all(self.factorials):
+        if self._has_all(self.factorials) and self.numbers.overall_mean()[0] > 0:
             evidence["poisson"] = _poisson(self.numbers, self.factorials)
         if self.values is not None:
             evidence["categorical"] = _dirichlet(self.values.weight)

@@ -24,7 +24,7 @@ def assign_folds(folds: Any, codes: Codes, labels: Labels, groups: Any = None, r
         _check_count(int(folds), len(codes))
         if groups is not None:
             return _grouped(int(folds), groups, len(codes))
-        return _stratified(int(folds), codes, labels, random_state)
+        return _filled(_stratified(int(folds), codes, labels, random_state))
     if hasattr(folds, "split") and not isinstance(folds, str):
         folds = folds.split(np.zeros(len(codes)), codes, groups)
     if isinstance(folds, Iterable) and not isinstance(folds, str):
@@ -52,6 +52,14 @@ def _stratified(count: int, codes: Codes, labels: Labels, random_state: int | No
         rounds = np.tile(np.arange(count), (-(-len(own) // count), 1))
         folds[own] = generator.permuted(rounds, axis=1).ravel()[: len(own)]
     return folds
+
+
+def _filled(folds: Codes) -> Codes:
+    """Without the empty ones: where classes are smaller than the number of folds, some may get no row."""
+    kept, folds = np.unique(folds, return_inverse=True)
+    if len(kept) < 2:
+        raise ClasswiseError("There are too few rows in each class to hold some out.")
+    return folds.reshape(-1)
 
 
 def _grouped(count: int, groups: Any, rows: int) -> Codes:

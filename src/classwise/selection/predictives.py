@@ -1,4 +1,4 @@
-"""Leaving out one row of a conjugate posterior: its class loses a matrix of rank one, and the prior stays.
+"""Leaving out one row of a conjugate posterior: its class loses a matrix of rank one, and so does the prior.
 
 Without a row x of weight w, at d = x - m of its class's mean,
 
@@ -8,6 +8,10 @@ and the Student-t density at z = x - m' is, with all that depends on the row ins
 
     log t = log Γ((v + p)/2) - log Γ(v/2) - p/2 log(π (kappa' + 1) / kappa') - 1/2 log|scale'| - (v + p)/2 log(1 + q)
     q = kappa' / (kappa' + 1) z' scale'^-1 z,   v = nu' - p + 1
+
+A prior in the units of the rows has seen the row too: its scale is t E, and E holds the pooled covariance S / N, which
+loses w n / (n - w) d d' / N. A strong prior that kept it would know the row it is to be judged by. Where E lies near
+the diagonal, each variance loses its part as well; that is spread over all features, and let go.
 """
 
 from dataclasses import dataclass
@@ -21,12 +25,20 @@ from scipy.special import gammaln
 from classwise.arrays import Array, row_norms
 from classwise.covariance import Conjugate, DiagonalCovariance, FullCovariance
 
+# What is left of a scale where nearly nothing is: rounding must not make it negative.
+TINY = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class Predictives:
-    """The posterior of complete rows: kappa (g, 1), one scale for each class or one for all."""
+    """The posterior of complete rows: kappa (g, 1), one scale for each class or one for all.
+
+    weight (g,): of the classes; own: how much of S the scale of the prior holds, t / N times the share of E that is S.
+    """
 
     posterior: Conjugate
+    weight: Array
+    own: float = 0.0
 
     @cached_property
     def _factored(self) -> list[FullCovariance]:
@@ -41,11 +53,15 @@ class Predictives:
         grown = 1 + weight / kappa[own]
         away = rows - posterior.means[own]
         shared = len(posterior.scale) < len(posterior.means)
+        rest = float(self.weight[own]) - weight
+        # The only row of a class lies at its mean, and S holds nothing of it.
+        of_prior = self.own * weight * float(self.weight[own]) / rest if rest > 1e-9 * weight else 0.0
         scores = np.empty((len(kappa), len(rows)))
         for k in range(len(kappa)):
             z = grown * away if k == own else rows - posterior.means[k]
             lost = weight if k == own or shared else 0.0
-            scores[k] = self._log_density(0 if shared else k, z, away, lost, lost * grown, float(kappa[k]))
+            b = lost * grown + of_prior
+            scores[k] = self._log_density(0 if shared else k, z, away, lost, b, float(kappa[k]))
         return scores
 
     def _log_density(self, j: int, z: Array, d: Array, lost: float, b: float, kappa: float) -> Array:
@@ -53,13 +69,13 @@ class Predictives:
         structure, features = self.posterior.structure, self.posterior.features
         scale, nu = self.posterior.scale[j], float(self.posterior.freedom()[j, 0])
         if structure is DiagonalCovariance:
-            rest = scale - b * d * d
+            rest = np.maximum(scale - b * d * d, TINY * scale)
             return _student(z * z / rest, np.log(rest), kappa, nu - lost, 1).sum(axis=1)
         if structure is FullCovariance:
             squares, log_det = _without(self._factored[j], z, d, b)
             return _student(squares, log_det, kappa, nu - lost - features + 1, features)
         # A sphere stores its scale over p in each feature, and a row of p values counts p times.
-        rest = features * scale[0] - b * row_norms(d)
+        rest = np.maximum(features * scale[0] - b * row_norms(d), TINY * scale[0])
         return _student(row_norms(z) / rest, features * np.log(rest), kappa, nu - features * lost, features)
 
 
@@ -70,7 +86,7 @@ def _without(scale: FullCovariance, z: Array, d: Array, b: float) -> tuple[Array
     if not b:
         return row_norms(z), log_det
     d = scale.whiten(d, 0)
-    left = 1 - b * row_norms(d)
+    left = np.maximum(1 - b * row_norms(d), TINY)
     return row_norms(z) + b * np.einsum("ij,ij->i", z, d) ** 2 / left, log_det + np.log(left)
 
 
