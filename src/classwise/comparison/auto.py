@@ -27,7 +27,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     >>> X, y = load_iris(return_X_y=True)
     >>> m = AutoClassifier().fit(X, y)
     >>> m.best_
-    LDA(calibrate='temperature')
+    LDA(shrink='ledoit-wolf')
     >>> m.predict(X[:2]).tolist()
     [0, 0]
     """

@@ -61,7 +61,7 @@ def compare(
     >>> X, y = load_iris(return_X_y=True)
     >>> comparison = cw.compare(X, y, references=False)
     >>> comparison.best
-    LDA(calibrate='temperature')
+    LDA(shrink='ledoit-wolf')
     """
     trials = Trials(X, y, folds, sample_weight, groups, families, random_state)
     power = choose("calibrate", calibrate, CALIBRATIONS)

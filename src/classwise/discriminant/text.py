@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
-from math import ceil, copysign, isinf, log10
+from math import copysign, floor, isinf, log10
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,10 @@ from classwise.discriminant.polynomial import Polynomial
 DIGITS = 4
 
 # A column is far from zero when its rows are, by this many standard deviations.
-FAR = 30.0
+FAR = 20.0
+
+# A round number is among the rows when it is at most so many standard deviations from their center.
+AMONG = 10.0
 
 # Terms that move log odds by less than this share of the largest are rounding.
 NEGLIGIBLE = 1e-12
@@ -105,12 +108,12 @@ def _sizes(every: list[Term], deviations: Array) -> Array:
 
 
 def round_center(center: float, deviation: float) -> float:
-    """Zero, or a round number near the center where that is far from zero.
+    """Zero, or the roundest number among rows that are far from zero.
 
-    >>> round_center(5.1, 0.8), round_center(100000004.59, 2.0), round_center(1.00003, 1e-5)
-    (0.0, 100000000.0, 1.00003)
+    >>> round_center(5.1, 0.8), round_center(100000004.59, 2.0), round_center(1.00034, 1e-5)
+    (0.0, 100000000.0, 1.0003)
     """
-    return round(float(center), -ceil(log10(deviation))) if abs(center) > FAR * deviation else 0.0
+    return round(float(center), -floor(log10(2 * AMONG * deviation))) if abs(center) > FAR * deviation else 0.0
 
 
 def _joined(parts: list[tuple[float, str]]) -> str:
@@ -119,16 +122,16 @@ def _joined(parts: list[tuple[float, str]]) -> str:
 
 
 def plain_number(value: float) -> str:
-    """A number, with an exponent where that is much shorter.
+    """A number, with an exponent where it is very large or small and that is shorter.
 
-    >>> plain_number(74160.0), plain_number(1e8), plain_number(0.0001234), plain_number(1.5e-12)
-    ('74160', '1e8', '0.0001234', '1.5e-12')
+    >>> plain_number(74160.0), plain_number(1e8), plain_number(100000030.0), plain_number(0.0001234)
+    ('74160', '1e8', '100000030', '0.0001234')
     """
     if isinf(value):
         return "∞"
     fixed = np.format_float_positional(value, trim="-")
     short = np.format_float_scientific(value, trim="-", exp_digits=1).replace("e+", "e")
-    return fixed if len(fixed) <= len(short) + 3 else short
+    return fixed if 1e-4 <= abs(value) < 1e6 or len(fixed) <= len(short) else short
 
 
 def latex_number(value: float) -> str:
