@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .PHONY: demo test lint bench bench-mixed bench-selection docs clean
 
-demo: .venv/demo.stamp  ## fit the family on penguins, print a comparison, write a picture
+demo: .venv/demo.stamp  ## compare the family on penguins, print the table, write two pictures
 	$(BIN)/python examples/penguins.py
 
 test: .venv/test.stamp  ## all tests, slow ones too, and all doctests

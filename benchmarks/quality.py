@@ -4,7 +4,7 @@
 
 FOLDER has a manifest.csv (name, file, target, classes); peers.csv has their log loss by name and model, from five
 stratified folds (shuffled, seed 0) of at most 5,000 rows each, where numbers were standardized, missing values filled
-with means and categories turned into indicators. AutoClassifier gets the same folds, and the tables as they are.
+with means and categories turned into indicators. AutoClassifier gets the same folds, and the tables as they are. Tables that are in the file of results are not run again.
 """
 
 import argparse
@@ -32,11 +32,11 @@ def main():
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     peers = pd.read_csv(options.peers).pivot(index="name", columns="model", values="log_loss")
-    results = {}
+    results = {} if not (options.out and options.out.exists()) else pd.read_csv(options.out, index_col=0).T.to_dict()
     with (options.data / "manifest.csv").open() as manifest:
         tables = [row for row in csv.DictReader(manifest) if row["name"] in peers.index]
     for row in tables:
-        if options.only and row["name"] not in options.only.split(","):
+        if row["name"] in results or (options.only and row["name"] not in options.only.split(",")):
             continue
         X, y = read(options.data, row)
         results[row["name"]] = score(X, y)

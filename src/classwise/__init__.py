@@ -22,7 +22,7 @@ from classwise.errors import (
     StoredFileError,
     UnscorableError,
 )
-from classwise.estimators import LDA, QDA, RDA, GaussianClassifier, NaiveBayes, NearestMean
+from classwise.estimators import LDA, QDA, RDA, Decision, GaussianClassifier, NaiveBayes, NearestMean
 from classwise.evaluation import Evaluation
 from classwise.statistics import ClassStatistics
 from classwise.storage import load
@@ -38,6 +38,7 @@ __all__ = [
     "ClassStatistics",
     "ClasswiseError",
     "Comparison",
+    "Decision",
     "DegenerateColumnWarning",
     "Diagnosis",
     "Evaluation",

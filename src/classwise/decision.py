@@ -1,8 +1,19 @@
-"""Decisions: from scores to the label that is announced."""
+"""Decisions: from a posterior and costs to an action, or to none.
+
+    expected cost of deciding for j = sum over i of P(i | x) cost(i, j)
+
+The decision of least expected cost is announced, unless refusing to decide costs less (Chow 1970).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from classwise.arrays import Array, Codes
+from classwise.arrays import Array, Codes, Labels, product
+from classwise.errors import ClasswiseError
 
 
 def break_ties(scores: Array, generator: np.random.Generator) -> Codes:
@@ -10,3 +21,108 @@ def break_ties(scores: Array, generator: np.random.Generator) -> Codes:
     lots = generator.random(scores.shape)
     lots[scores < scores.max(axis=0)] = -1
     return lots.argmax(axis=0)
+
+
+def read_costs(costs: Any, labels: Labels) -> Array:
+    """costs[i, j]: of deciding for label j when label i is true; (g, g).
+
+    costs: None (every error costs 1), a matrix in the order of sorted labels, or a mapping from the true label to a
+    mapping from the decision to its cost; what a mapping leaves out costs 1 if it is wrong, and nothing if right.
+
+    >>> read_costs({"ill": {"well": 10}}, np.array(["ill", "well"]))
+    array([[ 0., 10.],
+           [ 1.,  0.]])
+    """
+    matrix = 1.0 - np.eye(len(labels))
+    if isinstance(costs, Mapping):
+        for true, row in costs.items():
+            for decided, cost in _pairs(true, row):
+                matrix[_place("costs", true, labels), _place("costs", decided, labels)] = cost
+    elif costs is not None:
+        matrix = np.asarray(costs, dtype=np.float64)
+    if matrix.shape != (len(labels), len(labels)):
+        raise ClasswiseError(
+            f"costs has shape {matrix.shape}, and {len(labels)} classes take one of {(len(labels),) * 2}."
+        )
+    if not np.isfinite(matrix).all():
+        raise ClasswiseError("costs must be finite numbers.")
+    return matrix
+
+
+def _pairs(true: Any, row: Any) -> Any:
+    if not isinstance(row, Mapping):
+        raise ClasswiseError(f"costs[{true!r}] must map decisions to their costs, not {row!r}.")
+    return row.items()
+
+
+def _place(what: str, label: Any, labels: Labels) -> int:
+    known = labels.tolist()
+    if label not in known:
+        raise ClasswiseError(f"{what} names {label!r}, which is not a class; the classes are {known}.")
+    return int(known.index(label))
+
+
+class Decided(NamedTuple):
+    """The decision of each row (m,), what it is expected to cost (m,), and which rows are better not decided (m,)."""
+
+    codes: Codes
+    cost: Array
+    refused: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """costs (g, g); refusing: what it costs not to decide; least_posterior: below it nothing is decided."""
+
+    costs: Array
+    refusing: float = np.inf
+    least_posterior: float = 0.0
+
+    def expected(self, posterior: Array) -> Array:
+        """What each decision is expected to cost; (g, m) -> (g, m)."""
+        return product(self.costs.T, posterior)
+
+    def decide(self, posterior: Array) -> Decided:
+        """The decision of least expected cost, the first of equals; (g, m)."""
+        expected = self.expected(posterior)
+        codes = expected.argmin(axis=0)
+        columns = np.arange(posterior.shape[1])
+        cost = expected[codes, columns]
+        unsure = posterior[codes, columns] < self.least_posterior
+        return Decided(codes, np.minimum(cost, self.refusing), (cost > self.refusing) | unsure)
+
+
+@dataclass(frozen=True, eq=False)
+class RejectCurve:
+    """Error against coverage: rows are decided from the surest on; each (n,).
+
+    coverage: the share of rows decided; error: the share of those that is wrong; posterior: the least sure of them.
+    """
+
+    coverage: Array
+    error: Array
+    posterior: Array
+
+    def at(self, coverage: float) -> float:
+        """The error if this share of the rows is decided.
+
+        Between two rows, that of the larger coverage.
+        """
+        place = np.searchsorted(self.coverage, coverage - 1e-12)
+        return float(self.error[min(int(place), len(self.error) - 1)])
+
+    @property
+    def area(self) -> float:
+        """The mean error over all coverages."""
+        widths = np.diff(self.coverage, prepend=0.0)
+        return float(widths @ self.error)
+
+
+def reject_curve(posterior: Array, codes: Codes, weights: Array | None = None) -> RejectCurve:
+    """From posteriors (n, g) and classes (n,); rows of one posterior come in together."""
+    weights = np.ones(len(codes)) if weights is None else weights
+    sure, wrong = posterior.max(axis=1), posterior.argmax(axis=1) != codes
+    order = np.argsort(-sure, kind="stable")
+    total, lost = np.cumsum(weights[order]), np.cumsum((weights * wrong)[order])
+    last = np.append(np.diff(sure[order]) != 0, True)
+    return RejectCurve(total[last] / total[-1], lost[last] / total[last], sure[order][last])

@@ -1,14 +1,15 @@
 """Polynomials as people write them: 0.99 length² - 2.1 length·width + 3.4 width - 7.2.
 
-Numbers have four digits. Columns whose rows lie far from zero are written about a round number among them,
-(year - 1900), because four digits of a polynomial about zero would not tell such rows apart.
+A term has the digits it takes to be right to a hundredth of log odds among the rows; where f changes by less than 1 in
+a standard deviation, to a hundredth of that. Columns whose rows lie far from zero are written about a round number
+among them, (year - 1900): about zero it would take too many digits.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
-from math import copysign, floor, isinf, log10
+from math import ceil, copysign, floor, isinf, log10, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -16,17 +17,15 @@ import numpy as np
 from classwise.arrays import Array
 from classwise.discriminant.polynomial import Polynomial
 
-# How many digits a coefficient has.
-DIGITS = 4
+# Terms are rounded by less than half of this, at rows within WITHIN standard deviations of the center.
+ROUNDING = 0.01
+WITHIN = 3.0
 
 # A column is far from zero when its rows are, by this many standard deviations.
 FAR = 20.0
 
 # A round number is among the rows when it is at most so many standard deviations from their center.
 AMONG = 10.0
-
-# Terms that move log odds by less than this share of the largest are rounding.
-NEGLIGIBLE = 1e-12
 
 # So many terms are written, the largest: all that a quadratic function of three columns has.
 MOST_TERMS = 10
@@ -64,7 +63,7 @@ class Script:
 
     def term(self, coefficient: float, factors: list[str]) -> str:
         """A term without its sign."""
-        number = self.number(float(f"{abs(coefficient):.{DIGITS}g}"))
+        number = self.number(abs(coefficient))
         if not factors:
             return number
         return self.product(factors) if number == "1" else f"{number}{self.gap}{self.product(factors)}"
@@ -72,30 +71,39 @@ class Script:
 
 def write(polynomial: Polynomial, script: Script) -> str:
     """The polynomial in a script."""
-    readable = polynomial.about(list(map(round_center, polynomial.center, polynomial.deviations)))
-    every = list(terms(readable))
-    shown = largest(every, readable.deviations)
-    factors = [script.factor(name, about) for name, about in zip(readable.names, readable.center, strict=True)]
+    about = np.array(list(map(round_center, polynomial.center, polynomial.deviations)))
+    every = list(rounded_terms(polynomial, about))
+    shown = largest(every, polynomial.deviations)
+    factors = list(map(script.factor, polynomial.names, about))
     parts = [(t.coefficient, script.term(t.coefficient, [factors[j] for j in t.columns])) for t in shown]
     if len(shown) < len(every):
         parts.append((1.0, script.rest.format(len(every) - len(shown))))
     return _joined(parts) or "0"
 
 
-def terms(polynomial: Polynomial) -> Iterator[Term]:
-    """Squares and products, linear terms, the constant; without those that are rounding."""
-    M, v = polynomial.quadratic, polynomial.linear
-    p = range(polynomial.n_features)
-    every = [Term(M[j, k] * (1 if j == k else 2), (j, k)) for j in p for k in p if j <= k]
-    every += [Term(v[j], (j,)) for j in p] + [Term(polynomial.constant, ())]
+def rounded_terms(polynomial: Polynomial, about: Array) -> Iterator[Term]:
+    """The terms about a point, each with the digits that matter; without those that have none."""
+    every = terms(polynomial.about(about))
     if isinf(polynomial.constant):
         return iter(every[-1:])
-    sizes = _sizes(every, polynomial.deviations)
-    return (term for term, size in zip(every, sizes, strict=True) if size > NEGLIGIBLE * sizes.max())
+    changes = _sizes(terms(polynomial)[:-1], polynomial.deviations)
+    rounding = ROUNDING * min(changes.max() or abs(polynomial.constant) or 1.0, 1.0)
+    reach = (np.abs(polynomial.center - about) + WITHIN * polynomial.deviations).tolist()
+    places = (ceil(log10(prod(reach[j] for j in t.columns) / rounding)) for t in every)
+    short = (Term(round(t.coefficient, digits), t.columns) for t, digits in zip(every, places, strict=True))
+    return (term for term in short if term.coefficient)
+
+
+def terms(polynomial: Polynomial) -> list[Term]:
+    """Squares and products, linear terms, the constant."""
+    M, v = polynomial.quadratic.tolist(), polynomial.linear.tolist()
+    p = range(polynomial.n_features)
+    quadratic = [Term(M[j][k] * (1 if j == k else 2), (j, k)) for j in p for k in p if j <= k]
+    return [*quadratic, *(Term(v[j], (j,)) for j in p), Term(polynomial.constant, ())]
 
 
 def largest(every: list[Term], deviations: Array) -> list[Term]:
-    """The terms that move log odds most over the rows, in the order they came in."""
+    """The terms that change most in a standard deviation, in the order they came in."""
     if len(every) <= MOST_TERMS:
         return every
     kept = np.argsort(-_sizes(every, deviations), kind="stable")[:MOST_TERMS]
@@ -103,15 +111,16 @@ def largest(every: list[Term], deviations: Array) -> list[Term]:
 
 
 def _sizes(every: list[Term], deviations: Array) -> Array:
-    """How much a term changes in a standard deviation."""
-    return np.array([abs(t.coefficient) * np.prod(deviations[list(t.columns)]) for t in every])
+    """How much each term changes in a standard deviation."""
+    scale = deviations.tolist()
+    return np.array([abs(t.coefficient) * prod(scale[j] for j in t.columns) for t in every])
 
 
 def round_center(center: float, deviation: float) -> float:
     """Zero, or the roundest number among rows that are far from zero.
 
-    >>> round_center(5.1, 0.8), round_center(100000004.59, 2.0), round_center(1.00034, 1e-5)
-    (0.0, 100000000.0, 1.0003)
+    >>> round_center(5.1, 0.8), round_center(197.4, 6.6), round_center(100000004.59, 2.0), round_center(1.00034, 1e-5)
+    (0.0, 200.0, 100000000.0, 1.0003)
     """
     return round(float(center), -floor(log10(2 * AMONG * deviation))) if abs(center) > FAR * deviation else 0.0
 

@@ -4,6 +4,7 @@ from classwise.estimators.answers import NegativeLogLikelihood
 from classwise.estimators.base import BayesEstimator
 from classwise.estimators.choosing import ChoosingEstimator, Tuned, out_of_fold
 from classwise.estimators.crossing import Crossing, Fold
+from classwise.estimators.deciding import Decision
 from classwise.estimators.fitted import required
 from classwise.estimators.gaussian import GaussianClassifier
 from classwise.estimators.naive_bayes import NaiveBayes
@@ -16,6 +17,7 @@ __all__ = [
     "BayesEstimator",
     "ChoosingEstimator",
     "Crossing",
+    "Decision",
     "Fold",
     "GaussianClassifier",
     "NaiveBayes",

@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from classwise.arrays import Array, Labels
+from classwise.arrays import Array, Labels, log_sum_exp
 from classwise.classifier import BayesClassifier
-from classwise.decision import break_ties
+from classwise.decision import RejectCurve, break_ties, reject_curve
 from classwise.errors import ClasswiseError
 from classwise.estimators.columns import check_columns
 from classwise.estimators.fitted import Fitted, required
@@ -14,6 +14,8 @@ from classwise.estimators.leaving_out import LeavingOut
 from classwise.evaluation import Evaluation
 from classwise.explanation import Explanation, explain
 from classwise.options import choose
+from classwise.selection import Downdates
+from classwise.shift import PriorShift, estimate_shift
 from classwise.tables import make_frame, open_row, open_source
 
 TIES = {"first": False, "random": True}
@@ -109,6 +111,24 @@ class Answers(Fitted):
         >>> int((cw.QDA().fit(X, y).leave_one_out(X, y).argmax(axis=1) != y).sum())
         4
         """
+        leaving, downdates, rows = self._leaving_out(X, y, sample_weight, recount)
+        return leaving.log_posteriors(downdates, rows)
+
+    def leave_one_out_evidence(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """log p(x) of each row under the model fitted without that row: how ordinary it is to the others; (n,).
+
+        As leave_one_out, with the priors of all rows. -inf where there is no model without the row.
+        """
+        leaving, downdates, rows = self._leaving_out(X, y, sample_weight, recount=False)
+        scores = leaving.log_joints(downdates, rows)
+        evidence = np.full(scores.shape[1], -np.inf)
+        scored = np.isfinite(scores).any(axis=0)
+        evidence[scored] = log_sum_exp(scores[:, scored])
+        return evidence
+
+    def _leaving_out(
+        self, X: Any, y: Any, sample_weight: Any, recount: bool
+    ) -> tuple[LeavingOut, Downdates | None, Array]:
         self._fitted()
         source = open_source(X)
         check_columns(self, source)
@@ -118,8 +138,37 @@ class Answers(Fitted):
         rows = np.asarray(table.rows, dtype=np.float64)
         downdates = None if np.isnan(rows).any() else self._downdates()
         assert table.labels is not None
-        leaving = LeavingOut(self, source, table.labels, self._codes_of(table), table.weights, recount)
-        return leaving.log_posteriors(downdates, rows)
+        return LeavingOut(self, source, table.labels, self._codes_of(table), table.weights, recount), downdates, rows
+
+    def reject_curve(self, X: Any, y: Any, sample_weight: Any = None) -> RejectCurve:
+        """Error against coverage on labeled rows, as only the surest decisions are kept.
+
+        >>> import classwise as cw
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> curve = cw.LDA().fit(X, y).reject_curve(X, y)
+        >>> round(curve.at(1.0), 4), curve.at(0.9)
+        (0.02, 0.0)
+        """
+        table = self._table(X, required(y), sample_weight).weighted()
+        return reject_curve(self._apply(BayesClassifier.posterior, table).T, self._codes_of(table), table.weights)
+
+    def estimate_priors(self, X: Any) -> PriorShift:
+        """The class priors of rows without labels, whose classes may be mixed in other shares than those learned from.
+
+        A mapping from label to prior, for with_priors: the most probable priors, if the rows refute the model's, and
+        else those of the model. It also has standard errors and the test.
+
+        >>> import classwise as cw, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> m = cw.LDA().fit(np.r_[rng.normal(0, 1, 500), rng.normal(3, 1, 500)][:, None], [0] * 500 + [1] * 500)
+        >>> m.estimate_priors(np.r_[rng.normal(0, 1, 900), rng.normal(3, 1, 100)][:, None])
+        PriorShift: the priors have shifted (chi-square 569.2, p = 8.17e-126)
+          0: 0.5 -> 0.8995 ± 0.011
+          1: 0.5 -> 0.1005 ± 0.011
+        """
+        log_posterior = self._apply(BayesClassifier.log_posterior, self._table(X)).T
+        return estimate_shift(log_posterior, self.classes_, self.priors_)
 
     def explain(self, row: Any, label: Any = None, against: Any = None) -> Explanation:
         """Each column's share of the log odds of one label against another, for one row.

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from classwise.arrays import Array, Codes, sums_by
@@ -118,15 +119,26 @@ class Tries:
     def one_by_one(self) -> Array:
         """Each pair of values is a model of its own, on rows whose gaps were filled once; (folds, shares, shrinks)."""
         losses = np.zeros((len(self.crossing), len(self.shares), len(self.shrinks)))
+        possible = self._possible()
         middle = [clone(self.model).set_params(share=share, shrink=shrink) for share, shrink in MIDDLE_DIALS]
         with progress("Choosing dials", losses.size) as bar:
             for f, fold in enumerate(self.crossing.each()):
                 filled = fold.completed(middle)
                 for i, j, model in self._pairs():
-                    # Without shrinking EM may have nowhere to go: whether it has, it must show itself.
-                    losses[f, i, j] = self._loss(filled if model.shrink else fold, model)
+                    losses[f, i, j] = self._loss(filled, model) if possible[i, j] else np.inf
                     bar.step(f"share {model.share}, shrink {model.shrink}")
         return losses
+
+    def _possible(self) -> NDArray[np.bool_]:
+        """Which pairs EM can fit to all rows; without shrinking it may have nowhere to go; (shares, shrinks)."""
+        possible = np.ones((len(self.shares), len(self.shrinks)), dtype=bool)
+        for i, j, model in self._pairs():
+            if model.shrink == 0:
+                try:
+                    model._roughly().fit_statistics(self.crossing.statistics.total())
+                except (ClasswiseError, np.linalg.LinAlgError):
+                    possible[i, j] = False
+        return possible
 
     def _pairs(self) -> Iterator[tuple[int, int, Any]]:
         for i, share in enumerate(self.shares):

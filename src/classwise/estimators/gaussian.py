@@ -1,6 +1,7 @@
 """The Gaussian family: one estimator with two dials, share and shrink."""
 
 from collections.abc import Mapping
+from math import log, pi
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -257,6 +258,13 @@ class GaussianClassifier(ChoosingEstimator):
     def covariances_(self) -> Array:
         """The covariance matrix of each class, or the shape of its Student-t; (g, p, p), read-only where shared."""
         return self._numbers_block()[1].matrices()
+
+    def distances(self, X: Any) -> Array:
+        """Squared Mahalanobis distances (x - m_k)' C_k^-1 (x - m_k); (n, g). Of rows of class k they are chi-square."""
+        self._refuse_beside("The chi-square law of distances")
+        gaussian, features = self.gaussian_, self.n_features_in_
+        volume = features * log(2 * pi) + 2 * np.broadcast_to(gaussian.covariance.half_log_det, len(gaussian.means))
+        return -2 * self.log_density(X) - volume
 
     def discriminant(self, label: Any, *, columns: Any = None, at: Mapping[Any, float] | None = None) -> Discriminant:
         """g_k(x) = x'A x + b'x + c: the log joint of a class, up to a constant that all classes share.

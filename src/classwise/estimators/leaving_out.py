@@ -36,7 +36,16 @@ class LeavingOut:
         return self.model.statistics_
 
     def log_posteriors(self, downdates: Downdates | None, rows: Array) -> Array:
-        """log P(k | x) (n, g); by downdating where that serves, and else by fitting without each row.
+        """log P(k | x); (n, g)."""
+        scores = self.log_joints(downdates, rows)
+        calibration = self.model.classifier_.calibration
+        scores = scores if calibration is None else calibration(scores)
+        scored = np.isfinite(scores).any(axis=0)
+        scores[:, scored] -= log_sum_exp(scores[:, scored])
+        return scores.T
+
+    def log_joints(self, downdates: Downdates | None, rows: Array) -> Array:
+        """log prior_k + log p(x | k) (g, n); by downdating where that serves, and else by fitting without each row.
 
         rows (n, p): as the model scores them, for downdating.
         """
@@ -50,11 +59,7 @@ class LeavingOut:
                 bar.step()
         if singular:
             self._warn(singular)
-        calibration = self.model.classifier_.calibration
-        scores = scores if calibration is None else calibration(scores)
-        scored = np.isfinite(scores).any(axis=0)
-        scores[:, scored] -= log_sum_exp(scores[:, scored])
-        return scores.T
+        return scores
 
     def _downdate(self, downdates: Downdates, rows: Array, scores: Array) -> Codes:
         """The scores of all rows that the formulas serve; the positions of the others."""

@@ -1,0 +1,104 @@
+"""Prior shift: the shares of the classes have changed, and rows without labels tell how (Saerens et al. 2002).
+
+    log p(rows) = sum over rows of log sum over classes of prior_k r_k(x),   r_k(x) = P(k | x) / old prior_k
+
+It is concave in the priors. EM climbs it: the new prior of a class is the mean of its posteriors under the last priors.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+
+from classwise.arrays import Array, Labels
+
+# EM stops when no prior moves by more than this, or after so many steps.
+STILL = 1e-10
+MOST_STEPS = 10_000
+
+# Below this p-value the priors are taken to have shifted.
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PriorShift(Mapping[Any, float]):
+    """Priors of new rows: a mapping from label to prior, which `with_priors` takes.
+
+    estimate (g,): the most probable priors, with their standard errors (g,); before (g,): those of the model.
+    statistic: twice the gain of log-likelihood over the old priors, chi-square with g - 1 degrees of freedom if nothing
+    has shifted; p_value. The mapping holds the estimate if the shift is significant (p < 0.05), else the old priors.
+    """
+
+    labels: Labels
+    estimate: Array
+    error: Array
+    before: Array
+    statistic: float
+    p_value: float
+
+    @property
+    def has_shifted(self) -> bool:
+        """Whether the old priors are refuted."""
+        return self.p_value < LEVEL
+
+    @property
+    def priors(self) -> Array:
+        """The estimate if the priors have shifted, else the old ones; (g,)."""
+        return self.estimate if self.has_shifted else self.before
+
+    def __getitem__(self, label: Any) -> float:
+        labels = self.labels.tolist()
+        if label not in labels:
+            raise KeyError(label)
+        return float(self.priors[labels.index(label)])
+
+    def __iter__(self) -> Any:
+        return iter(self.labels.tolist())
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        rows = zip(self.labels.tolist(), self.before, self.estimate, self.error, strict=True)
+        lines = [f"  {label!s}: {old:.4g} -> {new:.4g} ± {error:.2g}" for label, old, new, error in rows]
+        verdict = "the priors have shifted" if self.has_shifted else "no shift that the rows could show"
+        return "\n".join([f"PriorShift: {verdict} (chi-square {self.statistic:.4g}, p = {self.p_value:.3g})", *lines])
+
+
+def estimate_shift(log_posterior: Array, labels: Labels, priors: Array) -> PriorShift:
+    """From log posteriors (n, g) of new rows under the old priors (g,)."""
+    known = priors > 0
+    ratios = np.zeros_like(log_posterior)
+    ratios[:, known] = np.exp(log_posterior[:, known]) / priors[known]
+    estimate = _climb(ratios, priors)
+    gain = 2 * float(np.log(ratios @ estimate).sum() - np.log(ratios @ priors).sum())
+    freedom = max(int(known.sum()) - 1, 1)
+    p_value = float(chi2.sf(max(gain, 0.0), freedom))
+    return PriorShift(labels, estimate, _errors(ratios, estimate), priors, max(gain, 0.0), p_value)
+
+
+def _climb(ratios: Array, priors: Array) -> Array:
+    """EM from the old priors to the top; (g,)."""
+    for _ in range(MOST_STEPS):
+        joint = ratios * priors
+        following = (joint / joint.sum(axis=1, keepdims=True)).mean(axis=0)
+        if np.abs(following - priors).max() < STILL:
+            return following
+        priors = following
+    return priors
+
+
+def _errors(ratios: Array, priors: Array) -> Array:
+    """Standard errors from the curvature, within the plane where priors sum to one; a prior of zero has none; (g,)."""
+    inside = np.flatnonzero(priors > 1e-6)
+    errors = np.zeros(len(priors))
+    if len(inside) < 2:
+        return errors
+    scaled = ratios[:, inside] / (ratios @ priors)[:, None]
+    plane = np.linalg.svd(np.ones((1, len(inside))))[2][1:].T  # directions that keep the sum
+    curvature = plane.T @ (scaled.T @ scaled) @ plane
+    covariance = plane @ np.linalg.pinv(curvature) @ plane.T
+    errors[inside] = np.sqrt(np.diagonal(covariance))
+    return errors
