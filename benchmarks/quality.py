@@ -4,7 +4,8 @@
 
 FOLDER has a manifest.csv (name, file, target, classes); peers.csv has their log loss by name and model, from five
 stratified folds (shuffled, seed 0) of at most 5,000 rows each, where numbers were standardized, missing values filled
-with means and categories turned into indicators. AutoClassifier gets the same folds, and the tables as they are. Tables that are in the file of results are not run again.
+with means and categories turned into indicators. AutoClassifier gets the same folds, and the tables as they are.
+Tables that are in the file of results already are not run again.
 """
 
 import argparse

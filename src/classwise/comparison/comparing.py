@@ -1,6 +1,6 @@
 """Which classifier to trust: every member of the family, cross-validated from one pass over the rows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -110,7 +110,7 @@ class Trials:
 
     def _bytes(self) -> float:
         """What covariances by fold and class take: those of a fold, those of all others, and room to add them."""
-        folds = int(self.folds) if isinstance(self.folds, (int, np.integer)) else 10
+        folds = self.folds if isinstance(self.folds, (int, np.integer)) else _count_folds(self.folds)
         classes = len(set(np.asarray(self.y, dtype=object).ravel().tolist()))
         return 3.0 * 8.0 * self._columns() ** 2 * classes * folds
 
@@ -156,3 +156,12 @@ class Trials:
                 families = self.families if trial.model.families == "auto" else trial.model.families
                 return try_member(trial, self.crossing(families), calibrate, step)
             return try_reference(trial, self.crossing(), calibrate, step)
+
+
+def _count_folds(folds: Any) -> int:
+    """How many there are, as far as it can be told before rows are read."""
+    if hasattr(folds, "get_n_splits"):
+        return int(folds.get_n_splits()) if hasattr(folds, "n_splits") else 10
+    values = list(folds) if isinstance(folds, Iterable) and not isinstance(folds, str) else []
+    pairs = bool(values) and isinstance(values[0], (tuple, list))
+    return max(len(values) if pairs else len(set(np.asarray(values).ravel().tolist())), 2)

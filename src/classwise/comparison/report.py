@@ -33,6 +33,12 @@ class Line:
     seconds: float = 0.0
     note: str = ""
     reason: str = ""
+    uses_power: bool = False
+
+    @property
+    def final(self) -> Estimate | None:
+        """The log loss that the line is ranked by."""
+        return self.calibrated if self.uses_power else self.log_loss
 
 
 @dataclass(frozen=True, eq=False)

@@ -115,6 +115,7 @@ class Comparison:
             trial.evidence,
             trial.seconds,
             self._note(trial),
+            uses_power=trial.uses_power,
         )
 
     def _note(self, trial: Trial) -> str:
@@ -136,7 +137,8 @@ class Comparison:
                 f"{winner.name} is simpler."
             )
         elif tied:
-            sentences.append(f"It ties with {len(tied)} others, none of them simpler.")
+            tie = "1 other, which is no simpler" if len(tied) == 1 else f"{len(tied)} others, none of them simpler"
+            sentences.append(f"It ties with {tie}.")
         others = [trial for trial in self.trials if not trial.tuned and not trial.reason]
         return sentences + [self._about(trial) for trial in others if self.is_clearly_better(trial)]
 

@@ -130,15 +130,24 @@ class Tries:
         return losses
 
     def _possible(self) -> NDArray[np.bool_]:
-        """Which pairs EM can fit to all rows; without shrinking it may have nowhere to go; (shares, shrinks)."""
+        """Which pairs EM can fit to all rows; without shrinking it may have nowhere to go; (shares, shrinks).
+
+        The less is shared, the more rows it takes: where one share is too little, smaller ones are too.
+        """
         possible = np.ones((len(self.shares), len(self.shrinks)), dtype=bool)
-        for i, j, model in self._pairs():
-            if model.shrink == 0:
-                try:
-                    model._roughly().fit_statistics(self.crossing.statistics.total())
-                except (ClasswiseError, np.linalg.LinAlgError):
-                    possible[i, j] = False
+        if self.shrinks[0] == 0:
+            for i in reversed(range(len(self.shares))):
+                if not self._is_fitted(clone(self.model).set_params(share=self.shares[i], shrink=0.0)):
+                    possible[: i + 1, 0] = False
+                    break
         return possible
+
+    def _is_fitted(self, model: Any) -> bool:
+        try:
+            model._roughly().fit_statistics(self.crossing.statistics.total())
+        except (ClasswiseError, np.linalg.LinAlgError):
+            return False
+        return True
 
     def _pairs(self) -> Iterator[tuple[int, int, Any]]:
         for i, share in enumerate(self.shares):
