@@ -130,6 +130,12 @@ class TestEvidence:
         assert (trial.evidence, trial.free_parameters) == ("BIC", count)
         assert trial.log_evidence == pytest.approx(-m.nll(X, y).total - count / 2 * np.log(len(y)))
 
+    def test_likelihood_from_statistics_is_that_of_the_rows(self):
+        for model in (cw.QDA(shrink=0.2), cw.LDA(), cw.NearestMean(), cw.GaussianClassifier(structure="diagonal")):
+            m = model.fit(X, y)
+            likelihood = m.classifier_.density.log_likelihood(cw.summarize(X, y).moments)
+            assert likelihood == pytest.approx(-m.nll(X, y).features, rel=1e-10)
+
     def test_free_parameters(self, wine, penguins):
         expected = {
             "QDA": 3 * 13 + 3 * 91,

@@ -1,5 +1,7 @@
 """Full Bayes: mean and covariance integrated out; priors, predictive densities, evidence."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,10 +10,10 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import classwise as cw
-from classwise.covariance import STRUCTURES
+from classwise.covariance import STRUCTURES, PriorForm
 from classwise.covariance.evidence import Point, evidence_of
 from classwise.covariance.forms import weak_form
-from classwise.selection import Predictives
+from classwise.selection import Predictives, StrengthPath
 
 RNG = np.random.default_rng(11)
 P = 3
@@ -321,6 +323,19 @@ class TestChosenPriors:
             part = bayes(structure, share, PRIOR).fit(X[rest], y[rest], weights[rest])
             ours = predictives.log_density(X[row : row + 1], y[row], weights[row])[:, 0]
             np.testing.assert_allclose(ours, part.log_density(X[row : row + 1])[0], rtol=1e-9)
+
+    def test_all_strengths_at_once_equal_one_by_one(self):
+        statistics = cw.summarize(X, y, self.weights)
+        strengths = np.array([1.0, 10.0, 1000.0])
+        for diagonal in (0.1, 1.0):
+            path = replace(StrengthPath.of(statistics, strengths, diagonal), held=0.0)
+            for i, rows in enumerate(strengths):
+                form = PriorForm.worth(rows, diagonal).of(statistics.moments)
+                posterior = form.within(STRUCTURES["full"]).updated(statistics, False)
+                for k in range(3):
+                    weight = float(self.weights[y == k][0])
+                    one = Predictives(posterior, statistics.weight).log_density(X[y == k], k, weight)
+                    np.testing.assert_allclose(path.log_density(X[y == k], k, weight)[:, :, i], one, rtol=1e-9)
 
     @each_case
     def test_a_prior_that_rows_have_made_is_without_the_row_too(self, structure, share):

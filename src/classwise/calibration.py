@@ -19,7 +19,7 @@ FARTHEST = 6.0
 STEP = 0.5
 
 # So many rows are enough to find the right valley.
-ENOUGH = 20_000
+ENOUGH = 4_000
 
 # The most that one row can lose.
 MOST_LOST = -float(np.log(EPS))

@@ -13,15 +13,22 @@ class FisherProjection:
     """(x - center) @ directions, with directions (p, r), r = min(g - 1, p), the most telling first.
 
     Within a class the projected rows have covariance I.
-    ratios (r,): each direction's share of the between-class variance.
+    ratios (r,): each direction's share of the between-class variance. means (g, r): the class means, projected.
     """
 
     center: Array
     directions: Array
     ratios: Array
+    means: Array
 
     def __call__(self, rows: Array) -> Array:
         return finite((rows - self.center) @ self.directions)
+
+    def first(self, count: int | None) -> "FisherProjection":
+        """The first directions alone; all of them for None."""
+        if count is None:
+            return self
+        return FisherProjection(self.center, self.directions[:, :count], self.ratios[:count], self.means[:, :count])
 
 
 def fisher_projection(gaussian: Gaussian, priors: Array) -> FisherProjection:
@@ -39,4 +46,16 @@ def fisher_projection(gaussian: Gaussian, priors: Array) -> FisherProjection:
     total = squares.sum()
     # A direction has no sign of its own: the largest coefficient is made positive.
     signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(rank)])
-    return FisherProjection(center, directions * signs, squares / total if total else squares)
+    directions = directions * signs
+    return FisherProjection(center, directions, squares / total if total else squares, (means - center) @ directions)
+
+
+def reduced(gaussian: Gaussian, priors: Array, rank: int) -> Gaussian:
+    """The means moved into the space of the first directions: what lies across it no longer tells classes apart.
+
+    Of directions D with D'C D = I the part of a mean within their space is C D D'(m - center). Hastie and Tibshirani
+    (1996): it is maximum likelihood for means that lie in a space of this rank.
+    """
+    projection = fisher_projection(gaussian, priors)
+    directions, covariance = projection.directions[:, :rank], gaussian.covariance.matrices()[0]
+    return Gaussian(projection.center + projection.means[:, :rank] @ (covariance @ directions).T, gaussian.covariance)

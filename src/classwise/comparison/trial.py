@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from classwise.arrays import Array, log_sum_exp
+from classwise.arrays import Array, Codes, log_sum_exp
 from classwise.calibration import Calibration
 from classwise.classifier import BayesClassifier
 from classwise.comparison.references import Given, Reference
+from classwise.densities import Gaussian
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError
-from classwise.estimators import ChoosingEstimator, Crossing, Fold, Tuned, out_of_fold
+from classwise.estimators import ChoosingEstimator, Crossing, Fold, Tuned, is_complete, out_of_fold
 from classwise.evaluation import Estimate, Evaluation, merged, over_folds
 from classwise.statistics import ClassStatistics
 
@@ -157,7 +158,10 @@ def _dirichlet(weight: Array) -> float:
 
 
 def _log_likelihood(fitted: Any, crossing: Crossing) -> float:
-    """The sum of log p(x | own class)."""
+    """The sum of log p(x | own class); of complete Gaussian rows, from statistics alone."""
+    density, statistics = fitted.classifier_.density, fitted.statistics_
+    if isinstance(density, Gaussian) and is_complete(statistics):
+        return density.log_likelihood(statistics.moments)
     total = 0.0
     for fold in crossing.each():
         log_density = fitted._apply(BayesClassifier.log_density, fold.read(fitted))
@@ -185,13 +189,18 @@ def evaluated(trial: Trial, answers: Array, crossing: Crossing, calibrate: bool)
     return replace(trial, calibration=calibration, calibrated=tuple(_evaluations(sharper, crossing, parts)))
 
 
-def _told(crossing: Crossing) -> Sequence[tuple[Any, Array]]:
+def _told(crossing: Crossing) -> Sequence[tuple[Codes, Array]]:
     """The rows of each fold that tell something, with their weights; folds without any are left out."""
     weights = crossing.telling()
     parts = (fold.rows[weights[fold.rows] > 0] for fold in crossing.each())
     return [(rows, weights[rows]) for rows in parts if len(rows)]
 
 
-def _evaluations(answers: Array, crossing: Crossing, parts: Sequence[tuple[Any, Array]]) -> list[Evaluation]:
+def _evaluations(answers: Array, crossing: Crossing, parts: Sequence[tuple[Codes, Array]]) -> list[Evaluation]:
     codes, labels = crossing.codes, crossing.labels
-    return [Evaluation.of(answers[rows], codes[rows], labels, weights) for rows, weights in parts]
+
+    def evaluate(part: tuple[Codes, Array]) -> Evaluation:
+        rows, weights = part
+        return Evaluation.of(answers[rows], codes[rows], labels, weights)
+
+    return list(in_threads(evaluate, parts))

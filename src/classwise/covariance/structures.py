@@ -43,6 +43,10 @@ class Covariance(ABC):
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         """The covariance of these features alone: that of their marginal density."""
 
+    @abstractmethod
+    def traces(self, matrices: Array) -> Array:
+        """tr C_k^-1 M_k, for matrices M_k as the structure stores them; (k,)."""
+
     @property
     @abstractmethod
     def free_parameters(self) -> int:
@@ -126,6 +130,9 @@ class FullCovariance(Covariance):
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         return type(self)(self.values[:, columns, :][:, :, columns])
 
+    def traces(self, matrices: Array) -> Array:
+        return np.trace(np.linalg.solve(self.values, matrices), axis1=1, axis2=2)
+
     @property
     def free_parameters(self) -> int:
         count, features, _ = self.values.shape
@@ -202,6 +209,9 @@ class DiagonalCovariance(Covariance):
 
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         return type(self)(self.values[:, columns])
+
+    def traces(self, matrices: Array) -> Array:
+        return np.asarray((matrices / self.values).sum(axis=1))
 
     @property
     def free_parameters(self) -> int:

@@ -13,6 +13,7 @@ from classwise.arrays import Array, Codes, patterns, row_norms
 from classwise.covariance import Covariance, DiagonalCovariance
 from classwise.covariance.exponents import Exponents
 from classwise.densities.density import Located
+from classwise.statistics import Moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,21 @@ class Gaussian(Located):
     @property
     def free_parameters(self) -> int:
         return self.means.size + self.covariance.free_parameters
+
+    def log_likelihood(self, moments: Moments) -> float:
+        """The sum of log p(x | own class) of complete rows, from their moments:
+
+        -1/2 sum over classes of n_k (p log 2π + log|C_k|) + tr C_k^-1 (S_k + n_k (x_k - m_k)(x_k - m_k)')
+        """
+        weight, shared = moments.weight[:, 0], self._is_shared
+        away = (moments.mean - self.means) + moments.rest
+        structure = type(self.covariance)
+        scatter = moments.scatter + moments.scatter.between(moments.weight, away)
+        ones = np.ones((1, 1)) if shared else np.ones((len(weight), 1))
+        sums = structure.pooled(scatter, ones) if shared else structure.own(scatter, ones)
+        half_log_det = np.broadcast_to(self.covariance.half_log_det, weight.shape)
+        volumes = weight @ (self.n_features * log(2 * pi) + 2 * half_log_det)
+        return -0.5 * float(volumes + self.covariance.traces(sums).sum())
 
     def relative(self, rows: Array, offset: Array) -> Array:
         own = 0.0 if self._is_shared else self._log_scale[:, None]

@@ -3,7 +3,7 @@
 from classwise.estimators.answers import NegativeLogLikelihood
 from classwise.estimators.base import BayesEstimator
 from classwise.estimators.choosing import ChoosingEstimator, Tuned, out_of_fold
-from classwise.estimators.crossing import Crossing, Fold
+from classwise.estimators.crossing import Crossing, Fold, is_complete
 from classwise.estimators.deciding import Decision
 from classwise.estimators.fitted import required
 from classwise.estimators.gaussian import GaussianClassifier
@@ -24,6 +24,7 @@ __all__ = [
     "NearestMean",
     "NegativeLogLikelihood",
     "Tuned",
+    "is_complete",
     "out_of_fold",
     "required",
 ]

@@ -4,31 +4,44 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from classwise.arrays import Array
 from classwise.classifier import BayesClassifier
-from classwise.densities import Observed
-from classwise.errors import NotAvailableError
+from classwise.densities import Gaussian, Observed
+from classwise.errors import ClasswiseError, NotAvailableError
+from classwise.estimators.blocks import GaussianFit
 from classwise.estimators.gaussian import GaussianClassifier
-from classwise.projection import FisherProjection, fisher_projection
+from classwise.projection import FisherProjection, fisher_projection, reduced
+from classwise.selection import Downdates
+from classwise.statistics import ClassStatistics, Scatter
 
 C = TypeVar("C", bound=type[GaussianClassifier])
 
 
-def defaults(**changed: Any) -> Callable[[C], C]:
-    """Give a subclass other defaults, in its signature too, where scikit-learn and help() look for them."""
+def defaults(own: dict[str, Any] | None = None, **changed: Any) -> Callable[[C], C]:
+    """Give a subclass other defaults, in its signature too, where scikit-learn and help() look for them.
+
+    own: options that only the subclass has.
+    """
+    added = own or {}
 
     def decorate(cls: C) -> C:
         def initialize(self: GaussianClassifier, **options: Any) -> None:
             unknown = [name for name in options if name not in signature.parameters]
             if unknown:
                 raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {unknown[0]!r}")
+            for name, default in added.items():
+                setattr(self, name, options.pop(name, default))
             GaussianClassifier.__init__(self, **{**changed, **options})
 
-        signature = inspect.signature(GaussianClassifier.__init__)
-        parameters = [p.replace(default=changed.get(p.name, p.default)) for p in signature.parameters.values()]
-        initialize.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        inherited = inspect.signature(GaussianClassifier.__init__).parameters.values()
+        parameters = [p.replace(default=changed.get(p.name, p.default)) for p in inherited]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters += [inspect.Parameter(name, keyword, default=default) for name, default in added.items()]
+        signature = inspect.Signature(parameters)
+        initialize.__signature__ = signature  # type: ignore[attr-defined]
         cls.__init__ = initialize  # type: ignore[method-assign]
         return cls
 
@@ -47,11 +60,13 @@ class QDA(GaussianClassifier):
     """
 
 
-@defaults(share=1.0)
+@defaults(own={"n_components": None}, share=1.0)
 class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier):
     """The linear classifier: all classes share one full covariance (share=1). It also projects on Fisher's directions.
 
-    Options as for GaussianClassifier.
+    n_components: how many of Fisher's directions to keep, at most min(g - 1, p). It affects decisions too, unlike in
+        scikit-learn: class means are moved into the space of these directions (reduced-rank classification).
+    Other options as for GaussianClassifier.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -60,8 +75,35 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
     (3, (150, 2))
     """
 
+    n_components: int | None
+
+    def _scatter_form(self) -> type[Scatter]:
+        rank = self.n_components
+        if rank is not None and not (isinstance(rank, (int, np.integer)) and rank >= 1):
+            raise ClasswiseError(
+                f"n_components={rank!r} is not an option; give a number of directions, or None for all."
+            )
+        if rank is not None and (self._is_bayes or self.share != 1):
+            raise ClasswiseError("n_components needs share=1, and no estimate='bayes'.")
+        return super()._scatter_form()
+
+    def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
+        fit = super()._gaussian(statistics)
+        if self.n_components is None or not isinstance(fit.density, Gaussian):
+            return fit
+        most = min(len(statistics.labels) - 1, statistics.n_features)
+        if self.n_components > most:
+            raise ClasswiseError(
+                f"n_components={self.n_components} is more than {most}: {len(statistics.labels)} classes in "
+                f"{statistics.n_features} columns have no more directions."
+            )
+        return fit._replace(density=reduced(fit.density, self._priors(self.priors, statistics), self.n_components))
+
+    def _downdates(self) -> Downdates | None:
+        return super()._downdates() if self.n_components is None else None
+
     def transform(self, X: Any) -> Array:
-        """Rows in Fisher's directions, where each class has covariance I; (n, r), r = min(g - 1, p).
+        """Rows in Fisher's directions, where each class has covariance I; (n, r), r = n_components or min(g - 1, p).
 
         Only numbers have directions: other columns are left out. A missing number is put at its expectation given
         the rest of the row.
@@ -79,12 +121,12 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
 
     @property
     def projection_(self) -> FisherProjection:
-        """Center, directions (p, r), and each direction's share of the between-class variance (r,)."""
+        """Center, directions (p, r), each direction's share of the between-class variance (r,), means (g, r)."""
         if len(self.gaussian_.covariance.values) > 1:
             raise NotAvailableError(
                 f"Fisher's directions need one covariance for all classes: share=1, not {self.share}."
             )
-        return fisher_projection(self.gaussian_, self.priors_)
+        return fisher_projection(self.gaussian_, self.priors_).first(self.n_components)
 
     @property
     def _n_features_out(self) -> int:

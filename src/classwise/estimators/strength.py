@@ -1,11 +1,12 @@
 """The strength of a prior, chosen by how well rows are classified that were held out: in folds, or one by one."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, log_sum_exp, sums_by
+from classwise.arrays import Array, Codes, log_sum_exp, slices, sums_by
 from classwise.covariance import Covariance, DiagonalCovariance, FullCovariance, PriorForm
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError
@@ -13,13 +14,18 @@ from classwise.estimators.choice import Choice
 from classwise.estimators.choosing import Chosen
 from classwise.estimators.crossing import Crossing, Fold, is_complete
 from classwise.progress import progress
-from classwise.selection import Predictives, groups_of
+from classwise.selection import Predictives, StrengthPath, groups_of
 from classwise.statistics import ClassStatistics
 
 # How many rows the prior's covariance may be worth, and where it may lie between the pooled one and its diagonal. At
 # 0.1 rather than 0 it has an inverse even where rows are few.
 ROWS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 DIAGONALS = (0.1, 0.5, 1.0)
+
+# Rows are left out in blocks of this many, which stay in cache.
+BLOCK_OF_ROWS = 2048
+
+Densities: TypeAlias = Callable[[Array, int, float], Array]
 
 # Where numbers are missing, each prior takes a fit of its own: fewer are tried.
 FEW_ROWS = (1.0, 10.0, 100.0, 1000.0)
@@ -55,7 +61,7 @@ def choose_prior(model: Any, crossing: Crossing, structure: type[Covariance], sh
     forms = tuple(PriorForm.worth(rows, diagonal) for diagonal in diagonals for rows in worths)
     weights = crossing.telling()
     if model.prior == "loo" and only_numbers and complete:
-        losses = _left_out(model, crossing, forms, structure, shared)
+        losses: Sequence[Array] | Array = _left_out(model, crossing, forms, structure, shared)
     else:
         losses = _crossed(model, crossing, forms)
     told = np.flatnonzero(weights)
@@ -66,33 +72,49 @@ def choose_prior(model: Any, crossing: Crossing, structure: type[Covariance], sh
 
 def _left_out(
     model: Any, crossing: Crossing, forms: tuple[PriorForm, ...], structure: type[Covariance], shared: bool
-) -> list[Array]:
-    """-log P(own class | x) of each row without itself, under each prior; (n,) each.
+) -> Array:
+    """-log P(own class | x) of each row without itself, under each prior; (priors, n).
 
     The prior's mean and the class priors stay those of all rows.
     """
     statistics = crossing.statistics.total().denoised()
     rows = np.asarray(crossing.table.rows, dtype=np.float64)
     with np.errstate(divide="ignore"):
-        log_prior = np.log(model._priors(model.priors, statistics))[:, None]
-    groups = groups_of(crossing.codes, crossing.table.weights)
+        log_prior = np.log(model._priors(model.priors, statistics))[:, None, None]
+    losses = np.zeros((len(forms), len(rows)))
+    tasks = [
+        (some, densities, k, weight, own[part])
+        for some, densities in _densities(statistics, forms, structure, shared)
+        for k, weight, own in groups_of(crossing.codes, crossing.table.weights)
+        for part in slices(len(own), BLOCK_OF_ROWS)
+        if weight
+    ]
 
-    def lose(form: PriorForm) -> Array:
-        posterior = form.of(statistics.moments).within(structure).updated(statistics, shared)
-        predictives = Predictives(posterior, statistics.weight, _share_of_rows(form, structure, statistics))
-        lost = np.zeros(len(rows))
-        for k, weight, own in groups:
-            if weight:
-                scores = predictives.log_density(rows[own], k, weight) + log_prior
-                lost[own] = log_sum_exp(scores) - scores[k]
-        return lost
+    def lose(task: tuple[slice, Densities, int, float, Codes]) -> Array:
+        _, densities, k, weight, own = task
+        scores = densities(rows[own], k, weight) + log_prior
+        return (log_sum_exp(scores) - scores[k]).T
 
-    losses = []
-    with progress("Choosing a prior", len(forms)) as bar:
-        for lost in in_threads(lose, forms):
-            losses.append(lost)
+    with progress("Choosing a prior", len(tasks)) as bar:
+        for (some, _, _, _, own), lost in zip(tasks, in_threads(lose, tasks), strict=True):
+            losses[some, own] = lost
             bar.step()
     return losses
+
+
+def _densities(
+    statistics: ClassStatistics, forms: tuple[PriorForm, ...], structure: type[Covariance], shared: bool
+) -> Iterator[tuple[slice, "Densities"]]:
+    """What gives log p(x | k) of rows without themselves (g, m, s), for some priors at a time."""
+    if structure is FullCovariance and not shared:
+        for start in range(0, len(forms), len(ROWS)):
+            path = StrengthPath.of(statistics, np.array(ROWS), forms[start].diagonal)
+            yield slice(start, start + len(ROWS)), path.log_density
+        return
+    for i, form in enumerate(forms):
+        posterior = form.of(statistics.moments).within(structure).updated(statistics, shared)
+        one = Predictives(posterior, statistics.weight, _share_of_rows(form, structure, statistics))
+        yield slice(i, i + 1), one.each_density
 
 
 def _share_of_rows(form: PriorForm, structure: type[Covariance], statistics: ClassStatistics) -> float:

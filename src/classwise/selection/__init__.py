@@ -6,6 +6,7 @@ from classwise.selection.families import Choice, choose_families
 from classwise.selection.folds import assign_folds
 from classwise.selection.path import Path
 from classwise.selection.predictives import Predictives
+from classwise.selection.strengths import StrengthPath
 
 __all__ = [
     "Choice",
@@ -13,6 +14,7 @@ __all__ = [
     "FoldStatistics",
     "Path",
     "Predictives",
+    "StrengthPath",
     "assign_folds",
     "choose_families",
     "groups_of",

@@ -64,6 +64,10 @@ class Predictives:
             scores[k] = self._log_density(0 if shared else k, z, away, lost, b, float(kappa[k]))
         return scores
 
+    def each_density(self, rows: Array, own: int, weight: float) -> Array:
+        """The same as a stack of one; (g, m, 1)."""
+        return self.log_density(rows, own, weight)[:, :, None]
+
     def _log_density(self, j: int, z: Array, d: Array, lost: float, b: float, kappa: float) -> Array:
         """Of one class: its scale loses b d d', and its freedom the weight of the row."""
         structure, features = self.posterior.structure, self.posterior.features
