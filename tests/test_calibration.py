@@ -9,8 +9,9 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import classwise as cw
-from classwise.calibration import Calibration, OutOfFold
+from classwise.calibration import Calibration
 from classwise.estimators import Crossing
+from classwise.selection import OutOfFold
 
 X, y = load_breast_cancer(return_X_y=True)
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)

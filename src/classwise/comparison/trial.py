@@ -180,12 +180,16 @@ def evaluated(trial: Trial, answers: Array, crossing: Crossing, calibrate: bool)
     if not calibrate:
         return trial
     calibration, by_fold = out_of_fold(answers, crossing).fit_by_fold()
-    sharper = answers.copy()
-    for fold, own in zip(crossing.each(), by_fold, strict=True):
-        scores = own(answers[fold.rows].T)
+    sharper = np.empty_like(answers)
+
+    def sharpen(fold_and_power: tuple[Fold, Calibration]) -> None:
+        fold, power = fold_and_power
+        scores = power(answers[fold.rows].T)
         scored = np.isfinite(scores).any(axis=0)
         scores[:, scored] -= log_sum_exp(scores[:, scored])
         sharper[fold.rows] = scores.T
+
+    list(in_threads(sharpen, list(zip(crossing.each(), by_fold, strict=True))))
     return replace(trial, calibration=calibration, calibrated=tuple(_evaluations(sharper, crossing, parts)))
 
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from classwise.arrays import Array
-from classwise.calibration import Calibration, OutOfFold
+from classwise.calibration import Calibration
 from classwise.engines import BLAS
 from classwise.errors import ClasswiseError
 from classwise.estimators.base import BayesEstimator
@@ -18,6 +18,7 @@ from classwise.estimators.fitted import required
 from classwise.estimators.model import Model
 from classwise.options import choose
 from classwise.priors import Priors
+from classwise.selection import OutOfFold
 from classwise.statistics import ClassStatistics
 
 CALIBRATIONS = {None: False, "temperature": True}

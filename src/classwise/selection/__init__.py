@@ -7,11 +7,13 @@ from classwise.selection.folds import assign_folds
 from classwise.selection.path import Path
 from classwise.selection.predictives import Predictives
 from classwise.selection.strengths import StrengthPath
+from classwise.selection.temperature import OutOfFold
 
 __all__ = [
     "Choice",
     "Downdates",
     "FoldStatistics",
+    "OutOfFold",
     "Path",
     "Predictives",
     "StrengthPath",

@@ -5,8 +5,8 @@
 So rows are turned once, and the scores of all values are one product of squared coordinates with reciprocals.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,8 @@ from classwise.covariance import FullCovariance, Recipe, overall_deviation
 from classwise.covariance.rank import tolerance
 from classwise.statistics import ClassStatistics
 
-# Rows are scored in blocks of this many numbers.
-BLOCK_OF_SCORES = 1 << 18
+# Rows are scored in blocks of this many scores, which stay in cache with all that is made of them.
+BLOCK_OF_SCORES = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,19 +83,28 @@ class Path:
 
     def _scores(self, rows: Array, spectra: Array) -> Array:
         """log p(x | k) but for constants; (g, s, m)."""
-        scores = np.empty((len(self.means), len(spectra), len(rows)))
-        for k, turned in enumerate(self._turned(rows)):
+        scores, features = np.empty((len(self.means), len(spectra), len(rows))), len(self.scale)
+        turned = product(rows - self._center, self._all_vectors)
+        for k, mean in enumerate(self._turned_means):
             j = min(k, len(self.values) - 1)
-            turned *= turned
-            scores[k] = -0.5 * product(1 / spectra[:, j], turned.T)
+            own = turned[:, j * features : (j + 1) * features] - mean
+            own *= own
+            np.dot(-0.5 / spectra[:, j], own.T, out=scores[k])
             scores[k] -= 0.5 * np.log(spectra[:, j]).sum(axis=1)[:, None]
         return scores
 
-    def _turned(self, rows: Array) -> Iterator[Array]:
-        """U'(x - m_k) for each class; (m, p) each. Where all share U, rows are turned once."""
-        if len(self.values) > 1 or len(self.means) == 1:
-            yield from (product(rows - mean, own) for mean, own in zip(self.means, self.vectors, strict=True))
-            return
-        center = self.means.mean(axis=0)
-        turned, means = product(rows - center, self.vectors[0]), product(self.means - center, self.vectors[0])
-        yield from (turned - mean for mean in means)
+    @cached_property
+    def _center(self) -> Array:
+        """A point among the means, from which rows are turned: far from zero, digits would be lost."""
+        return self.means.mean(axis=0)
+
+    @cached_property
+    def _all_vectors(self) -> Array:
+        """The eigenvectors of all covariances side by side: one product turns a row for all of them; (p, k p)."""
+        return np.ascontiguousarray(np.swapaxes(self.vectors, 0, 1).reshape(len(self.scale), -1))
+
+    @cached_property
+    def _turned_means(self) -> list[Array]:
+        """U_k'(m_k - center); (p,) each."""
+        last = len(self.vectors) - 1
+        return [(mean - self._center) @ self.vectors[min(k, last)] for k, mean in enumerate(self.means)]
