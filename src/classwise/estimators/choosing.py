@@ -1,5 +1,6 @@
 """Options that only rows held out can tell: dials, the strength of a prior, how sure to be."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -54,13 +55,13 @@ class ChoosingEstimator(BayesEstimator):
     calibrate: str | None
     folds: Any
 
+    @abstractmethod
     def _open_choices(self) -> dict[str, Any]:
         """The options that are left to choose, with their values."""
-        return {}
 
+    @abstractmethod
     def _choose(self, crossing: Crossing) -> Chosen:
         """Values for them."""
-        raise NotImplementedError
 
     def _tune(self, crossing: Crossing) -> Tuned:
         """Everything that is to be chosen but the power, chosen."""
