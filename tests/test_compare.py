@@ -340,6 +340,20 @@ class TestReasons:
         assert comparison.leader.final[0].labels.tolist() == ["0", "1", "2", "alone"]
         assert sum(part.weight for part in comparison.leader.final) == len(y) - 1
 
+    def test_nothing_can_be_fitted(self):
+        rows = pd.DataFrame({"id": [f"row {i}" for i in range(40)]})
+        comparison = cw.compare(rows, [0, 1] * 20, 4)
+        assert "No column of X can tell the classes apart" in comparison.table().text()
+        assert "No member of the family could be fitted" in repr(comparison)
+        with pytest.raises(
+            cw.ClasswiseError, match="No member of the family could be fitted in every fold: naive Bayes"
+        ):
+            comparison.best
+
+    def test_single_rows(self):
+        with pytest.raises(cw.ClasswiseError, match="No class has rows in two folds"):
+            cw.compare(X[[0, 60, 150]], y[[0, 60, 150]], np.array([0, 1, 2]))
+
     def test_bad_options(self):
         for options in ({"calibrate": "platt"}, {"references": "some"}, {"folds": 1}):
             with pytest.raises(cw.ClasswiseError, match="is not an option"):

@@ -173,6 +173,10 @@ class TestNovelty:
         with pytest.raises(cw.ClasswiseError, match="chi-square law of distances"):
             cw.Decision(cw.LDA(), novelty=0.05, law="chi-square").fit(rows, labels).predict(rows)
 
+    def test_a_model_of_rows_is_needed(self):
+        with pytest.raises(cw.ClasswiseError, match="novelty needs a model of the rows, and AutoClassifier is none"):
+            cw.Decision(cw.AutoClassifier(folds=3), novelty=0.1).fit(X, y)
+
     def test_a_fitted_model_needs_rows_or_the_law(self):
         with pytest.raises(cw.ClasswiseError, match="learned from rows: call fit, or use law='chi-square'"):
             cw.Decision(MODEL, novelty=0.1).predict(X)

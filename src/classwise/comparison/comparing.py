@@ -66,6 +66,8 @@ def compare(
     trials = Trials(X, y, folds, sample_weight, groups, families, random_state)
     power = choose("calibrate", calibrate, CALIBRATIONS)
     rivals = choose("references", references, REFERENCES)
+    if not trials.crossing().telling().any():
+        raise ClasswiseError("No class has rows in two folds, so no model can be tried; give more rows of each class.")
     planned = trials.planned(models or {}, rivals)
     with progress("Comparing", len(planned) * len(trials.crossing())) as bar:
         done = tuple(trials.run(trial, power, partial(bar.step, trial.name)) for trial in planned)

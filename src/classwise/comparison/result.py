@@ -50,13 +50,17 @@ class Comparison:
         return found[0]
 
     @cached_property
+    def members(self) -> tuple[Trial, ...]:
+        """The members of the family that could be fitted, by log loss."""
+        return tuple(trial for trial in self.trials if trial.tuned is not None)
+
+    @cached_property
     def leader(self) -> Trial:
         """The member of the family of least log loss."""
-        family = [trial for trial in self.trials if trial.tuned is not None]
-        if not family:
+        if not self.members:
             reasons = "; ".join(f"{trial.name}: {trial.reason}" for trial in self.tried if trial.reason)
             raise ClasswiseError(f"No member of the family could be fitted in every fold: {reasons}")
-        return family[0]
+        return self.members[0]
 
     def behind(self, trial: Trial) -> Estimate:
         """How much larger a trial's log loss is than the leader's, with the standard error of the difference."""
@@ -70,7 +74,7 @@ class Comparison:
     @cached_property
     def winner(self) -> Trial:
         """Of the members that tie with the leader, the one with fewest free parameters; of equals, the better."""
-        tied = [trial for trial in self.trials if trial.tuned is not None and self.ties(trial)]
+        tied = [self.leader, *(trial for trial in self.members if self.ties(trial))]
         return min(tied, key=lambda trial: trial.free_parameters or 0)
 
     @cached_property
@@ -109,7 +113,7 @@ class Comparison:
             trial.power,
             trial.estimate("brier"),
             trial.estimate("calibration_error"),
-            self.behind(trial),
+            self.behind(trial) if self.members else None,
             trial.free_parameters,
             trial.log_evidence,
             trial.evidence,
@@ -119,17 +123,21 @@ class Comparison:
         )
 
     def _note(self, trial: Trial) -> str:
+        if not self.members:
+            return ""
         if trial is self.winner:
             return "best"
         return "better" if self.is_clearly_better(trial) else "tie" if self.ties(trial) else ""
 
     def summary(self) -> list[str]:
         """What the table says, in sentences."""
+        if not self.members:
+            return ["No member of the family could be fitted in every fold."]
         winner, leader = self.winner, self.leader
         loss = winner.estimate("log_loss")
         power = f" with its posteriors to the power {winner.power:.2g}" if winner.uses_power else ""
         sentences = [f"Best: {winner.name}, log loss {loss.value:.4g} ± {loss.high - loss.value:.2g}{power}."]
-        tied = [trial for trial in self.trials if trial.tuned and trial is not winner and self.ties(trial)]
+        tied = [trial for trial in self.members if trial is not winner and self.ties(trial)]
         if winner is not leader:
             ahead = winner.behind(leader)
             sentences.append(

@@ -74,6 +74,11 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         model = clone(self.model).fit(X, y, **weights)
         read_policy(self.costs, self.reject, model.classes_)
         if self.novelty is not None and not choose("law", self.law, LAWS):
+            if not hasattr(model, "leave_one_out_evidence"):
+                raise ClasswiseError(
+                    f"novelty needs a model of the rows, and {type(model).__name__} is none; give one such as QDA, or "
+                    "the best_ of an AutoClassifier."
+                )
             evidence = model.leave_one_out_evidence(X, y, **weights)
             self.threshold_ = lower_quantile(evidence, self.novelty)
         self.model_ = model
