@@ -348,7 +348,7 @@ class TestReasons:
         with pytest.raises(
             cw.ClasswiseError, match="No member of the family could be fitted in every fold: naive Bayes"
         ):
-            comparison.best
+            _ = comparison.best
 
     def test_single_rows(self):
         with pytest.raises(cw.ClasswiseError, match="No class has rows in two folds"):
