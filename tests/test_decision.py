@@ -170,11 +170,33 @@ class TestNovelty:
         rows, labels = penguins.drop(columns=["species", "year"]), penguins["species"]
         m = cw.Decision(cw.NaiveBayes(), novelty=0.05).fit(rows, labels)
         assert 0 < m.decide(rows).novel.mean() < 0.15
-        with pytest.raises(cw.ClasswiseError, match="chi-square law of distances"):
-            cw.Decision(cw.LDA(), novelty=0.05, law="chi-square").fit(rows, labels).predict(rows)
+        with pytest.raises(cw.ClasswiseError, match="a model without other columns"):
+            cw.Decision(cw.LDA(), novelty=0.05, law="chi-square").fit(rows, labels)
+
+    def test_weights_are_rows_repeated_and_zero_is_no_row(self):
+        weights = np.random.default_rng(0).integers(0, 4, 150)
+        rows = np.repeat(np.arange(150), weights)
+        ours = cw.Decision(cw.QDA(), novelty=0.1).fit(X, y, weights.astype(float))
+        evidence = cw.QDA().fit(X[rows], y[rows])
+        kept = weights > 0
+        left_out = evidence.leave_one_out_evidence(X[kept], y[kept], weights[kept].astype(float))
+        repeated = np.sort(np.repeat(left_out, weights[kept]))
+        assert ours.threshold_ == pytest.approx(repeated[int(0.1 * (len(rows) + 1)) - 1])
+
+    def test_distances_take_no_gaps(self):
+        rows = X.copy()
+        rows[3, 1] = np.nan
+        with pytest.raises(cw.ClasswiseError, match="Distances of rows with gaps"):
+            MODEL.distances(rows)
+        with pytest.raises(cw.ClasswiseError, match="estimate='mle' or 'unbiased'"):
+            cw.QDA(estimate="bayes").fit(X, y).distances(X)
+
+    def test_naive_bayes_has_no_distances(self):
+        with pytest.raises(cw.ClasswiseError, match="needs distances to Gaussian classes, and NaiveBayes has none"):
+            cw.Decision(cw.NaiveBayes(), novelty=0.1, law="chi-square").fit(X, y)
 
     def test_a_model_of_rows_is_needed(self):
-        with pytest.raises(cw.ClasswiseError, match="novelty needs a model of the rows, and AutoClassifier is none"):
+        with pytest.raises(cw.ClasswiseError, match="needs a model of the rows, and AutoClassifier has none"):
             cw.Decision(cw.AutoClassifier(folds=3), novelty=0.1).fit(X, y)
 
     def test_a_fitted_model_needs_rows_or_the_law(self):
@@ -207,6 +229,10 @@ class TestEstimator:
         weights = np.r_[np.ones(100), np.full(50, 5.0)]
         m = cw.Decision(cw.LDA()).fit(X, y, weights)
         np.testing.assert_array_equal(m.predict(X), cw.LDA().fit(X, y, weights).predict(X))
+
+    def test_score_counts_what_is_refused_as_wrong(self):
+        m = cw.Decision(MODEL, reject=0.1)
+        assert m.score(X, y) == pytest.approx((MODEL.predict(X) == y)[POSTERIOR.max(axis=1) >= 0.9].sum() / 150)
 
     def test_not_fitted(self):
         with pytest.raises(NotFittedError, match="call fit, or give it a model that is"):

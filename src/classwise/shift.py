@@ -62,9 +62,13 @@ class PriorShift(Mapping[Any, float]):
 
     def __repr__(self) -> str:
         rows = zip(self.labels.tolist(), self.before, self.estimate, self.error, strict=True)
-        lines = [f"  {label!s}: {old:.4g} -> {new:.4g} ± {error:.2g}" for label, old, new, error in rows]
+        lines = [f"  {label!s}: {old:.4g} -> {_shown(new, error)}" for label, old, new, error in rows]
         verdict = "the priors have shifted" if self.has_shifted else "no shift that the rows could show"
         return "\n".join([f"PriorShift: {verdict} (chi-square {self.statistic:.4g}, p = {self.p_value:.3g})", *lines])
+
+
+def _shown(prior: float, error: float) -> str:
+    return f"{prior:.4g} ± {error:.2g}" if prior > 1e-6 else "0"
 
 
 def estimate_shift(log_posterior: Array, labels: Labels, priors: Array) -> PriorShift:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from classwise.arrays import Array, Labels
@@ -73,20 +74,38 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         model = clone(self.model).fit(X, y, **weights)
         read_policy(self.costs, self.reject, model.classes_)
-        if self.novelty is not None and not choose("law", self.law, LAWS):
-            if not hasattr(model, "leave_one_out_evidence"):
-                raise ClasswiseError(
-                    f"novelty needs a model of the rows, and {type(model).__name__} is none; give one such as QDA, or "
-                    "the best_ of an AutoClassifier."
-                )
-            evidence = model.leave_one_out_evidence(X, y, **weights)
-            self.threshold_ = lower_quantile(evidence, self.novelty)
+        self.__dict__.pop("threshold_", None)
+        if self.novelty is not None:
+            self._learn_novelty(model, X, y, sample_weight)
         self.model_ = model
         if hasattr(model, "n_features_in_"):
             self.n_features_in_ = model.n_features_in_
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
         return self
+
+    def _learn_novelty(self, model: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        """How ordinary the rows are to each other; the chi-square law needs no rows."""
+        exact = choose("law", self.law, LAWS)
+        if not hasattr(model, "distances" if exact else "leave_one_out_evidence"):
+            what = "distances to Gaussian classes" if exact else "a model of the rows"
+            raise ClasswiseError(
+                f"novelty with law={self.law!r} needs {what}, and {type(model).__name__} has none; give a model "
+                "such as QDA, or the best_ of an AutoClassifier."
+            )
+        if exact:
+            model.distances(_safe_indexing(X, [0]))  # refuses other columns now, rather than at predict
+            return
+        weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        kept = np.flatnonzero(weights > 0)  # a weight of zero is no row
+        rows, labels = _safe_indexing(X, kept), _safe_indexing(y, kept)
+        evidence = model.leave_one_out_evidence(rows, labels, None if sample_weight is None else weights[kept])
+        self.threshold_ = lower_quantile(evidence, weights[kept], self.novelty or 0.0)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows decided rightly; what is rejected or novel is not."""
+        right = [decided == own for decided, own in zip(self.predict(X).tolist(), np.asarray(y).tolist(), strict=True)]
+        return float(np.average(right, weights=sample_weight))
 
     def decide(self, X: Any) -> Decisions:
         """What is announced of each row, at what expected cost, and why not."""
@@ -168,11 +187,14 @@ def read_policy(costs: Any, reject: Any, labels: Labels) -> Policy:
     raise ClasswiseError(f"reject={reject!r} is not an option; give a cost, or {{'posterior': 0.9}}.")
 
 
-def lower_quantile(values: Array, share: float) -> float:
-    """The value below which a new one lies with probability `share`: of n, that of rank share (n + 1).
+def lower_quantile(values: Array, weights: Array, share: float) -> float:
+    """The value below which a new one lies with probability `share`: of weight n, that of rank share (n + 1).
 
     Of too few values for so small a share, the least.
+
+    >>> lower_quantile(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]), 0.5)
+    2.0
     """
-    ranked = np.sort(values)
-    place = int(np.floor(share * (len(ranked) + 1))) - 1
-    return float(ranked[max(place, 0)])
+    order = np.argsort(values)
+    place = np.searchsorted(np.cumsum(weights[order]), np.floor(share * (weights.sum() + 1)) - 1e-9)
+    return float(values[order][min(int(place), len(values) - 1)])

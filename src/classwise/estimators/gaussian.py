@@ -260,8 +260,17 @@ class GaussianClassifier(ChoosingEstimator):
         return self._numbers_block()[1].matrices()
 
     def distances(self, X: Any) -> Array:
-        """Squared Mahalanobis distances (x - m_k)' C_k^-1 (x - m_k); (n, g). Of rows of class k they are chi-square."""
-        self._refuse_beside("The chi-square law of distances")
+        """Squared Mahalanobis distances (x - m_k)' C_k^-1 (x - m_k) of rows without gaps; (n, g).
+
+        Of rows of class k they are chi-square with p degrees of freedom, if the class is Gaussian.
+        """
+        if self._is_bayes or not isinstance(self.classifier_.density, Gaussian):
+            raise ClasswiseError(
+                "Distances are between rows of numbers and Gaussian classes: they take a model without other columns, "
+                "and estimate='mle' or 'unbiased'."
+            )
+        if np.isnan(np.asarray(self._table(X).rows, dtype=np.float64)).any():
+            raise ClasswiseError("Distances of rows with gaps cannot be compared; drop those rows, or fill them.")
         gaussian, features = self.gaussian_, self.n_features_in_
         volume = features * log(2 * pi) + 2 * np.broadcast_to(gaussian.covariance.half_log_det, len(gaussian.means))
         return -2 * self.log_density(X) - volume
