@@ -1,6 +1,7 @@
-"""Axes to draw on, and the colors of the house."""
+"""Axes to draw on, and the colors and shapes of the house."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from classwise.errors import MissingExtraError
 
@@ -16,14 +17,64 @@ BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = (
 )
 GRAY = "#767676"
 CYCLE = (BLUE, RED, GREEN, PINK, ORANGE, SKY, YELLOW)
+# One more than there are colors: together they tell 56 classes apart.
+MARKERS = "o^sDvPX*"
+
+
+class Style(NamedTuple):
+    """How a class is drawn."""
+
+    label: Any
+    color: str
+    marker: str
+
+
+def class_styles(labels: Iterable[Any]) -> list[Style]:
+    """A color and a shape for each class, the same in every picture.
+
+    >>> class_styles(["a", "b"])[1]
+    Style(label='b', color='#D55E00', marker='^')
+    """
+    return [Style(label, CYCLE[k % len(CYCLE)], MARKERS[k % len(MARKERS)]) for k, label in enumerate(labels)]
 
 
 def new_axes(axes: Any, width: float, height: float) -> Any:
     """The axes given, or new ones."""
-    if axes is not None:
-        return axes
+    return new_grid(1, 1, width, height)[1][0, 0] if axes is None else axes
+
+
+def new_grid(rows: int, columns: int, width: float, height: float, **options: Any) -> tuple[Any, Any]:
+    """A new figure, and its axes; (rows, columns)."""
     try:
         from matplotlib import pyplot
     except ImportError as problem:
         raise MissingExtraError("Pictures need matplotlib: pip install 'classwise[plot]'.") from problem
-    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+    return pyplot.subplots(rows, columns, figsize=(width, height), layout="constrained", squeeze=False, **options)
+
+
+def ink() -> Any:
+    """The color of text: dark on light, or light on dark, as matplotlib is set."""
+    from matplotlib import rcParams
+
+    return rcParams["text.color"]
+
+
+def scatter(axes: Any, points: Any, style: Style, size: float = 22) -> None:
+    """Rows of a class, edged by the background so that they stand apart."""
+    options = {"color": style.color, "marker": style.marker, "label": str(style.label)}
+    axes.scatter(*points.T, s=size, edgecolors=axes.get_facecolor(), linewidths=0.4, zorder=3, **options)
+
+
+def plain_spines(axes: Any) -> None:
+    """No frame at the top and on the right."""
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def legend_above(axes: Any, handles: Any = None) -> None:
+    """A legend above the axes, where it hides nothing, in as many rows as its entries take."""
+    handles = axes.get_legend_handles_labels()[0] if handles is None else handles
+    longest = max(len(handle.get_label()) for handle in handles)
+    width = 72 * axes.get_figure().get_figwidth() * axes.get_position().width  # in points, as is the entry's
+    columns = max(1, min(len(handles), int(width / (32 + 5.8 * longest))))
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": columns, "columnspacing": 1.2}
+    axes.legend(handles=handles, frameon=False, handletextpad=0.4, **place)
