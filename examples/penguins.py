@@ -44,6 +44,8 @@ def draw(X, y):
     for axes, (name, model) in zip(panels.flat, FAMILY.items(), strict=True):
         plot_regions(model.fit(X, y), X, y, axes=axes, sigmas=(2,))
         axes.set_title(name, loc="right")
+        if axes is not panels[0, 0]:
+            axes.get_legend().remove()
     figure.savefig(DECISIONS, dpi=120)
 
 
