@@ -6,6 +6,7 @@
 4. An engine maps a function over chunks of rows, and adds the results (to learn) or keeps them (to predict).
 """
 
+from classwise import datasets
 from classwise.comparison import AutoClassifier, Comparison, compare
 from classwise.covariance import NormalInverseWishart
 from classwise.diagnostics import Diagnosis, diagnose
@@ -56,6 +57,7 @@ __all__ = [
     "StoredFileError",
     "UnscorableError",
     "compare",
+    "datasets",
     "diagnose",
     "load",
     "summarize",

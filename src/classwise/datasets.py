@@ -1,0 +1,120 @@
+"""Rows for teaching and testing: small, made on the spot, and known to the last parameter."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from classwise.arrays import Array, Codes, Labels
+from classwise.errors import ClasswiseError, MissingExtraError
+from classwise.options import choose
+
+
+class Classes(NamedTuple):
+    """What rows are drawn from: means (g, p) and covariances (g, p, p)."""
+
+    means: Array
+    covariances: Array
+
+
+def _two(second: list[float], first_covariance: list[float], second_covariance: list[float]) -> Classes:
+    """Classes at the origin and at a second point, with variances along the axes."""
+    covariances = np.stack([np.diag(first_covariance), np.diag(second_covariance)])
+    return Classes(np.array([[0.0, 0.0], second]), covariances)
+
+
+# Two classes of equal priors whose boundary is known.
+BOUNDARIES = {
+    "line": _two([3.0, 1.0], [1.0, 1.0], [1.0, 1.0]),
+    "almost line": _two([4.0, 0.0], [1.0, 1.0], [1.05, 1.1]),
+    "circle": _two([0.0, 0.0], [1.0, 1.0], [6.0, 6.0]),
+    "ellipse": _two([1.0, 0.0], [1.0, 0.5], [4.0, 3.0]),
+    "parabola": _two([2.0, 0.0], [1.0, 1.0], [1.0, 4.0]),
+    "hyperbola": _two([1.0, 0.0], [1.0, 4.0], [4.0, 1.0]),
+    "pair of lines": _two([0.0, 0.0], [1.0, 4.0], [4.0, 1.0]),
+}
+
+
+def banana(n: int = 400, random_state: Any = None, *, noise: float = 0.25) -> tuple[Array, Codes]:
+    """Two bent classes that hold each other: no Gaussian fits them; X (n, 2) and y (n,).
+
+    Points on two half circles of radius 1, one turned around and moved by (1, 0.5), with Gaussian noise.
+
+    >>> X, y = banana(6, random_state=0)
+    >>> X.shape, y.tolist()
+    ((6, 2), [0, 0, 0, 1, 1, 1])
+    """
+    generator = np.random.default_rng(random_state)
+    labels = np.arange(_count(n)) * 2 // max(n, 1)
+    angles = generator.uniform(0, np.pi, n)
+    side = np.where(labels == 0, 1.0, -1.0)
+    rows = np.column_stack([side * np.cos(angles) + labels, side * np.sin(angles) + 0.5 * labels])
+    return rows + noise * generator.normal(size=rows.shape), labels
+
+
+def gaussians(
+    n: int = 400, means: Any = None, covariances: Any = None, priors: Any = None, random_state: Any = None
+) -> tuple[Array, Codes]:
+    """Gaussian classes; X (n, p) and y (n,).
+
+    means (g, p); covariances: (g, p, p), one (p, p) for all, or the name of an example whose boundary is a "line",
+    "almost line", "circle", "ellipse", "parabola", "hyperbola" or "pair of lines", which brings its means along;
+    priors (g,): equal, unless given.
+
+    >>> X, y = gaussians(300, covariances="circle", random_state=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((300, 2), [0, 1])
+    """
+    if isinstance(covariances, str):
+        means, covariances = choose("covariances", covariances, BOUNDARIES)
+    centers = np.atleast_2d(np.asarray(means if means is not None else [[0.0, 0.0], [3.0, 0.0]], dtype=np.float64))
+    count, features = centers.shape
+    spread = np.asarray(np.eye(features) if covariances is None else covariances, dtype=np.float64)
+    if spread.shape not in ((features, features), (count, features, features)):
+        raise ClasswiseError(
+            f"covariances has shape {spread.shape}, and means {centers.shape}: they do not go together."
+        )
+    generator = np.random.default_rng(random_state)
+    labels = generator.choice(count, _count(n), p=priors)
+    roots = np.linalg.cholesky(np.broadcast_to(spread, (count, features, features)))
+    noise = generator.normal(size=(n, features))
+    return centers[labels] + np.einsum("nij,nj->ni", roots[labels], noise), labels
+
+
+def simplex(n: int = 1000, classes: int = 10, distance: float = 3.0, random_state: Any = None) -> tuple[Array, Codes]:
+    """Many classes, each as far from every other: spheres at the corners of a simplex; X (n, classes) and y (n,).
+
+    >>> X, y = simplex(50, classes=4, random_state=0)
+    >>> X.shape
+    (50, 4)
+    """
+    return gaussians(n, distance / np.sqrt(2) * np.eye(classes), random_state=random_state)
+
+
+def petals() -> tuple[Array, Codes]:
+    """Eight petal lengths of two kinds, small enough to work by hand; X (8, 1) and y (8,).
+
+    >>> X, y = petals()
+    >>> X[y == 1].ravel().tolist()
+    [5.8, 6.7, 7.0]
+    """
+    lengths = [1.8, 2.1, 2.5, 3.2, 3.8, 5.8, 6.7, 7.0]
+    return np.array(lengths)[:, None], np.array([0, 0, 0, 0, 0, 1, 1, 1])
+
+
+def penguins() -> tuple[Any, Labels]:
+    """344 penguins of three species (Horst, Hill and Gorman 2020): a table with text and gaps, and the species (344,).
+
+    The table is pandas', from the package palmerpenguins.
+    """
+    try:
+        from palmerpenguins import load_penguins  # type: ignore[import-untyped, import-not-found, unused-ignore]
+    except ImportError as problem:
+        raise MissingExtraError("The penguins need palmerpenguins: pip install 'classwise[demo]'.") from problem
+    table = load_penguins()
+    return table.drop(columns=["species", "year"]), table["species"].to_numpy()
+
+
+def _count(n: Any) -> int:
+    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 0:
+        raise ClasswiseError(f"n={n!r} is not a number of rows.")
+    return int(n)
