@@ -285,6 +285,21 @@ class TestGiven:
         np.testing.assert_allclose(np.exp(comparison["mine"].log_posterior), expected, atol=1e-9)
         assert comparison["forest"].free_parameters is None
 
+    def test_with_families_and_priors_of_their_own(self):
+        rows = pd.DataFrame({"visits": np.random.default_rng(0).poisson(2 + 3 * y), "a": X[:, 0], "b": X[:, 6]})
+        mine = cw.QDA(estimate="bayes", families={"visits": "poisson"}, priors=np.array([0.2, 0.3, 0.5]))
+        comparison = cw.compare(rows, y, FOLDS, models={"mine": mine}, references=False)
+        expected = cross_val_predict(mine, rows, y, cv=FOLDS, method="predict_proba")
+        np.testing.assert_allclose(np.exp(comparison["mine"].log_posterior), expected, atol=1e-9)
+
+    def test_folds_from_a_generator(self):
+        ours = cw.compare(X, y, FOLDS.split(X, y), references=False)
+        np.testing.assert_array_equal(ours.folds, cw.compare(X, y, FOLDS, references=False).folds)
+
+    def test_a_name_that_is_taken(self):
+        with pytest.raises(cw.ClasswiseError, match="models has the name 'LDA', which is compared already"):
+            cw.compare(X, y, 4, models={"LDA": cw.LDA()})
+
     def test_what_fails_says_why(self):
         comparison = cw.compare(X, y, 4, models={"clumsy": Clumsy()}, references=False)
         assert comparison["clumsy"].reason == "Dropped it."

@@ -299,7 +299,8 @@ class TestConfusion:
         assert axes.get_figure().axes[1].get_ylabel() == "share of the class"
 
     def test_a_class_without_rows(self):
-        drawn(plot.plot_confusion(cw.LDA().fit(X, y).evaluate(X[:60], y[:60])))
+        axes = drawn(plot.plot_confusion(cw.LDA().fit(X, y).evaluate(X[:60], y[:60])))
+        assert [text.get_text() for text in axes.texts[6:]] == ["0", "0", "0"]
 
 
 class TestDials:
@@ -344,7 +345,9 @@ class TestRejectCurve:
         assert "P ≥ 0." in axes.texts[0].get_text()
 
     def test_no_error(self):
-        drawn(plot.plot_reject_curve(cw.LDA().fit(X[:100], y[:100]).reject_curve(X[:100], y[:100])))
+        axes = drawn(plot.plot_reject_curve(cw.LDA().fit(X[:100], y[:100]).reject_curve(X[:100], y[:100])))
+        assert not np.any(axes.lines[0].get_ydata())
+        assert axes.get_ylim()[1] > 0
 
 
 class TestExplanation:

@@ -1,6 +1,6 @@
 """Which classifier to trust: every member of the family, cross-validated from one pass over the rows."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -63,6 +63,7 @@ def compare(
     >>> comparison.best
     LDA(shrink='ledoit-wolf')
     """
+    folds = list(folds) if isinstance(folds, Iterator) else folds  # pairs from a splitter can be gone through once
     trials = Trials(X, y, folds, sample_weight, groups, families, random_state)
     power = choose("calibrate", calibrate, CALIBRATIONS)
     rivals = choose("references", references, REFERENCES)
@@ -72,7 +73,7 @@ def compare(
     with progress("Comparing", len(planned) * len(trials.crossing())) as bar:
         done = tuple(trials.run(trial, power, partial(bar.step, trial.name)) for trial in planned)
     crossing = trials.crossing()
-    return Comparison(done, crossing.labels, crossing.codes, crossing.folds, power, crossing.table.schema.backend)
+    return Comparison(done, crossing.labels, crossing.codes, crossing.folds, crossing.table.schema.backend)
 
 
 @dataclass(eq=False)
@@ -88,10 +89,10 @@ class Trials:
     seed: int
     _crossings: dict[str, Crossing] = field(default_factory=dict)
 
-    def crossing(self, families: Any = None) -> Crossing:
-        """The statistics by fold, for these families; the folds are always the same."""
+    def crossing(self, families: Any = None, full: bool = True) -> Crossing:
+        """The statistics by fold, for these families, with covariances or without; the folds are always the same."""
         families = self.families if families is None else families
-        key = repr(families)
+        key = repr((families, full))
         if key not in self._crossings:
             first = next(iter(self._crossings.values()), None)
             self._crossings[key] = Crossing.read(
@@ -102,8 +103,8 @@ class Trials:
                 weights=self.weights,
                 groups=self.groups if first is None else None,
                 random_state=self.seed,
-                quartics=first is None,
-                form=FullScatter if first is None and self._bytes() <= MOST_BYTES else DiagonalScatter,
+                quartics=full,
+                form=FullScatter if full and self._bytes() <= MOST_BYTES else DiagonalScatter,
             )
         return self._crossings[key]
 
@@ -126,9 +127,12 @@ class Trials:
         if not isinstance(self.families, str):
             members.pop("naive Bayes, best families", None)
         trials = [Trial(name, "family", model) for name, model in members.items()]
-        trials += [self._given(name, model) for name, model in models.items()]
         if rivals is not False:
             trials += [Trial(name, "reference", model) for name, model in references(crossing).items()]
+        taken = sorted(set(models) & {trial.name for trial in trials})
+        if taken:
+            raise ClasswiseError(f"models has the name {taken[0]!r}, which is compared already; give it another.")
+        trials += [self._given(name, model) for name, model in models.items()]
         return [self._checked(trial, rivals) for trial in trials]
 
     def _given(self, name: str, model: Any) -> Trial:
@@ -155,8 +159,10 @@ class Trials:
         # Covariances are small: several threads on one of them would wait for each other longer than they work.
         with silent(), BLAS.held():
             if isinstance(trial.model, ChoosingEstimator):
-                families = self.families if trial.model.families == "auto" else trial.model.families
-                return try_member(trial, self.crossing(families), calibrate, step)
+                own = trial.model.families
+                is_auto = isinstance(own, str) and own == "auto"
+                crossing = self.crossing() if is_auto else self.crossing(own, needs_full(trial.model))
+                return try_member(trial, crossing, calibrate, step)
             return try_reference(trial, self.crossing(), calibrate, step)
 
 

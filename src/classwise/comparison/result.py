@@ -25,15 +25,14 @@ LITTLE = 1e-3
 class Comparison:
     """Trials of many models on the same folds; prints as a table.
 
-    labels (g,); codes and folds (n,): the class and the fold of each row; is_calibrated: whether models are ranked with
-    the power that suits them; backend: the library that the rows came in, if it is one of frames.
+    labels (g,); codes and folds (n,): the class and the fold of each row; backend: the library of frames that the rows
+    came in, if they did.
     """
 
     tried: tuple[Trial, ...]
     labels: Labels
     codes: Codes
     folds: Codes
-    is_calibrated: bool
     backend: Any = None
 
     @cached_property

@@ -144,7 +144,8 @@ def _described(trial: Trial, crossing: Crossing) -> Trial:
     of_labels = float(total.weight @ log_prior)
     exact = fitted.model_.log_evidence
     if exact is not None:
-        evidence = exact + (_dirichlet(total.weight) if fitted.priors == "empirical" else of_labels)
+        counted = isinstance(fitted.priors, str) and fitted.priors == "empirical"
+        evidence = exact + (_dirichlet(total.weight) if counted else of_labels)
         return replace(trial, free_parameters=count, log_evidence=float(evidence), evidence="exact")
     likelihood = _log_likelihood(fitted, crossing) + of_labels
     return replace(
