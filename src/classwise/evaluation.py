@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.stats import t as student_t
 
-from classwise.arrays import EPS, Array, Codes, Labels, ratio, sums_by
+from classwise.arrays import EPS, Array, Codes, Labels, first_class, ratio, sums_by
 from classwise.errors import ClasswiseError
 
 # Bins of equal width for confidence.
@@ -51,21 +51,21 @@ class Evaluation:
 
     @classmethod
     def of(cls, log_posterior: Array, codes: Codes, labels: Labels, weights: Array | None = None) -> Self:
-        """Of rows with log posteriors (n, g) and own classes codes (n,)."""
+        """Of rows with log posteriors (n, g), known up to a term for each row, and own classes codes (n,)."""
         codes = np.asarray(codes)
         if codes.dtype.kind not in "iu" or not ((codes >= 0) & (codes < len(labels))).all():
             raise ClasswiseError("codes are the positions of the rows' classes among the labels, not the labels.")
         weights = np.ones(len(codes)) if weights is None else weights
-        posterior = np.exp(log_posterior)
-        own, decided = posterior[np.arange(len(codes)), codes], log_posterior.argmax(axis=1)
-        count = len(labels)
+        posterior, decided = _normalized(log_posterior)
+        rows, count = np.arange(len(codes)), len(labels)
+        own, confidence = posterior[codes, rows], posterior[decided, rows]
         confusion = sums_by(codes * count + decided, weights, count * count).reshape(count, count)
-        squares = (posterior * posterior).sum(axis=1) - 2 * own + 1
-        confidence = posterior[np.arange(len(codes)), decided]
-        bins = [_binned(confidence, decided == codes, weights)]
-        bins += [_binned(posterior[:, k], codes == k, weights) for k in range(count)]
+        squares = np.einsum("ki,ki->i", posterior, posterior) - 2 * own + 1
         losses = -float(weights @ np.log(np.maximum(own, EPS)))
-        return cls(labels, confusion, losses, float(weights @ squares), np.stack(bins))
+        of_decided = _binned(confidence[None], weights, np.zeros_like(codes), confidence, weights * (decided == codes))
+        of_classes = _binned(posterior, weights, codes, own, weights)
+        bins = np.concatenate([of_decided, of_classes])
+        return cls(labels, confusion, losses, float(weights @ squares), bins)
 
     def __add__(self, other: Self) -> Self:
         return self._combined(other, 1)
@@ -136,10 +136,36 @@ class Evaluation:
         return f"Evaluation(weight {self.weight:g}: {scores}, calibration {self.calibration_error:.4g})"
 
 
-def _binned(probability: Array, true: Any, weights: Array) -> Array:
-    """Weight, weight times probability, and the weight of what came true, by bin; (3, b)."""
-    bins = np.minimum((probability * BINS).astype(np.intp), BINS - 1)
-    return np.stack([sums_by(bins, values, BINS) for values in (weights, weights * probability, weights * true)])
+def _normalized(log_posterior: Array) -> tuple[Array, Codes]:
+    """Posteriors that sum to one, class-major, and the class of the largest; (n, g) -> (g, n), (n,).
+
+    A row that every class rules out has a probability of zero for each.
+    """
+    scores = np.ascontiguousarray(log_posterior.T)
+    peak = scores.max(axis=0)
+    decided = first_class(scores == peak)
+    peak[np.isneginf(peak)] = 0.0
+    posterior = np.exp(scores - peak)
+    return ratio(posterior, posterior.sum(axis=0)), decided
+
+
+def _binned(probability: Array, weights: Array, codes: Codes, own: Array, true: Array) -> Array:
+    """Weight, weight times probability, and the weight of what came true, by class and bin; (g, m) -> (g, 3, b).
+
+    codes, own, true (m,): the class that came true for a row, its probability, and the weight it came true with.
+    """
+    count = len(probability)
+    bins = _bin(probability) + BINS * np.arange(count)[:, None]
+    announced = (
+        sums_by(bins.ravel(), (weights * values).ravel(), BINS * count)
+        for values in (np.ones_like(probability), probability)
+    )
+    observed = sums_by(_bin(own) + BINS * codes, true, BINS * count)
+    return np.stack([values.reshape(count, BINS) for values in (*announced, observed)], axis=1)
+
+
+def _bin(probability: Array) -> Codes:
+    return np.minimum((probability * BINS).astype(np.intp), BINS - 1)
 
 
 def _joined(weight: Array, least: float) -> Codes:

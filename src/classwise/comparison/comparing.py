@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ def compare(
     trials = Trials(X, y, folds, sample_weight, groups, families, random_state)
     power = choose("calibrate", calibrate, CALIBRATIONS)
     rivals = choose("references", references, REFERENCES)
-    if not trials.crossing().telling().any():
+    if not trials.crossing().telling.any():
         raise ClasswiseError("No class has rows in two folds, so no model can be tried; give more rows of each class.")
     planned = trials.planned(models or {}, rivals)
     with progress("Comparing", len(planned) * len(trials.crossing())) as bar:
@@ -104,13 +104,14 @@ class Trials:
                 groups=self.groups if first is None else None,
                 random_state=self.seed,
                 quartics=full,
-                form=FullScatter if full and self._bytes() <= MOST_BYTES else DiagonalScatter,
+                form=FullScatter if full and self._bytes <= MOST_BYTES else DiagonalScatter,
             )
         return self._crossings[key]
 
     def _columns(self) -> int:
         return open_source(self.X).n_features
 
+    @cached_property
     def _bytes(self) -> float:
         """What covariances by fold and class take: those of a fold, those of all others, and room to add them."""
         folds = self.folds if isinstance(self.folds, (int, np.integer)) else _count_folds(self.folds)
@@ -146,8 +147,8 @@ class Trials:
         """With the reason, where it is not worth trying."""
         columns, rows = self._columns(), len(self.crossing().codes)
         if isinstance(trial.model, ChoosingEstimator):
-            if needs_full(trial.model) and self._bytes() > MOST_BYTES:
-                size = self._bytes() / 1e9
+            if needs_full(trial.model) and self._bytes > MOST_BYTES:
+                size = self._bytes / 1e9
                 return failed(trial, ClasswiseError(f"Covariances by fold and class would take {size:.1f} GB."))
         elif trial.kind == "reference" and rivals is None and columns * rows > LONG and trial.name != "class shares":
             return failed(trial, ClasswiseError("Takes minutes on a table of this size; references=True insists."))

@@ -5,12 +5,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from classwise.arrays import Array, Codes, log_sum_exp
+from classwise.arrays import Array, Codes
 from classwise.calibration import Calibration
 from classwise.classifier import BayesClassifier
 from classwise.comparison.references import Given, Reference
@@ -181,31 +181,30 @@ def evaluated(trial: Trial, answers: Array, crossing: Crossing, calibrate: bool)
     if not calibrate:
         return trial
     calibration, by_fold = out_of_fold(answers, crossing).fit_by_fold()
-    sharper = np.empty_like(answers)
-
-    def sharpen(fold_and_power: tuple[Fold, Calibration]) -> None:
-        fold, power = fold_and_power
-        scores = power(answers[fold.rows].T)
-        scored = np.isfinite(scores).any(axis=0)
-        scores[:, scored] -= log_sum_exp(scores[:, scored])
-        sharper[fold.rows] = scores.T
-
-    list(in_threads(sharpen, list(zip(crossing.each(), by_fold, strict=True))))
-    return replace(trial, calibration=calibration, calibrated=tuple(_evaluations(sharper, crossing, parts)))
+    calibrated = tuple(_evaluations(answers, crossing, parts, by_fold))
+    return replace(trial, calibration=calibration, calibrated=calibrated)
 
 
-def _told(crossing: Crossing) -> Sequence[tuple[Codes, Array]]:
-    """The rows of each fold that tell something, with their weights; folds without any are left out."""
-    weights = crossing.telling()
+class _Part(NamedTuple):
+    """The rows of a fold that tell something, and their weights."""
+
+    fold: int
+    rows: Codes
+    weights: Array
+
+
+def _told(crossing: Crossing) -> Sequence[_Part]:
+    """By fold; folds without any such row are left out."""
+    weights = crossing.telling
     parts = (fold.rows[weights[fold.rows] > 0] for fold in crossing.each())
-    return [(rows, weights[rows]) for rows in parts if len(rows)]
+    return [_Part(fold, rows, weights[rows]) for fold, rows in enumerate(parts) if len(rows)]
 
 
-def _evaluations(answers: Array, crossing: Crossing, parts: Sequence[tuple[Codes, Array]]) -> list[Evaluation]:
-    codes, labels = crossing.codes, crossing.labels
-
-    def evaluate(part: tuple[Codes, Array]) -> Evaluation:
-        rows, weights = part
-        return Evaluation.of(answers[rows], codes[rows], labels, weights)
+def _evaluations(
+    answers: Array, crossing: Crossing, parts: Sequence[_Part], powers: Sequence[Calibration] | None = None
+) -> list[Evaluation]:
+    def evaluate(part: _Part) -> Evaluation:
+        scores = answers[part.rows] if powers is None else powers[part.fold].power * answers[part.rows]
+        return Evaluation.of(scores, crossing.codes[part.rows], crossing.labels, part.weights)
 
     return list(in_threads(evaluate, parts))

@@ -84,6 +84,7 @@ class Crossing:
         """A log probability of zero everywhere; (n, g)."""
         return np.full((len(self.codes), len(self.labels)), -np.inf)
 
+    @cached_property
     def telling(self) -> Array:
         """The weight of each row, 0 if no other fold has its class: then it says nothing of a model; (n,)."""
         weights = np.ones(len(self.codes)) if self.table.weights is None else self.table.weights

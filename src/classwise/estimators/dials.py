@@ -66,7 +66,7 @@ def choose_dials(model: Any, crossing: Crossing) -> DialChoice:
     total = crossing.statistics.total()
     never = total.labels[class_priors(model.priors, total.labels, total.weight) == 0]
     # What is never announced says nothing of the dials.
-    weights = np.where(np.isin(crossing.labels, never)[crossing.codes], 0.0, crossing.telling())
+    weights = np.where(np.isin(crossing.labels, never)[crossing.codes], 0.0, crossing.telling)
     tries = Tries(model, crossing, shares, shrinks, weights)
     losses = tries.by_path() if whole else tries.one_by_one()
     return DialChoice(losses, sums_by(crossing.folds, weights, len(crossing)), shares, shrinks)

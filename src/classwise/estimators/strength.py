@@ -62,7 +62,7 @@ def choose_prior(model: Any, crossing: Crossing, structure: type[Covariance], sh
     worths = ROWS if complete else FEW_ROWS
     diagonals = DIAGONALS if structure is FullCovariance else DIAGONALS[-1:]
     forms = tuple(PriorForm.worth(rows, diagonal) for diagonal in diagonals for rows in worths)
-    weights = crossing.telling()
+    weights = crossing.telling
     is_sampled = np.arange(len(weights)) % max(len(weights) // ENOUGH_ROWS, 1) == 0
     if model.prior == "loo" and only_numbers and complete:
         weights = np.where(is_sampled, weights, 0.0)

@@ -11,13 +11,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Array, Codes, log_sum_exp, product, slices
+from classwise.arrays import Array, Codes, product, slices
 from classwise.covariance import FullCovariance, Recipe, overall_deviation
 from classwise.covariance.rank import tolerance
 from classwise.statistics import ClassStatistics
 
 # Rows are scored in blocks of this many scores, which stay in cache with all that is made of them.
-BLOCK_OF_SCORES = 1 << 16
+BLOCK_OF_SCORES = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,21 +75,21 @@ class Path:
         size = max(BLOCK_OF_SCORES // (len(spectra) * len(self.means)), 64)
         for block in slices(len(rows), size):
             own_offset = offset if offset.shape[1] == 1 else offset[:, block]
-            scores = self._scores(rows[block] / self.scale, spectra) + own_offset[:, None]
-            own = scores[codes[block], :, np.arange(scores.shape[2])]
-            lost = log_sum_exp(scores) - own.T
-            total[regular] += product(lost, weights[block])
+            scores = self._scores(rows[block] / self.scale, spectra)
+            scores += own_offset[:, None]
+            total[regular] += product(_lost(scores, codes[block]), weights[block])
         return total
 
     def _scores(self, rows: Array, spectra: Array) -> Array:
         """log p(x | k) but for constants; (g, s, m)."""
-        scores, features = np.empty((len(self.means), len(spectra), len(rows))), len(self.scale)
-        turned = product(rows - self._center, self._all_vectors)
+        scores = np.empty((len(self.means), len(spectra), len(rows)))
+        # One product turns the rows for all covariances; a covariance's coordinates lie together, (p, m).
+        turned = product(self._all_vectors, (rows - self._center).T).reshape(len(self.values), -1, len(rows))
         for k, mean in enumerate(self._turned_means):
             j = min(k, len(self.values) - 1)
-            own = turned[:, j * features : (j + 1) * features] - mean
+            own = turned[j] - mean
             own *= own
-            np.dot(-0.5 / spectra[:, j], own.T, out=scores[k])
+            np.dot(-0.5 / spectra[:, j], own, out=scores[k])
             scores[k] -= 0.5 * np.log(spectra[:, j]).sum(axis=1)[:, None]
         return scores
 
@@ -100,11 +100,19 @@ class Path:
 
     @cached_property
     def _all_vectors(self) -> Array:
-        """The eigenvectors of all covariances side by side: one product turns a row for all of them; (p, k p)."""
-        return np.ascontiguousarray(np.swapaxes(self.vectors, 0, 1).reshape(len(self.scale), -1))
+        """The eigenvectors of all covariances, as rows one below the other; (k p, p)."""
+        return np.ascontiguousarray(np.swapaxes(self.vectors, 1, 2)).reshape(-1, len(self.scale))
 
     @cached_property
     def _turned_means(self) -> list[Array]:
-        """U_k'(m_k - center); (p,) each."""
+        """U_k'(m_k - center); (p, 1) each."""
         last = len(self.vectors) - 1
-        return [(mean - self._center) @ self.vectors[min(k, last)] for k, mean in enumerate(self.means)]
+        return [((mean - self._center) @ self.vectors[min(k, last)])[:, None] for k, mean in enumerate(self.means)]
+
+
+def _lost(scores: Array, codes: Codes) -> Array:
+    """-log P(own class | x) at each amount, from scores that may be overwritten; (g, s, m) -> (s, m)."""
+    scores -= scores.max(axis=0)
+    own = scores[codes, :, np.arange(scores.shape[2])]
+    np.exp(scores, out=scores)
+    return np.log(scores.sum(axis=0)) - own.T

@@ -4,11 +4,12 @@ By log loss; a normal prior of log β with deviation 1 keeps β finite where no 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from classwise.arrays import EPS, Array, Codes, log_sum_exp, slices, sums_by
+from classwise.arrays import EPS, Array, Codes, slices, sums_by
 from classwise.calibration import Calibration
 from classwise.engines import in_threads
 
@@ -16,14 +17,15 @@ from classwise.engines import in_threads
 FARTHEST = 6.0
 STEP = 0.5
 
-# So many rows are enough to find the right valley.
-ENOUGH = 4_000
+# So many rows are enough to find the right valley, and so many to find its floor to two digits.
+ENOUGH = 2_000
+PLENTY = 20_000
 
 # The most that one row can lose.
 MOST_LOST = -float(np.log(EPS))
 
-# log β is known well enough when a step is this short; and a bracket is halved at most so often.
-NEAR = 1e-6
+# After a step of this length Newton has log β to about the square of it; a bracket is halved at most so often.
+NEAR = 1e-3
 MOST_STEPS = 40
 
 # Stands for log 0: so far down that nothing of it is left, and its square is still a number.
@@ -50,24 +52,22 @@ class OutOfFold:
     folds: Codes
     weights: Array
 
+    @cached_property
+    def _kept(self) -> "_Kept":
+        """A row whose class was ruled out stays so, whatever the power: it does not count."""
+        rows = np.arange(len(self.codes))
+        logs = np.ascontiguousarray(self.log_posterior.T)
+        kept = np.isfinite(logs[self.codes, rows])
+        if not kept.all():
+            logs = logs[:, kept]
+        logs -= logs.max(axis=0)
+        np.maximum(logs, NEVER, out=logs)
+        codes, folds, weights = self.codes[kept], self.folds[kept], self.weights[kept]
+        return _Kept(logs, logs[codes, rows[: len(codes)]], folds, weights, int(self.folds.max()) + 1)
+
     def slopes(self, log_power: float) -> Slopes:
-        """The loss at a power.
-
-        With u = β log P and means under P^β: dL/dβ = E[log P] - log P_own; d²L/dβ² = the variance of log P.
-        """
-        count = int(self.folds.max()) + 1
-
-        def of_block(block: slice) -> Array:
-            logs, codes = self.log_posterior[block].T, self.codes[block]
-            own = logs[codes, np.arange(len(codes))]
-            kept = np.isfinite(own)  # a class that was ruled out stays so, whatever the power
-            values = _row_slopes(logs[:, kept], own[kept], np.exp(log_power))
-            folds, weights = self.folds[block][kept], self.weights[block][kept]
-            return np.stack([sums_by(folds, weights * value, count) for value in values])
-
-        blocks = list(slices(len(self.codes), max(BLOCK_OF_POSTERIORS // self.log_posterior.shape[1], 1)))
-        first, second, third = np.sum(list(in_threads(of_block, blocks)), axis=0)
-        return Slopes(first, second, third)
+        """The loss at a power."""
+        return self._kept.slopes(log_power)
 
     def fit(self) -> Calibration:
         """The power under which the rows' own classes are most probable."""
@@ -87,37 +87,70 @@ class OutOfFold:
     def _best(self) -> tuple[float, Slopes]:
         """log β: the best of a grid, by some of the rows, and from there by Newton's method within a bracket."""
         middle = self._start()
+        if len(self.codes) > 2 * PLENTY:
+            middle = self._some(PLENTY)._descend(middle)[0]
+        return self._descend(middle)
+
+    def _descend(self, middle: float) -> tuple[float, Slopes]:
         low, high, log_power = middle - STEP, middle + STEP, middle
         for _ in range(MOST_STEPS):
             slopes = self.slopes(log_power)
             first, second = slopes.first.sum() + log_power, slopes.second.sum() + 1
             low, high = (low, log_power) if first > 0 else (log_power, high)
-            step = -first / second if second > 0 else np.inf
-            moved = log_power + step if low < log_power + step < high else (low + high) / 2
-            if abs(moved - log_power) < NEAR:
-                break
-            log_power = float(moved)
+            moved = log_power - first / second if second > 0 else np.inf
+            if low <= moved <= high and abs(moved - log_power) < NEAR:
+                return float(moved), slopes
+            log_power = float(moved if low < moved < high else (low + high) / 2)
         return log_power, slopes
 
     def _start(self) -> float:
         """Losses that are cut off have more than one valley."""
-        some = slice(None, None, max(len(self.codes) // ENOUGH, 1))
-        part = OutOfFold(self.log_posterior[some], self.codes[some], self.folds[some], self.weights[some])
+        part = self._some(ENOUGH)
         grid = np.arange(-FARTHEST, FARTHEST + STEP, STEP)
         scale = self.weights.sum() / max(part.weights.sum(), 1e-300)
         losses = [scale * part.slopes(float(u)).loss.sum() + 0.5 * u**2 for u in grid]
         return float(grid[int(np.argmin(losses))])
 
+    def _some(self, count: int) -> "OutOfFold":
+        """About so many of the rows, evenly."""
+        some = slice(None, None, max(len(self.codes) // count, 1))
+        return OutOfFold(self.log_posterior[some], self.codes[some], self.folds[some], self.weights[some])
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """The rows that count, class-major: log posteriors relative to the largest (g, m), and of the own class (m,)."""
+
+    logs: Array
+    own: Array
+    folds: Codes
+    weights: Array
+    count: int
+
+    def slopes(self, log_power: float) -> Slopes:
+        def of_block(block: slice) -> Array:
+            values = _row_slopes(self.logs[:, block], self.own[block], float(np.exp(log_power)))
+            folds, weights = self.folds[block], self.weights[block]
+            return np.stack([sums_by(folds, weights * value, self.count) for value in values])
+
+        blocks = list(slices(len(self.own), max(BLOCK_OF_POSTERIORS // len(self.logs), 1)))
+        sums = np.sum(list(in_threads(of_block, blocks)), axis=0) if blocks else np.zeros((3, self.count))
+        return Slopes(*sums)
+
 
 def _row_slopes(logs: Array, own: Array, power: float) -> Slopes:
-    """The loss of each row, and its derivatives in log β; (m,) each."""
-    logs = np.maximum(logs, NEVER)
-    norm = log_sum_exp(power * logs)
-    terms = np.exp(power * logs - norm) * logs
-    mean, square = terms.sum(axis=0), (terms * logs).sum(axis=0)
+    """The loss of each row, and its derivatives in log β; (m,) each.
+
+    With u = log P and means under P^β: dL/dβ = E[u] - u_own; d²L/dβ² = the variance of u.
+    """
+    terms = np.exp(power * logs)
+    total = terms.sum(axis=0)
+    terms /= total
+    terms *= logs
+    mean, square = terms.sum(axis=0), np.einsum("ki,ki->i", terms, logs)
     slope = power * (mean - own)
     bend = power**2 * np.maximum(square - mean**2, 0) + slope
-    lost = norm - power * own
+    lost = np.log(total) - power * own
     # As in an evaluation, a row loses no more than this: a few that are hopeless must not decide for all others.
     counts = lost < MOST_LOST
     return Slopes(np.minimum(lost, MOST_LOST), slope * counts, bend * counts)
