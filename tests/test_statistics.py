@@ -12,7 +12,7 @@ import pytest
 
 import classwise as cw
 from classwise.statistics import FullScatter, code_labels, gather_moments
-from classwise.summarize import summarize_table
+from classwise.summarizing import summarize_table
 from classwise.tables import read_table
 
 RNG = np.random.default_rng(0)

@@ -6,59 +6,84 @@
 4. An engine maps a function over chunks of rows, and adds the results (to learn) or keeps them (to predict).
 """
 
-from classwise import datasets
-from classwise.comparison import AutoClassifier, Comparison, compare
-from classwise.covariance import NormalInverseWishart
-from classwise.diagnostics import Diagnosis, diagnose
-from classwise.errors import (
-    ClasswiseError,
-    DegenerateColumnWarning,
-    IgnoredColumnWarning,
-    MissingExtraError,
-    MissingLabelWarning,
-    NotAvailableError,
-    SingularCovarianceError,
-    SingularRowWarning,
-    StatisticsError,
-    StoredFileError,
-    UnscorableError,
-)
-from classwise.estimators import LDA, QDA, RDA, Decision, GaussianClassifier, NaiveBayes, NearestMean
-from classwise.evaluation import Evaluation
-from classwise.statistics import ClassStatistics
-from classwise.storage import load
-from classwise.summarize import summarize
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from classwise import datasets as datasets
+    from classwise import plot as plot
+    from classwise.comparison import AutoClassifier as AutoClassifier
+    from classwise.comparison import Comparison as Comparison
+    from classwise.comparison import compare as compare
+    from classwise.covariance import NormalInverseWishart as NormalInverseWishart
+    from classwise.diagnostics import Diagnosis as Diagnosis
+    from classwise.diagnostics import diagnose as diagnose
+    from classwise.errors import ClasswiseError as ClasswiseError
+    from classwise.errors import DegenerateColumnWarning as DegenerateColumnWarning
+    from classwise.errors import IgnoredColumnWarning as IgnoredColumnWarning
+    from classwise.errors import MissingExtraError as MissingExtraError
+    from classwise.errors import MissingLabelWarning as MissingLabelWarning
+    from classwise.errors import NotAvailableError as NotAvailableError
+    from classwise.errors import SingularCovarianceError as SingularCovarianceError
+    from classwise.errors import SingularRowWarning as SingularRowWarning
+    from classwise.errors import StatisticsError as StatisticsError
+    from classwise.errors import StoredFileError as StoredFileError
+    from classwise.errors import UnscorableError as UnscorableError
+    from classwise.estimators import LDA as LDA
+    from classwise.estimators import QDA as QDA
+    from classwise.estimators import RDA as RDA
+    from classwise.estimators import Decision as Decision
+    from classwise.estimators import GaussianClassifier as GaussianClassifier
+    from classwise.estimators import NaiveBayes as NaiveBayes
+    from classwise.estimators import NearestMean as NearestMean
+    from classwise.evaluation import Evaluation as Evaluation
+    from classwise.statistics import ClassStatistics as ClassStatistics
+    from classwise.storage import load as load
+    from classwise.summarizing import summarize as summarize
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "LDA",
-    "QDA",
-    "RDA",
-    "AutoClassifier",
-    "ClassStatistics",
-    "ClasswiseError",
-    "Comparison",
-    "Decision",
-    "DegenerateColumnWarning",
-    "Diagnosis",
-    "Evaluation",
-    "GaussianClassifier",
-    "IgnoredColumnWarning",
-    "MissingExtraError",
-    "MissingLabelWarning",
-    "NaiveBayes",
-    "NearestMean",
-    "NormalInverseWishart",
-    "NotAvailableError",
-    "SingularCovarianceError",
-    "SingularRowWarning",
-    "StatisticsError",
-    "StoredFileError",
-    "UnscorableError",
-    "compare",
-    "datasets",
-    "diagnose",
-    "load",
-    "summarize",
-]
+# Where public names live, as in the imports above, which only type checkers read: a name is fetched when it is first
+# asked for, so that `classwise --help` need not wait for SciPy.
+_HOMES = {
+    "comparison": ["AutoClassifier", "Comparison", "compare"],
+    "covariance": ["NormalInverseWishart"],
+    "diagnostics": ["Diagnosis", "diagnose"],
+    "errors": [
+        "ClasswiseError",
+        "DegenerateColumnWarning",
+        "IgnoredColumnWarning",
+        "MissingExtraError",
+        "MissingLabelWarning",
+        "NotAvailableError",
+        "SingularCovarianceError",
+        "SingularRowWarning",
+        "StatisticsError",
+        "StoredFileError",
+        "UnscorableError",
+    ],
+    "estimators": ["LDA", "QDA", "RDA", "Decision", "GaussianClassifier", "NaiveBayes", "NearestMean"],
+    "evaluation": ["Evaluation"],
+    "statistics": ["ClassStatistics"],
+    "storage": ["load"],
+    "summarizing": ["summarize"],
+}
+
+__all__ = sorted(["datasets", "plot", *(name for names in _HOMES.values() for name in names)])
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(f"classwise.{home}"), name)
+            break
+    else:
+        if name not in ("datasets", "plot"):
+            raise AttributeError(f"classwise has no {name!r}; it has {', '.join(__all__)}.")
+        value = import_module(f"classwise.{name}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

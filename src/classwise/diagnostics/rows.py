@@ -14,7 +14,7 @@ from classwise.engines.protocol import S
 from classwise.errors import ClasswiseError
 from classwise.schema import Families, Family, Schema
 from classwise.statistics import ClassStatistics, FullScatter, code_labels
-from classwise.summarize import CHUNK_SIZE, summarize_chunk
+from classwise.summarizing import CHUNK_SIZE, summarize_chunk
 from classwise.tables import Table, read_table
 from classwise.tables.table import Matrix
 

@@ -20,7 +20,7 @@ from classwise.priors import Priors, class_priors
 from classwise.schema import read_families
 from classwise.selection import choose_families
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
-from classwise.summarize import MISSING, summarize_table
+from classwise.summarizing import MISSING, summarize_table
 from classwise.tables import open_source
 
 

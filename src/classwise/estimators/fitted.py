@@ -21,7 +21,7 @@ from classwise.priors import Priors
 from classwise.schema import Families
 from classwise.selection import Downdates
 from classwise.statistics import ClassStatistics, code_labels
-from classwise.summarize import MISSING
+from classwise.summarizing import MISSING
 from classwise.tables import Table, open_source, refuse_unscorable, refuse_unsuitable
 
 # Rows are scored in chunks of this many numbers, so that what is computed from a chunk is still in cache.

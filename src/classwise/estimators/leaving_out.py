@@ -13,7 +13,7 @@ from classwise.priors import class_priors
 from classwise.progress import progress
 from classwise.selection import Downdates, groups_of
 from classwise.statistics import ClassStatistics
-from classwise.summarize import summarize_table
+from classwise.summarizing import summarize_table
 from classwise.tables import Source, Table
 
 

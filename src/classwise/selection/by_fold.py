@@ -7,7 +7,7 @@ import numpy as np
 
 from classwise.arrays import Codes, Labels
 from classwise.statistics import ClassStatistics, Scatter
-from classwise.summarize import summarize_table
+from classwise.summarizing import summarize_table
 from classwise.tables import Table
 
 
