@@ -1,5 +1,6 @@
 """Families: each estimate and each density against scipy.stats and by hand; levels never seen, rare, or too many."""
 
+from decimal import Decimal, localcontext
 from typing import ClassVar
 
 import numpy as np
@@ -354,3 +355,25 @@ class TestSamples:
         missing = rows["x"].isna().groupby(labels).mean()
         np.testing.assert_allclose(missing, [2 / 5, 1 / 5], atol=0.04)
         assert rows["city"].isna().any()
+
+
+@pytest.mark.parametrize("family", ["poisson", "binomial(4000000)"])
+@pytest.mark.parametrize("gap", [False, True])
+def test_counts_by_the_million(family, gap):
+    """log p is of the order of ten million there, and what tells classes apart is not: no digit of it is lost."""
+    rows = np.array([[1_000_000.0, 3], [1_000_900, 5], [1_001_500, 4], [1_002_500, 1]])
+    m = cw.NaiveBayes(families={0: family}, smoothing=0, priors="uniform").fit(rows, [0, 0, 1, 1])
+    rows[:, 1] = np.nan
+    log_odds = m.decision_function(rows if gap else np.column_stack([rows[:, 0], np.full(4, 3.25)]))
+    other = 0.0 if gap else m.decision_function([[np.nan, 3.25]])[0]
+    for x, ours in zip(rows[:, 0].tolist(), log_odds, strict=True):
+        assert abs(ours - float(_exact_log_odds(family, int(x))) - other) < 1e-12
+
+
+def _exact_log_odds(family, x):
+    """Of means 1000450 and 1002000, to 40 digits."""
+    with localcontext(prec=40):
+        first, second, trials = Decimal(1_000_450), Decimal(1_002_000), 4_000_000
+        if family == "poisson":
+            return x * (second / first).ln() - (second - first)
+        return x * (second / first).ln() + (trials - x) * ((trials - second) / (trials - first)).ln()

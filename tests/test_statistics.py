@@ -280,7 +280,7 @@ class TestFiles:
 
     def test_labels_that_json_does_not_have(self, tmp_path):
         dates = np.array([dt.date(2025, 1, 1 + k) for k in y], dtype=object)
-        with pytest.raises(cw.StatisticsError, match="Labels of type date cannot be stored"):
+        with pytest.raises(cw.ClasswiseError, match="labels of type date cannot be stored"):
             cw.summarize(X, dates).save(tmp_path / "s.cws")
 
 

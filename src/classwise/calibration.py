@@ -7,18 +7,24 @@ Densities that take dependent features for independent count the same news twice
 """
 
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 
 from classwise.arrays import Array
+from classwise.storage import stored
 
 
+@stored("Calibration")
 @dataclass(frozen=True)
 class Calibration:
     """power: β. shift (g,): added to the log posteriors afterwards, where priors were changed since."""
 
     power: float
     shift: tuple[float, ...] = ()
+
+    def _is_sound(self) -> bool:
+        return self.power > 0 and all(map(isfinite, self.shift))
 
     def __call__(self, scores: Array) -> Array:
         """Scores (g, m), which are log posteriors up to a term for each row, as they should be; up to such a term."""

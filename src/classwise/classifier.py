@@ -15,8 +15,11 @@ import numpy as np
 from classwise.arrays import Array, Codes, Labels, finite, first_leader, level_ties, log_sum_exp
 from classwise.calibration import Calibration
 from classwise.densities import Density, Observed
+from classwise.statistics import is_sorted
+from classwise.storage import stored
 
 
+@stored("BayesClassifier")
 @dataclass(frozen=True, eq=False)
 class BayesClassifier:
     """labels (g,) sorted; priors (g,) that sum to one; the density of each class; how sure posteriors are, if not by
@@ -27,6 +30,12 @@ class BayesClassifier:
     priors: Array
     density: Density
     calibration: Calibration | None = None
+
+    def _is_sound(self) -> bool:
+        count, shift = len(self.labels), self.calibration.shift if self.calibration else ()
+        matched = self.priors.shape == (count,) and self.density.count == count > 1 and len(shift) in (0, count)
+        chances = bool((self.priors >= 0).all()) and abs(float(self.priors.sum()) - 1) < 1e-9
+        return matched and chances and is_sorted(self.labels)
 
     @cached_property
     def log_prior(self) -> Array:

@@ -50,9 +50,17 @@ class MissingLabelWarning(UserWarning):
     """Some rows have no label; the message says how many were left out."""
 
 
+class SkippedFileWarning(UserWarning):
+    """Some files could not be read and were left out, as on_error="skip" asks; the message counts and names them."""
+
+
 class SingularRowWarning(UserWarning):
     """Some rows cannot be left out: without them a class, or its covariance, is gone; the message names them."""
 
 
 class IgnoredColumnWarning(UserWarning):
     """A column was left out because it cannot tell classes apart: an id, free text, or nothing at all."""
+
+
+class ImputedValueWarning(UserWarning):
+    """Values are missing, and the mean of their column stands for them; the message names the columns."""

@@ -15,6 +15,7 @@ from scipy.stats import t as student_t
 
 from classwise.arrays import EPS, Array, Codes, Labels, first_class, ratio, sums_by
 from classwise.errors import ClasswiseError
+from classwise.storage import stored
 
 # Bins of equal width for confidence.
 BINS = 15
@@ -32,6 +33,7 @@ class Reliability(NamedTuple):
     observed: Array
 
 
+@stored("Evaluation")
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """Sums over rows; + merges those of other rows, - takes rows away.
@@ -48,6 +50,10 @@ class Evaluation:
     losses: float
     scores: float
     bins: Array
+
+    def _is_sound(self) -> bool:
+        count = len(self.labels)
+        return self.confusion.shape == (count, count) and self.bins.shape == (1 + count, 3, BINS)
 
     @classmethod
     def of(cls, log_posterior: Array, codes: Codes, labels: Labels, weights: Array | None = None) -> Self:

@@ -16,9 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, TypeAlias
 
+import narwhals as nw
 import numpy as np
 
 from classwise.errors import ClasswiseError, StatisticsError, column_name
+from classwise.storage import stored
 
 # What a family takes a column for.
 KINDS = {
@@ -31,9 +33,13 @@ KINDS = {
     "best": "number",
 }
 
+# The libraries whose tables a schema may remember, so that a sample can be such a table too.
+BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
+
 Families: TypeAlias = Literal["auto", "best"] | Mapping[str | int, str]
 
 
+@stored("Family")
 @dataclass(frozen=True)
 class Family:
     """A family of densities; a binomial knows its number of trials.
@@ -56,6 +62,9 @@ class Family:
         names = ", ".join(repr(name) for name in KINDS if name not in ("binomial", "best"))
         raise ClasswiseError(f"{text!r} is not a family; choose {names}, 'binomial(N)' with N trials, or 'best'.")
 
+    def _is_sound(self) -> bool:
+        return Family.read(str(self)) == self
+
     @property
     def kind(self) -> str:
         """What it takes a column for: number, count, category or yes/no."""
@@ -70,6 +79,7 @@ class Family:
         return self.name if self.trials is None else f"{self.name}({self.trials})"
 
 
+@stored("Column")
 @dataclass(frozen=True)
 class Column:
     """A column: its name (None in an array), its type, its family, and whether that family was asked for.
@@ -83,6 +93,11 @@ class Column:
     asked: bool = False
     declared: tuple[str, ...] | None = None
     place: int = 0
+
+    def _is_sound(self) -> bool:
+        # Samples are made with the type that is called so: it must be a type.
+        found = getattr(nw, self.type.split("(")[0], None)
+        return isinstance(found, type) and issubclass(found, nw.dtypes.DType) and self.place >= 0
 
     def merge(self, other: "Column") -> "Column":
         """The column of two batches; their types may differ, what they are taken for may not."""
@@ -100,6 +115,7 @@ def _common_type(first: Column, second: Column) -> str:
     return "Object" if first.family.has_levels else "Float64"
 
 
+@stored("Schema")
 @dataclass(frozen=True)
 class Schema:
     """The columns of a table, and the library that held it (None for an array)."""
@@ -186,13 +202,16 @@ class Schema:
         columns = (a.merge(b) for a, b in zip(first.columns, (other if first is self else self).columns, strict=True))
         return replace(self, columns=tuple(columns), backend=self.backend or other.backend)
 
-    def described(self) -> dict[str, Any]:
-        """The schema as JSON can tell it."""
-        columns = [[c.name, c.type, str(c.family), c.asked, c.declared] for c in self.columns]
-        return {"columns": columns, "backend": self.backend}
+    def listed(self) -> list[dict[str, Any]]:
+        """The columns as the header of a file tells them."""
+        return [{"name": c.name, "type": c.type, "family": str(c.family)} for c in self.columns]
+
+    def _is_sound(self) -> bool:
+        return bool(self.columns) and (self.backend is None or self.backend in BACKENDS)
 
     @classmethod
     def from_description(cls, facts: dict[str, Any]) -> Self:
+        """The schema in a statistics file of version 1."""
         columns = tuple(
             Column(name, type, Family.read(family), bool(asked), None if declared is None else tuple(declared), j)
             for j, (name, type, family, asked, declared) in enumerate(facts["columns"])

@@ -22,6 +22,7 @@ from classwise.covariance.divisors import MaximumLikelihood
 from classwise.covariance.recipe import Recipe
 from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.statistics import ClassStatistics, Gaps, Moments, PooledScatter
+from classwise.storage import stored
 
 # The log-likelihood of a row may still grow by this much when EM stops.
 TOLERANCE = 1e-10
@@ -31,6 +32,7 @@ MOST_ITERATIONS = 1000
 DRIFT = 1e-8
 
 
+@stored("Completion")
 @dataclass(frozen=True, eq=False, repr=False)
 class Completion:
     """How EM went: statistics as if nothing were missing, and the log-likelihood after each iteration.
@@ -42,6 +44,9 @@ class Completion:
     statistics: ClassStatistics
     log_likelihood: Array
     converged: bool
+
+    def _is_sound(self) -> bool:
+        return self.log_likelihood.ndim == 1
 
     @property
     def iterations(self) -> int:

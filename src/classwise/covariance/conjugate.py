@@ -23,8 +23,10 @@ from classwise.arrays import Array
 from classwise.covariance.structures import Covariance, DiagonalCovariance, FullCovariance, SphericalCovariance
 from classwise.errors import ClasswiseError
 from classwise.statistics import ClassStatistics
+from classwise.storage import stored
 
 
+@stored("NormalInverseWishart")
 @dataclass(frozen=True, eq=False)
 class NormalInverseWishart:
     """C ~ inverse Wishart(nu, scale); m | C ~ N(mean, C / kappa), for every class alike.

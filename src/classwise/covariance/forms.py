@@ -8,10 +8,12 @@ from classwise.arrays import Array
 from classwise.covariance.conjugate import Hyperparameters
 from classwise.covariance.structures import Covariance, FullCovariance
 from classwise.statistics import Moments
+from classwise.storage import stored
 
 KAPPA = 0.1
 
 
+@stored("PriorForm")
 @dataclass(frozen=True)
 class PriorForm:
     """A prior in the units of the rows it is to serve: mean at their overall mean, nu = p - 1 + freedom.
@@ -23,6 +25,9 @@ class PriorForm:
     freedom: float
     size: float
     diagonal: float
+
+    def _is_sound(self) -> bool:
+        return self.kappa > 0 and self.freedom > 0 and self.size > 0 and 0 <= self.diagonal <= 1
 
     @classmethod
     def worth(cls, rows: float, diagonal: float = 0.5) -> "PriorForm":

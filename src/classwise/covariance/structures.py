@@ -15,6 +15,7 @@ from scipy.linalg.lapack import dtrtri
 from classwise.arrays import Array, Codes, product
 from classwise.covariance.exponents import FAR, Exponents, OwnDiagonal, OwnFull, Shared
 from classwise.statistics import DiagonalScatter, FullScatter, PooledScatter, Scatter
+from classwise.storage import stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +24,10 @@ class Covariance(ABC):
 
     values: Array
     name: ClassVar[str]
+
+    def fits(self, means: Array) -> bool:
+        """Whether there is one covariance for all means (g, p), or one for each, of as many features."""
+        return means.ndim == 2 and len(self.values) in (1, len(means)) and self.values.shape[1] == means.shape[1]
 
     @staticmethod
     @abstractmethod
@@ -110,10 +115,18 @@ class Covariance(ABC):
         return whitening @ whitening.T
 
 
+@stored("FullCovariance")
 class FullCovariance(Covariance):
     """Any covariance; values (k, p, p)."""
 
     name = "full"
+
+    def _is_sound(self) -> bool:
+        square = self.values.ndim == 3 and self.values.shape[1] == self.values.shape[2] > 0
+        if not square or not (self.variances() > 0).all():
+            return False
+        correlation = self.values / (self.scale[:, :, None] * self.scale[:, None, :])
+        return np.allclose(correlation, correlation.transpose(0, 2, 1)) and bool(np.isfinite(self.whitening).all())
 
     @staticmethod
     def scatter_form(shared: bool) -> type[Scatter]:
@@ -190,10 +203,14 @@ class FullCovariance(Covariance):
         return OwnFull.of(self.whitening, means)
 
 
+@stored("DiagonalCovariance")
 class DiagonalCovariance(Covariance):
     """Features that do not vary together; values (k, p), the variances."""
 
     name = "diagonal"
+
+    def _is_sound(self) -> bool:
+        return self.values.ndim == 2 and self.values.shape[1] > 0 and bool((self.values > 0).all())
 
     @staticmethod
     def scatter_form(shared: bool) -> type[Scatter]:
@@ -254,6 +271,7 @@ class DiagonalCovariance(Covariance):
         return OwnDiagonal(means, self.deviations)
 
 
+@stored("SphericalCovariance")
 class SphericalCovariance(DiagonalCovariance):
     """s² I: every feature with the same variance; values (k, p), equal along each row.
 
@@ -278,6 +296,7 @@ class SphericalCovariance(DiagonalCovariance):
         return _level(scatter.pooled_diagonal()[None], divisor)
 
 
+@stored("ScaledSphere")
 class ScaledSphere(DiagonalCovariance):
     """A sphere in units of each feature's own: its k sizes, and the p units."""
 

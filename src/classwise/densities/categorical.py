@@ -17,12 +17,14 @@ from scipy.special import gammaln
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.densities.density import Density
-from classwise.statistics import LevelCounts
+from classwise.statistics import LevelCounts, is_sorted
+from classwise.storage import stored
 
 # Columns are looked up together as long as their combinations are no more than this: one look instead of several.
 COMBINATIONS = 4096
 
 
+@stored("Levels")
 @dataclass(frozen=True, eq=False)
 class Levels:
     """One column: the probability of each level in each class (g, L), and of a level never seen (g, 1).
@@ -36,6 +38,13 @@ class Levels:
     unseen: Array
     missing: Array
     within: Array
+
+    def _is_sound(self) -> bool:
+        count, levels = self.probability.shape
+        shaped = self.unseen.shape == self.missing.shape == (count, 1) and self.within.shape == (levels,)
+        chances = np.concatenate([self.probability.ravel(), self.unseen.ravel(), self.missing.ravel(), self.within])
+        named = len(self.names) == levels > 0 and is_sorted(self.names)
+        return shaped and named and bool(((chances >= 0) & (chances < 1 + 1e-9)).all())
 
     @classmethod
     def estimate(cls, counts: LevelCounts, smoothing: float, missing: Array | None = None, rare: float = 0.0) -> Self:
@@ -55,7 +64,9 @@ class Levels:
         probability[:, pooled] = unseen
         last = weight[:, -1:] / total if extra else np.ones_like(total)
         overall, within = counts.weight.sum(axis=0), np.ones(len(counts.levels))
-        within[pooled] = overall[pooled] / overall[pooled].sum()
+        # Yes and no are levels even if neither was seen: then they share alike.
+        seen = overall[pooled] if overall[pooled].any() else np.ones(len(pooled))
+        within[pooled] = seen / seen.sum()
         return cls(counts.levels, probability, unseen, last, within)
 
     @cached_property
@@ -72,6 +83,7 @@ class Levels:
         return len(self.probability) * (levels - 1)
 
 
+@stored("Categorical")
 @dataclass(frozen=True, eq=False)
 class Categorical(Density):
     """Independent columns of levels."""
@@ -81,6 +93,9 @@ class Categorical(Density):
     @classmethod
     def of(cls, columns: Iterable[Levels]) -> Self:
         return cls(tuple(columns))
+
+    def _is_sound(self) -> bool:
+        return len({len(column.probability) for column in self.columns}) == 1
 
     @property
     def count(self) -> int:

@@ -7,14 +7,19 @@ import numpy as np
 
 from classwise.arrays import Array, Codes
 from classwise.densities.density import Density
+from classwise.storage import stored
 
 
+@stored("Constant", loose=("values",))
 @dataclass(frozen=True, eq=False)
 class Constant(Density):
     """The same values (p,) in every class, which a sample repeats; a row's density does not depend on them."""
 
     values: Array
     classes: int
+
+    def _is_sound(self) -> bool:
+        return self.values.ndim == 1
 
     @property
     def count(self) -> int:

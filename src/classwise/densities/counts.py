@@ -2,6 +2,12 @@
 
 Poisson:   log p(x | rate)  = x log rate - rate - log x!
 binomial:  log p(x | chance) = x log chance + (N - x) log(1 - chance) + log (N over x)
+
+Classes are compared with their average a: log p(x | k) = (log p(x | k) - log p(x | a)) + log p(x | a). Of counts by the
+million the three are large and their difference is small, so it has a formula of its own:
+
+Poisson:   x log(rate / a) - (rate - a)
+binomial:  x log(chance / a) + (N - x) log((1 - chance) / (1 - a))
 """
 
 from abc import abstractmethod
@@ -15,6 +21,10 @@ from scipy.special import gammaln, xlog1py, xlogy
 from classwise.arrays import Array, Codes, product
 from classwise.densities.density import Density
 from classwise.errors import UnscorableError
+from classwise.storage import stored
+
+# Counts beyond this are not whole numbers any more in float64; nor can they be drawn.
+MOST = 2.0**53
 
 
 class CountDensity(Density):
@@ -41,8 +51,16 @@ class CountDensity(Density):
 
     @cached_property
     @abstractmethod
-    def _line(self) -> tuple[Array, Array]:
-        """Slopes and constants: log p(x | k) is linear in x, up to a term common to all classes; (g, p), (g, p)."""
+    def average(self) -> Array:
+        """The parameter of the average class, within its limits; (p,)."""
+
+    @cached_property
+    @abstractmethod
+    def line(self) -> tuple[Array, Array]:
+        """Slopes and constants: log p(x | k) - log p(x | average) is linear in x; (g, p), (g, p).
+
+        Where a parameter is at its limit they are infinite, or NaN.
+        """
 
     @abstractmethod
     def _terms(self, rows: Array, k: int) -> Array:
@@ -50,7 +68,7 @@ class CountDensity(Density):
 
     @abstractmethod
     def _log_base(self, rows: Array) -> Array:
-        """The common term of each value; (m, p) -> (m, p)."""
+        """log p(x | average) of each value, which is common to all classes; (m, p) -> (m, p)."""
 
     @abstractmethod
     def _possible(self, rows: Array) -> bool:
@@ -58,7 +76,7 @@ class CountDensity(Density):
 
     def relative(self, rows: Array, offset: Array) -> Array:
         self._check(rows)
-        slope, constant = self._line
+        slope, constant = self.line
         if np.isfinite(slope).all():
             return product(slope, rows.T) + (constant.sum(axis=1, keepdims=True) + offset)
         return np.stack([self._terms(rows, k).sum(axis=1) for k in range(self.count)]) + offset
@@ -83,12 +101,16 @@ class CountDensity(Density):
             raise UnscorableError("Some values are not counts.")
 
 
+@stored("Poisson")
 @dataclass(frozen=True, eq=False)
 class Poisson(CountDensity):
     """values (g, p): the rate, or mean count, of each class and column."""
 
     name = "rate"
     values: Array
+
+    def _is_sound(self) -> bool:
+        return self.values.ndim == 2 and bool(((self.values >= 0) & (self.values < MOST)).all())
 
     @classmethod
     def estimate(cls, weight: Array, mean: Array, smoothing: float) -> "Poisson":
@@ -100,15 +122,23 @@ class Poisson(CountDensity):
         return cls((weight * mean + smoothing * overall) / (weight + smoothing))
 
     @cached_property
-    def _line(self) -> tuple[Array, Array]:
+    def average(self) -> Array:
+        """The average rate, or 1 where all are 0."""
+        average = self.values.mean(axis=0)
+        return np.where(average > 0, average, 1.0)
+
+    @cached_property
+    def line(self) -> tuple[Array, Array]:
+        excess = self.values - self.average
         with np.errstate(divide="ignore"):
-            return np.log(self.values), -self.values
+            return np.log1p(excess / self.average), -excess
 
     def _terms(self, rows: Array, k: int) -> Array:
-        return xlogy(rows, self.values[k]) - self.values[k]
+        excess = self.values[k] - self.average
+        return xlog1py(rows, excess / self.average) - excess
 
     def _log_base(self, rows: Array) -> Array:
-        return -gammaln(rows + 1)
+        return xlogy(rows, self.average) - self.average - gammaln(rows + 1)
 
     def _possible(self, rows: Array) -> bool:
         return not ((rows < 0) | (rows != np.floor(rows)) & ~np.isnan(rows)).any()
@@ -117,6 +147,7 @@ class Poisson(CountDensity):
         return generator.poisson(self.values[codes]).astype(np.float64)
 
 
+@stored("Binomial")
 @dataclass(frozen=True, eq=False)
 class Binomial(CountDensity):
     """values (g, p): the chance of success in each of trials (p,)."""
@@ -125,23 +156,40 @@ class Binomial(CountDensity):
     values: Array
     trials: Array
 
+    def _is_sound(self) -> bool:
+        possible = (self.values >= 0) & (self.values < 1 + 1e-9) & (self.trials >= 1) & (self.trials < MOST)
+        return self.values.ndim == 2 and self.trials.shape == self.values.shape[1:] and bool(possible.all())
+
     @classmethod
     def estimate(cls, weight: Array, mean: Array, trials: Array, smoothing: float) -> "Binomial":
         """chance = (sum x + smoothing) / (n N + 2 smoothing): the posterior mean under a beta prior; (g, p)."""
         return cls((weight * mean + smoothing) / (weight * trials + 2 * smoothing), trials)
 
     @cached_property
-    def _line(self) -> tuple[Array, Array]:
+    def average(self) -> Array:
+        """The average chance, or 1/2 where all are 0 or all are 1."""
+        average = self.values.mean(axis=0)
+        return np.where((average > 0) & (average < 1), average, 0.5)
+
+    @cached_property
+    def _ratios(self) -> tuple[Array, Array]:
+        """chance / average - 1, and the same of failure; (g, p), (g, p)."""
+        excess = self.values - self.average
+        return excess / self.average, -excess / (1 - self.average)
+
+    @cached_property
+    def line(self) -> tuple[Array, Array]:
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_failure = np.log1p(-self.values)
-            return np.log(self.values) - log_failure, self.trials * log_failure
+            log_success, log_failure = map(np.log1p, self._ratios)
+            return log_success - log_failure, self.trials * log_failure
 
     def _terms(self, rows: Array, k: int) -> Array:
-        chance = self.values[k]
-        return xlogy(rows, chance) + xlog1py(self.trials - rows, -chance)
+        success, failure = self._ratios
+        return xlog1py(rows, success[k]) + xlog1py(self.trials - rows, failure[k])
 
     def _log_base(self, rows: Array) -> Array:
-        return gammaln(self.trials + 1) - gammaln(rows + 1) - gammaln(self.trials - rows + 1)
+        choices = gammaln(self.trials + 1) - gammaln(rows + 1) - gammaln(self.trials - rows + 1)
+        return choices + xlogy(rows, self.average) + xlog1py(self.trials - rows, -self.average)
 
     def _possible(self, rows: Array) -> bool:
         return not ((rows < 0) | (rows > self.trials) | (rows != np.floor(rows)) & ~np.isnan(rows)).any()

@@ -14,8 +14,10 @@ from classwise.covariance import Covariance, DiagonalCovariance
 from classwise.covariance.exponents import Exponents
 from classwise.densities.density import Located
 from classwise.statistics import Moments
+from classwise.storage import stored
 
 
+@stored("Gaussian")
 @dataclass(frozen=True, eq=False)
 class Gaussian(Located):
     """Means (g, p), with a covariance for each class or one for all.
@@ -30,6 +32,9 @@ class Gaussian(Located):
 
     means: Array
     covariance: Covariance
+
+    def _is_sound(self) -> bool:
+        return self.covariance.fits(self.means)
 
     @property
     def width(self) -> int:
@@ -79,6 +84,16 @@ class Gaussian(Located):
                 marginal, values = self.marginal(columns), rows[np.ix_(own, columns)]
                 scores[:, own] = marginal.relative(values, offset) + marginal.common(values)
         return scores
+
+    def observed_exponents(self, rows: Array) -> Array:
+        """The same of the values that are there: of row x the exponents of x_o, with m_o and C_oo; (m, p) -> (g, m)."""
+        exponents = np.zeros((self.count, len(rows)))
+        distinct, codes = patterns(~np.isnan(rows))
+        for group, some in enumerate(distinct):
+            if some.any():
+                own, columns = np.flatnonzero(codes == group), np.flatnonzero(some)
+                exponents[:, own] = self.marginal(columns).exponents(rows[np.ix_(own, columns)])
+        return exponents
 
     def _observed_alone(self, rows: Array, present: NDArray[np.bool_], k: int) -> Array:
         """The sum of log N(x_j | m_j, v_j) over the columns with a value; (m,)."""

@@ -8,8 +8,10 @@ import numpy as np
 from classwise.arrays import Array, Codes
 from classwise.densities.density import Density
 from classwise.errors import UnscorableError
+from classwise.storage import stored
 
 
+@stored("LogNormal")
 @dataclass(frozen=True, eq=False)
 class LogNormal(Density):
     """Positive columns whose logarithms have this density: Gaussian, or Student-t."""

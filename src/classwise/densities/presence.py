@@ -11,14 +11,20 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, product
 from classwise.densities.density import Density
+from classwise.storage import stored
 
 
+@stored("Presence", loose=("missing",))
 @dataclass(frozen=True, eq=False)
 class Presence(Density):
     """A density of numbers, and the probability that each is missing (g, p); NaN where it says nothing."""
 
     numbers: Density
     missing: Array
+
+    def _is_sound(self) -> bool:
+        shaped = self.missing.shape == (self.count, self.n_features)
+        return shaped and bool((np.isnan(self.missing) | ((self.missing >= 0) & (self.missing < 1 + 1e-9))).all())
 
     @property
     def count(self) -> int:

@@ -10,14 +10,20 @@ import numpy as np
 
 from classwise.arrays import Array, Codes
 from classwise.densities.density import Density
+from classwise.storage import stored
 
 
+@stored("Block")
 @dataclass(frozen=True, eq=False)
 class Block:
     """A density over some of the columns."""
 
     columns: Codes
     density: Density
+
+    def _is_sound(self) -> bool:
+        shaped = self.columns.shape == (self.density.n_features,) and len(self.columns) > 0
+        return shaped and bool((np.diff(self.columns) > 0).all())
 
     def of(self, rows: Array) -> Array:
         """Its columns; a view where they stand side by side."""
@@ -27,11 +33,17 @@ class Block:
         return rows[..., self.columns]
 
 
+@stored("Product")
 @dataclass(frozen=True, eq=False)
 class Product(Density):
     """A density over all columns, made of densities over blocks of them."""
 
     blocks: tuple[Block, ...]
+
+    def _is_sound(self) -> bool:
+        columns = sorted(column for block in self.blocks for column in block.columns.tolist())
+        counts = {block.density.count for block in self.blocks}
+        return columns == list(range(len(columns))) and len(counts) == 1
 
     @property
     def count(self) -> int:

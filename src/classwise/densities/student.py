@@ -19,6 +19,7 @@ from classwise.arrays import Array, Codes, patterns
 from classwise.covariance import Conjugate, Covariance, DiagonalCovariance, FullCovariance, SphericalCovariance
 from classwise.densities.density import Located
 from classwise.densities.gaussian import Gaussian
+from classwise.storage import stored
 
 
 def predictive(posterior: Conjugate) -> "Student | IndependentStudent":
@@ -39,6 +40,7 @@ def predictive(posterior: Conjugate) -> "Student | IndependentStudent":
     return Student(posterior.means, covariance, wider.mean(axis=1), np.broadcast_to(freedom[:, 0], (count,)))
 
 
+@stored("Student")
 @dataclass(frozen=True, eq=False)
 class Student(Located):
     """Joint Student-t densities: means (g, p), shapes factor_k C_k, freedom (g,).
@@ -50,6 +52,10 @@ class Student(Located):
     covariance: Covariance
     factor: Array
     freedom: Array
+
+    def _is_sound(self) -> bool:
+        shaped = self.covariance.fits(self.means) and self.factor.shape == self.freedom.shape == (self.count,)
+        return shaped and bool((self.factor > 0).all() and (self.freedom > 0).all())
 
     @property
     def width(self) -> int:
@@ -128,6 +134,7 @@ class Student(Located):
         return self.means[codes] + around * spread[:, None]
 
 
+@stored("IndependentStudent")
 @dataclass(frozen=True, eq=False)
 class IndependentStudent(Located):
     """Columns that are Student-t one by one: locations, shapes (squared) and freedom, each (g, p).
@@ -139,6 +146,10 @@ class IndependentStudent(Located):
     shapes: Array
     freedom: Array
     kinds: int
+
+    def _is_sound(self) -> bool:
+        shaped = self.means.ndim == 2 and self.means.shape == self.shapes.shape == self.freedom.shape
+        return shaped and bool((self.shapes > 0).all() and (self.freedom > 0).all())
 
     @property
     def width(self) -> int:

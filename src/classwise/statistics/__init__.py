@@ -2,9 +2,10 @@
 
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.counts import Counts, LevelCounts, gather_counts
+from classwise.statistics.curvature import Curvature
 from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.grouping import Groups
-from classwise.statistics.labels import code_labels, is_missing, sort_labels, union_labels
+from classwise.statistics.labels import code_labels, is_missing, is_sorted, sort_labels, union_labels
 from classwise.statistics.moments import Moments, gather_columns, gather_moments
 from classwise.statistics.quartics import Quartics
 from classwise.statistics.scatter import SCATTERS, DiagonalScatter, FullScatter, PooledScatter, Scatter
@@ -14,6 +15,7 @@ __all__ = [
     "SCATTERS",
     "ClassStatistics",
     "Counts",
+    "Curvature",
     "DiagonalScatter",
     "FullScatter",
     "Gaps",
@@ -30,6 +32,7 @@ __all__ = [
     "gather_counts",
     "gather_moments",
     "is_missing",
+    "is_sorted",
     "sort_labels",
     "union_labels",
 ]

@@ -1,6 +1,6 @@
 """Statistics by class: the labels, the weight of each, and the parts that summarize the columns. All a fit keeps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Self
@@ -10,17 +10,18 @@ import numpy as np
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import StatisticsError
 from classwise.schema import Column, Family, Schema
+from classwise.statistics.consistency import parts_fit
 from classwise.statistics.counts import Counts, LevelCounts
 from classwise.statistics.gaps import Gaps, Numbers
-from classwise.statistics.labels import union_labels
+from classwise.statistics.labels import is_sorted, union_labels
 from classwise.statistics.moments import Moments
-from classwise.statistics.records import read_parts, written_labels, written_parts
+from classwise.statistics.records import read_labels, read_parts
 from classwise.statistics.scatter import Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
-from classwise.storage import Record, stored, write
+from classwise.storage import Record, reads, save, stored
 
 
-@stored("statistics")
+@stored("ClassStatistics", kind="statistics")
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassStatistics:
     """What each class weighs, and what its columns hold. `+` merges, `-` removes, the empty one is the identity of `+`.
@@ -57,9 +58,19 @@ class ClassStatistics:
     # What it holds ------------------------------------------------------------------------------------------------
 
     @property
+    def gathered(self) -> Mapping[str, Statistic]:
+        """The parts, or an error if they were left out of the file that this is from."""
+        if not self.parts:
+            raise StatisticsError(
+                "This needs what was gathered from the rows, which was left out when the model was saved "
+                "(statistics=False); save it with statistics, or fit again."
+            )
+        return self.parts
+
+    @property
     def numbers(self) -> Numbers:
         """The columns of numbers."""
-        numbers = self.parts["numbers"]
+        numbers = self.gathered["numbers"]
         assert isinstance(numbers, Numbers)
         return numbers
 
@@ -71,7 +82,7 @@ class ClassStatistics:
     @property
     def logs(self) -> Moments:
         """The same of the logarithms of columns taken for log-normal, column by column, where they are positive."""
-        logs = self.parts["logs"]
+        logs = self.gathered["logs"]
         assert isinstance(logs, Moments)
         return logs
 
@@ -132,7 +143,7 @@ class ClassStatistics:
     def __repr__(self) -> str:
         g, p = len(self.labels), self.n_features
         classes, features = ("class" if g == 1 else "classes"), ("feature" if p == 1 else "features")
-        form = self.moments.scatter.name
+        form = self.moments.scatter.name if self.parts else "no"
         return f"ClassStatistics({g} {classes}, {p} {features}, weight {self.weight.sum():.6g}, {form} scatter)"
 
     # Arithmetic ---------------------------------------------------------------------------------------------------
@@ -145,7 +156,7 @@ class ClassStatistics:
         schema = ours.schema.merge(theirs.schema)
         labels = union_labels(self.labels, other.labels)
         ours, theirs = ours._aligned(labels), theirs._aligned(labels)
-        shared = [name for name in ours.parts if name in theirs.parts]
+        shared = [name for name in ours.gathered if name in theirs.gathered]
         parts = {name: ours.parts[name] + theirs.parts[name] for name in shared}
         return type(self)(labels, ours.weight + theirs.weight, self.rows + other.rows, schema, parts)
 
@@ -165,7 +176,7 @@ class ClassStatistics:
         gone = self.weight - taken.weight <= ROUNDING * self.weight
         kept = np.flatnonzero(~gone)
         weight = (self.weight - taken.weight)[kept]
-        shared = [name for name in self.parts if name in taken.parts]
+        shared = [name for name in self.gathered if name in taken.gathered]
         parts = {name: (self.parts[name] - taken.parts[name]).select(kept) for name in shared}
         rows = max(self.rows - other.rows, 0) if len(kept) else 0
         return type(self)(self.labels[kept], weight, rows, schema, parts).compact()
@@ -278,17 +289,26 @@ class ClassStatistics:
 
     # Files --------------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the statistic to one file, which `classwise.load` reads."""
-        arrays, facts = written_parts(self.parts)
-        about = {"rows": self.rows, "schema": self.schema.described(), "labels": written_labels(self.labels, "Labels")}
-        write(path, Record("statistics", {"weight": self.weight, **arrays}, {**about, "parts": facts}))
+    def save(self, path: str | PathLike[str], *, source: str | Iterable[str] | None = None) -> None:
+        """Write the statistic to one file, which `classwise.load` reads.
 
-    @classmethod
-    def from_record(cls, record: Record) -> Self:
-        schema = Schema.from_description(record.facts["schema"])
-        labels, parts = read_parts(record, schema)
-        return cls(labels, record.arrays["weight"], int(record.facts["rows"]), schema, parts)
+        source: the name of the table, or the names of the tables, that the rows came from.
+        """
+        save(self, path, source=source)
+
+    def _outline(self) -> Self:
+        """The same without what was gathered: labels, their weights and the schema are left."""
+        return replace(self, parts={})
+
+    def _is_sound(self) -> bool:
+        count = len(self.labels)
+        weighed = self.weight.shape == (count,) and bool((self.weight >= 0).all()) and self.rows >= 0
+        return weighed and is_sorted(self.labels) and (not self.parts or parts_fit(count, self.schema, self.parts))
+
+    def _facts(self) -> dict[str, Any]:
+        """What the header of a file tells."""
+        columns, weight = self.schema.listed(), float(self.weight.sum())
+        return {"rows": self.rows, "weight": weight, "labels": self.labels.tolist(), "columns": columns}
 
     # ----------------------------------------------------------------------------------------------------------------
 
@@ -317,3 +337,11 @@ class ClassStatistics:
             k = lacking[0]
             label, there, asked = self.label(k), self.weight[k], taken[k]
             raise StatisticsError(f"Class {label!r} has weight {there:g}, so weight {asked:g} cannot be subtracted.")
+
+
+@reads(1, "statistics")
+def read_version_1(record: Record) -> ClassStatistics:
+    """The statistic of a file of version 1."""
+    facts = record.facts
+    schema, labels = Schema.from_description(facts["schema"]), read_labels(facts["labels"])
+    return ClassStatistics(labels, record.arrays["weight"], int(facts["rows"]), schema, read_parts(record, schema))

@@ -8,10 +8,12 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import StatisticsError
-from classwise.statistics.labels import union_labels
+from classwise.statistics.labels import is_sorted, union_labels
 from classwise.statistics.statistic import ROUNDING, Statistic
+from classwise.storage import stored
 
 
+@stored("LevelCounts")
 @dataclass(frozen=True, eq=False)
 class LevelCounts:
     """One column: its levels (L,) sorted, and their weight in each class (g, L)."""
@@ -22,6 +24,10 @@ class LevelCounts:
     @classmethod
     def empty(cls, count: int) -> Self:
         return cls(np.empty(0, dtype=object), np.zeros((count, 0)))
+
+    def _is_sound(self) -> bool:
+        counted = self.weight.ndim == 2 and self.weight.shape[1] == len(self.levels)
+        return counted and is_sorted(self.levels) and bool((self.weight >= 0).all())
 
     def aligned(self, levels: Labels) -> Array:
         """The weights at these levels, which hold all of ours; (g, levels)."""
@@ -53,6 +59,7 @@ class LevelCounts:
         return self if seen.all() else type(self)(self.levels[seen], self.weight[:, seen])
 
 
+@stored("Counts")
 @dataclass(frozen=True, eq=False)
 class Counts(Statistic):
     """The levels of several columns, each with its weights by class.
@@ -62,6 +69,10 @@ class Counts(Statistic):
 
     columns: tuple[LevelCounts | None, ...]
     most: int | None = None
+
+    def is_of(self, count: int) -> bool:
+        """Whether every column counts this many classes."""
+        return all(column is None or len(column.weight) == count for column in self.columns)
 
     def __add__(self, other: Self) -> Self:
         return self._with(

@@ -16,11 +16,13 @@ from classwise.errors import ClasswiseError, StatisticsError
 from classwise.statistics.moments import Moments, gather_columns, gather_moments
 from classwise.statistics.scatter import DiagonalScatter, FullScatter, Scatter
 from classwise.statistics.statistic import Statistic
+from classwise.storage import stored
 
 # Moments by pattern may take this many numbers (1 GB).
 MOST_NUMBERS = 1 << 27
 
 
+@stored("Gaps")
 @dataclass(frozen=True, eq=False)
 class Gaps(Statistic):
     """The moments of q groups of rows; the rows of a group have one class and one pattern.
@@ -47,6 +49,10 @@ class Gaps(Statistic):
         filled = np.where(present, rows, 0.0)
         moments = gather_moments(filled, group.reshape(-1), len(pairs), weights, FullScatter)
         return cls(pairs[:, 0].astype(np.intp), pattern[pairs[:, 1]], moments)._sorted()
+
+    def _is_sound(self) -> bool:
+        matched = self.present.shape == self.moments.mean.shape and isinstance(self.moments.scatter, FullScatter)
+        return matched and self.codes.shape == (len(self.present),) and self.moments.weight.shape[1] == 1
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -129,6 +135,7 @@ def _refuse_too_many(groups: int, features: int) -> None:
         )
 
 
+@stored("Numbers")
 @dataclass(frozen=True, eq=False)
 class Numbers(Statistic):
     """Columns of numbers: the moments of complete rows, and of the others by pattern.
@@ -149,6 +156,10 @@ class Numbers(Statistic):
         gappy = np.flatnonzero(some & ~complete)
         gaps = Gaps.gather(rows[gappy], codes[gappy], None if weights is None else weights[gappy])
         return cls(_of_complete(rows, codes, count, weights, form, np.flatnonzero(complete)), gaps)
+
+    def _is_sound(self) -> bool:
+        count, features = self.moments.mean.shape
+        return self.gaps.present.shape[1] == features and bool(np.isin(self.gaps.codes, np.arange(count)).all())
 
     def by_column(self) -> Moments:
         """What each column has, whatever the others have."""

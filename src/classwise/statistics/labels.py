@@ -1,5 +1,6 @@
 """Labels as codes: the sorted distinct labels, and for each row the position of its own among them."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,11 @@ def sort_labels(distinct: set[Any], source: str = "y") -> list[Any]:
     except TypeError:
         kinds = " and ".join(sorted({type(label).__name__ for label in distinct}))
         raise ClasswiseError(f"Labels must be sortable, and {source} mixes {kinds}; convert it to one type.") from None
+
+
+def is_sorted(labels: Labels) -> bool:
+    """Whether labels are distinct, and in order."""
+    return labels.ndim == 1 and all(first < second for first, second in pairwise(labels.tolist()))
 
 
 def is_missing(label: Any) -> bool:

@@ -19,8 +19,13 @@ from classwise.errors import StatisticsError
 from classwise.statistics.grouping import Groups
 from classwise.statistics.scatter import DiagonalScatter, Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
+from classwise.storage import stored
+
+# Means, and weights, are smaller: their squares must be numbers too.
+LARGEST = 1e150
 
 
+@stored("Moments")
 @dataclass(frozen=True, eq=False)
 class Moments(Statistic):
     """weight, mean (g, p) and scatter of g classes. Addition merges, subtraction removes.
@@ -39,6 +44,16 @@ class Moments(Statistic):
     def empty(cls, count: int, features: int, form: type[Scatter]) -> Self:
         zeros = np.zeros((count, features))
         return cls(np.zeros((count, 1)), zeros, zeros, form.empty(count, features))
+
+    def _is_sound(self) -> bool:
+        count, features = self.mean.shape
+        shaped = self.rest.shape == self.mean.shape and self.weight.shape in ((count, 1), (count, features))
+        matched = self.scatter.values.shape == self.scatter.shape(count, features)
+        if not shaped or not matched or not (self.weight >= 0).all() or not (self.scatter.pooled_diagonal() >= 0).all():
+            return False
+        sizes = (self.mean, self.weight, np.sqrt(np.abs(self.scatter.values)))
+        bounded = all(np.abs(values).max(initial=0.0) < LARGEST for values in sizes)
+        return bounded and self.scatter.scaled(1 / self._scale()).is_positive()
 
     def __add__(self, other: Self) -> Self:
         weight = self.weight + other.weight
@@ -82,15 +97,19 @@ class Moments(Statistic):
 
     def _check_remainder(self, taken: Self, remainder: Self, gone: NDArray[np.bool_]) -> None:
         """What remains must be a scatter: no negative direction, and nothing at all where the class is gone."""
-        scale = np.sqrt(self.scatter.pooled_diagonal())
-        # Means are known to rounding of their own size; below that, scatter is noise.
-        noise = 8 * EPS * np.abs(self.mean).max(axis=0, initial=0.0) * np.sqrt(self.weight.sum(axis=0))
-        scale = np.maximum(scale, np.maximum(noise / np.sqrt(ROUNDING), np.finfo(np.float64).tiny ** 0.5))
+        scale = self._scale()
         moved = gone & (np.abs(self.minus(taken)) * np.sqrt(self.weight) > np.sqrt(ROUNDING) * scale)
         if remainder.scatter.scaled(1 / scale).lowest() < -ROUNDING or moved.any():
             raise StatisticsError(
                 "Subtracting leaves a scatter that is not positive: those rows were never part of this statistic."
             )
+
+    def _scale(self) -> Array:
+        """How far the rows lie from the means, or from what rounding makes of these; (p,)."""
+        deviation = np.sqrt(self.scatter.pooled_diagonal())
+        # Means are known to rounding of their own size; below that, scatter is noise.
+        noise = 8 * EPS * np.abs(self.mean).max(axis=0, initial=0.0) * np.sqrt(self.weight.sum(axis=0))
+        return np.maximum(deviation, np.maximum(noise / np.sqrt(ROUNDING), np.finfo(np.float64).tiny ** 0.5))
 
     def minus(self, other: Self) -> Array:
         """The difference of the means, to the last digit; (g, p)."""

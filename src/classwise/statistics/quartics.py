@@ -19,9 +19,12 @@ from classwise.arrays import Array, Codes, row_norms
 from classwise.errors import StatisticsError
 from classwise.statistics.grouping import Groups
 from classwise.statistics.moments import Moments
+from classwise.statistics.scatter import FullScatter
 from classwise.statistics.statistic import Statistic
+from classwise.storage import stored
 
 
+@stored("Quartics")
 @dataclass(frozen=True, eq=False)
 class Quartics(Statistic):
     """third (g, p): sum w |d|² d; fourth (g,): sum w |d|⁴; with the moments (full scatter) that merging needs."""
@@ -37,6 +40,10 @@ class Quartics(Statistic):
         away = (rows - moments.mean[codes]) - moments.rest[codes]
         squares = row_norms(away)[:, None]
         return cls(moments, groups.sums(away * squares), groups.sums(squares * squares)[:, 0])
+
+    def _is_sound(self) -> bool:
+        count, matched = len(self.moments.mean), self.third.shape == self.moments.mean.shape
+        return matched and self.fourth.shape == (count,) and isinstance(self.moments.scatter, FullScatter)
 
     def __add__(self, other: Self) -> Self:
         moments = self.moments + other.moments

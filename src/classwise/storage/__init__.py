@@ -1,0 +1,13 @@
+"""Files: statistics and models in one safe, versioned file each. Numbers and text, never code.
+
+A file is a safetensors file. Its JSON header tells what it holds; arrays hold the numbers; one of them, `content`, is
+JSON that says how the numbers make up the value. Only classes declared with `stored` are ever built from it.
+"""
+
+from classwise.storage.describing import Description, describe
+from classwise.storage.files import load, save
+from classwise.storage.header import shown
+from classwise.storage.old import Record, reads
+from classwise.storage.registry import stored
+
+__all__ = ["Description", "Record", "describe", "load", "reads", "save", "shown", "stored"]

@@ -1,0 +1,113 @@
+"""Makes the files in tests/data/files: one of each version and kind, to be readable for good.
+
+Run it as it is only to add a file of a new version; files of old versions stay as their version wrote them. How version
+1 wrote is written out here, for its writer is gone.
+
+    SOURCE_DATE_EPOCH=0 python tests/data/make_files.py
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from safetensors.numpy import save
+
+import classwise as cw
+
+FOLDER = Path(__file__).parent / "files"
+FAMILIES = {"visits": "poisson", "price": "lognormal", "wins": "binomial(5)"}
+
+
+def rows(seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """A table with a column of each kind, some values missing, and labels."""
+    rng = np.random.default_rng(seed)
+    n = 60
+    y = rng.choice(["a", "b", "c"], n)
+    shift = (y == "b") * 1.0
+    table = pd.DataFrame(
+        {
+            "length": (rng.normal(5, 1, n) + shift).round(2),
+            "width": rng.normal(3, 1, n).round(2),
+            "visits": rng.poisson(3 + 2 * shift),
+            "price": np.exp(rng.normal(1, 1, n)).round(2),
+            "wins": rng.binomial(5, 0.4, n),
+            "city": rng.choice(["Rome", "Oslo", "Zürich"], n),
+            "smoker": rng.random(n) < 0.4,
+        }
+    )
+    table.loc[::7, "length"] = np.nan
+    table.loc[::11, "city"] = None
+    return table, y
+
+
+def statistic() -> cw.ClassStatistics:
+    table, y = rows()
+    return cw.summarize(table, y, families=FAMILIES, quartics=True)
+
+
+def models() -> dict[str, object]:
+    table, y = rows()
+    numbers = table[["length", "width"]].fillna(5.0)
+    return {
+        "qda": cw.QDA(families=FAMILIES).fit(table, y),
+        "rda": cw.RDA(folds=3, calibrate="temperature").fit(numbers, y),
+        "naive-bayes": cw.NaiveBayes(families=FAMILIES, estimate="bayes", missing="level").fit(table, y),
+        "logistic": cw.BayesianLogistic().fit(table.drop(columns="price"), y),
+        "decision": cw.Decision(cw.LDA(), costs={"a": {"b": 5}}, reject=0.4, novelty=0.05).fit(numbers, y),
+    }
+
+
+def answers(model: object) -> list[list[float]]:
+    """What a model of these says about its own rows, to be compared for good."""
+    table, _ = rows()
+    wanted = list(model.feature_names_in_)
+    return model.predict_proba(table[wanted].fillna({"length": 5.0})[:10]).tolist()
+
+
+# Version 1 ------------------------------------------------------------------------------------------------------------
+
+
+def write_version_1(s: cw.ClassStatistics, path: Path) -> None:
+    """As version 1 did: arrays by part and name; facts, labels and levels in the header."""
+    arrays, parts = {"weight": s.weight}, {}
+    for name, part in s.parts.items():
+        if name in ("levels", "values"):
+            known = {i: column for i, column in enumerate(part.columns) if column is not None}
+            arrays |= {f"{name}.{i}": column.weight for i, column in known.items()}
+            levels = {str(i): as_labels(column.levels) for i, column in known.items()}
+            parts[name] = {"columns": len(part.columns), "most": part.most, "levels": levels}
+            continue
+        moments = part if hasattr(part, "scatter") else part.moments
+        arrays |= moment_arrays(name, moments)
+        parts[name] = moments.scatter.name
+        if name == "quartics":
+            arrays |= {"quartics.third": part.third, "quartics.fourth": part.fourth}
+        if name == "numbers" and len(part.gaps):
+            codes, present = part.gaps.codes.astype(np.float64), part.gaps.present.astype(np.float64)
+            arrays |= {"gaps.codes": codes, "gaps.present": present, **moment_arrays("gaps", part.gaps.moments)}
+    columns = [[c.name, c.type, str(c.family), c.asked, c.declared] for c in s.schema]
+    schema = {"columns": columns, "backend": s.schema.backend}
+    facts = {"rows": s.rows, "schema": schema, "labels": as_labels(s.labels), "parts": parts}
+    header = {"classwise": json.dumps({"kind": "statistics", "version": 1, "facts": facts})}
+    path.write_bytes(save({name: np.ascontiguousarray(a) for name, a in arrays.items()}, header))
+
+
+def moment_arrays(name: str, moments: object) -> dict[str, np.ndarray]:
+    values = {"weight": moments.weight, "mean": moments.mean, "rest": moments.rest, "scatter": moments.scatter.values}
+    return {f"{name}.{key}": array for key, array in values.items()}
+
+
+def as_labels(labels: np.ndarray) -> dict[str, object]:
+    return {"kind": labels.dtype.kind, "values": labels.tolist()}
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    write_version_1(statistic(), FOLDER / "statistics-1.cws")
+    statistic().save(FOLDER / "statistics-2.cws", source="make_files.py")
+    made = models()
+    for name, model in made.items():
+        cw.save(model, FOLDER / f"{name}-2.cw", source="make_files.py")
+    expected = {name: answers(model) for name, model in made.items()}
+    (FOLDER / "answers.json").write_text(json.dumps(expected, indent=1))
