@@ -1,16 +1,21 @@
-"""Decisions: least expected cost, Chow's rule, novelty; priors that have shifted."""
+"""Decisions: least expected cost, Chow's rule, and Decision as an estimator among others."""
+
+import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from palmerpenguins import load_penguins
-from scipy import stats
-from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_predict
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import classwise as cw
 from classwise.decision import Policy, read_costs, reject_curve
@@ -32,9 +37,59 @@ class TestCosts:
         np.testing.assert_allclose(m.decide(X).cost, least, rtol=1e-12)
         np.testing.assert_allclose(m.expected_costs(X).min(axis=1), least, rtol=1e-12)
 
+    @given(seed=st.integers(0, 10**6), classes=st.integers(2, 7), gains=st.booleans(), reject=st.floats(0, 3))
+    @settings(max_examples=25)
+    def test_for_any_number_of_classes_and_with_a_price_for_refusing(self, seed, classes, gains, reject):
+        """Every decision, and refusing too, is tried by hand; the least expected cost wins."""
+        rng = np.random.default_rng(seed)
+        labels = np.arange(12 * classes) % classes
+        rows = rng.normal(size=(len(labels), 2)) + 1.5 * rng.normal(size=(classes, 2))[labels]
+        names = np.array(list("gfedcba"))[:classes]
+        costs = rng.uniform(-2 if gains else 0, 5, (classes, classes))
+        m = cw.LDA().fit(rows, names[labels])
+        decided = cw.Decision(m, costs=costs, reject=reject).decide(rows)
+        for p, label, cost, refused in zip(m.predict_proba(rows), *decided[:3], strict=True):
+            by_hand = {
+                m.classes_[j]: sum(p[i] * costs[i][j] for i in range(classes)) for j in range(classes)
+            } | {"reject": reject}  # fmt: skip
+            assert cost == pytest.approx(min(by_hand.values()), abs=1e-12)
+            assert by_hand[label] == pytest.approx(cost, abs=1e-12)
+            assert refused == (label == "reject")
+
     def test_of_errors_alone_is_predict(self):
         np.testing.assert_array_equal(cw.Decision(MODEL).predict(X), MODEL.predict(X))
         np.testing.assert_allclose(cw.Decision(MODEL).decide(X).cost, 1 - POSTERIOR.max(axis=1), atol=1e-12)
+
+    @pytest.mark.parametrize("classes", [3, 5, 6, 12])
+    def test_of_errors_alone_is_predict_where_classes_tie(self, classes):
+        """Sums of the other posteriors are rounded in different ways; a tie is a tie all the same."""
+        turn = 2 * np.pi * np.arange(classes) / classes
+        means = np.column_stack([np.cos(turn), np.sin(turn), 0.1 * (np.arange(classes) % 3)])
+        X = np.concatenate([means + step for step in 0.3 * np.vstack([np.eye(3), -np.eye(3)])])
+        m = cw.NearestMean().fit(X, np.tile(np.arange(classes), 6))
+        half = (turn[:, None] + turn) / 2
+        on_edges = np.column_stack([np.cos(half.ravel()), np.sin(half.ravel()), np.zeros(half.size)])
+        rows = np.concatenate([np.zeros((1, 3)), 0.5 * on_edges, 2 * on_edges])
+        np.testing.assert_array_equal(cw.Decision(m).predict(rows), m.predict(rows))
+
+    @given(st.integers(0, 10**6))
+    def test_of_errors_alone_the_first_of_equal_posteriors_is_announced(self, seed):
+        rng = np.random.default_rng(seed)
+        posterior = rng.random(rng.integers(5, 12))
+        pair = np.sort(rng.choice(len(posterior), 2, replace=False))
+        posterior[pair] = 1.1 * posterior.max()
+        posterior /= posterior.sum()
+        codes = Policy(1 - np.eye(len(posterior))).decide(posterior[:, None]).codes
+        assert codes[0] == pair[0]
+
+    def test_as_a_frame_it_is_read_by_its_labels(self):
+        labels = ["well", "ill"]
+        frame = pd.DataFrame([[0, 1], [50, 0]], index=labels, columns=labels)
+        expected = read_costs({"ill": {"well": 50}}, np.array(["ill", "well"]))
+        np.testing.assert_array_equal(read_costs(frame, np.array(["ill", "well"])), expected)
+        np.testing.assert_array_equal(read_costs(frame.to_numpy()[::-1, ::-1], np.array(["ill", "well"])), expected)
+        with pytest.raises(cw.ClasswiseError, match="names a label twice"):
+            read_costs(frame.iloc[[0, 0]], np.array(["ill", "well"]))
 
     def test_as_a_mapping(self):
         labels = np.array(["ill", "unclear", "well"])
@@ -55,7 +110,13 @@ class TestCosts:
             ({7: {0: 1}}, "costs names 7, which is not a class"),
             ({0: {9: 1}}, "costs names 9, which is not a class"),
             ({0: 3}, r"costs\[0\] must map decisions to their costs"),
-            (np.full((3, 3), np.nan), "must be finite"),
+            (np.full((3, 3), np.nan), "to decide for 0 when 0 is true costs nan"),
+            ({1: {2: np.inf}}, "to decide for 2 when 1 is true costs inf"),
+            ({1: {2: "much"}}, r"costs\[1\]\[2\]='much' is not a number"),
+            ("high", "costs='high' is not a matrix of numbers"),
+            ([[0, 1, 1], [1, 0]], "is not a matrix of numbers, with a row for each true label"),
+            ([0, 1, 1], r"costs has shape \(3,\)"),
+            (pd.DataFrame(np.ones((3, 3)), index=list("abc")), "costs names 'a', which is not a class"),
         ],
     )
     def test_that_make_no_sense(self, costs, message):
@@ -77,6 +138,26 @@ class TestReject:
     def test_below_a_posterior(self):
         m = cw.Decision(MODEL, reject={"posterior": 0.95}, reject_label=-1)
         np.testing.assert_array_equal(m.predict(X) == -1, POSTERIOR.max(axis=1) < 0.95)
+        decided = m.decide(X)
+        np.testing.assert_array_equal(np.isnan(decided.cost), decided.refused)  # that has no price
+
+    def test_below_a_posterior_of_the_label_that_costs_least(self):
+        """With costs that is not always the most probable one."""
+        costs = {2: {1: 30}}
+        plain, sure = cw.Decision(MODEL, costs=costs), cw.Decision(MODEL, costs=costs, reject={"posterior": 0.5})
+        announced = plain.predict(X)
+        expected = POSTERIOR[np.arange(150), announced] < 0.5
+        assert expected.any()
+        np.testing.assert_array_equal(sure.decide(X).refused, expected)
+
+    @pytest.mark.parametrize(("option", "value"), [("reject", 0.1), ("novelty", 0.1)])
+    def test_labels_of_their_own(self, option, value):
+        name = {"reject": "reject_label", "novelty": "novel_label"}[option]
+        with pytest.raises(cw.ClasswiseError, match=rf"{name}=1 is one of the classes, \[0, 1, 2\]"):
+            cw.Decision(cw.LDA(), **{option: value, name: 1}).fit(X, y)
+        assert (
+            cw.Decision(cw.LDA(), **{name: 1}).fit(X, y).predict(X).tolist() == cw.LDA().fit(X, y).predict(X).tolist()
+        )
 
     def test_costs_less_than_any_decision(self):
         """With dear errors more is refused."""
@@ -93,6 +174,11 @@ class TestReject:
         order = np.argsort(-POSTERIOR.max(axis=1), kind="stable")
         wrong = (MODEL.predict(X) != y)[order]
         assert curve.coverage[-1] == 1
+        for bar in (0.5, 0.9, 0.99):  # the bar on the posterior is that of Chow's rule
+            refused = cw.Decision(MODEL, reject=1 - bar).decide(X).refused
+            place = np.flatnonzero(curve.posterior >= bar)[-1]
+            assert curve.coverage[place] == pytest.approx((~refused).mean())
+            assert curve.error[place] == pytest.approx((MODEL.predict(X) != y)[~refused].mean())
         assert curve.error[-1] == pytest.approx(wrong.mean())
         for coverage in (0.5, 0.8, 0.95):
             assert curve.at(coverage) == pytest.approx(wrong[: round(150 * coverage)].mean(), abs=0.01)
@@ -110,99 +196,6 @@ class TestReject:
         curve = reject_curve(np.array([[0.9, 0.1], [0.6, 0.4], [0.6, 0.4]]), np.array([0, 0, 1]))
         np.testing.assert_allclose(curve.coverage, [1 / 3, 1])
         np.testing.assert_allclose(curve.error, [0, 1 / 3])
-
-
-def gaussian_rows(rng, size, shift=0.0):
-    labels = rng.integers(0, 3, size)
-    mix = np.array([[2.0, 0.5, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 0.5]])
-    return rng.normal(size=(size, 3)) @ mix + 6 * labels[:, None] + shift, labels
-
-
-class TestNovelty:
-    @pytest.mark.parametrize("law", ["leave-one-out", "chi-square"])
-    @pytest.mark.parametrize("share", [0.01, 0.1])
-    def test_false_alarms_are_as_asked(self, law, share):
-        rng = np.random.default_rng(1)
-        rows, labels = gaussian_rows(rng, 3000)
-        m = cw.Decision(cw.QDA(), novelty=share, law=law).fit(rows, labels)
-        new = gaussian_rows(rng, 20_000)[0]
-        alarms = m.decide(new).novel.sum()
-        # Of the threshold itself, learned from 3,000 rows, as well as of the new ones.
-        spread = np.sqrt(20_000 * share * (1 - share) * (1 + 20_000 / 3000))
-        assert abs(alarms - 20_000 * share) < 3 * spread
-
-    @pytest.mark.parametrize("law", ["leave-one-out", "chi-square"])
-    @pytest.mark.parametrize("model", [cw.QDA(), cw.LDA(), cw.NearestMean()], ids=str)
-    def test_ten_sigma_out_is_novel(self, law, model):
-        rng = np.random.default_rng(2)
-        rows, labels = gaussian_rows(rng, 600)
-        m = cw.Decision(model, novelty=0.001, law=law).fit(rows, labels)
-        away = rng.normal(size=(50, 3))
-        away /= np.linalg.norm(away, axis=1, keepdims=True)
-        far = rows.mean(axis=0) + away * (10 * np.abs(rows - rows.mean(axis=0)).max())
-        decided = m.decide(far)
-        assert decided.novel.all()
-        assert set(decided.labels) == {"novel"}
-
-    def test_leave_one_out_is_needed(self):
-        """Rows of few, wide classes look more ordinary to a model that has seen them."""
-        rng = np.random.default_rng(3)
-        rows, labels = rng.normal(size=(60, 8)), np.repeat([0, 1, 2], 20)
-        m = cw.QDA().fit(rows, labels)
-        assert np.quantile(m.leave_one_out_evidence(rows, labels), 0.1) < np.quantile(m.log_evidence(rows), 0.1) - 1
-
-    def test_evidence_left_out_equals_fitting_without_each_row(self):
-        m = cw.QDA().fit(X, y)
-        ours = m.leave_one_out_evidence(X, y)
-        for row in range(0, 150, 17):
-            rest = np.arange(150) != row
-            part = cw.QDA(priors=m.priors_).fit(X[rest], y[rest])
-            assert ours[row] == pytest.approx(part.log_evidence(X[row : row + 1])[0], rel=1e-9)
-
-    def test_distances(self):
-        distances = cw.LDA().fit(X, y).distances(X)
-        m = cw.LDA().fit(X, y)
-        expected = cdist(X, m.means_, "mahalanobis", VI=np.linalg.inv(m.covariances_[0])) ** 2
-        np.testing.assert_allclose(distances, expected, rtol=1e-9)
-
-    def test_mixed_columns(self):
-        penguins = load_penguins().iloc[::4]
-        rows, labels = penguins.drop(columns=["species", "year"]), penguins["species"]
-        m = cw.Decision(cw.NaiveBayes(), novelty=0.05).fit(rows, labels)
-        assert 0 < m.decide(rows).novel.mean() < 0.15
-        with pytest.raises(cw.ClasswiseError, match="a model without other columns"):
-            cw.Decision(cw.LDA(), novelty=0.05, law="chi-square").fit(rows, labels)
-
-    def test_weights_are_rows_repeated_and_zero_is_no_row(self):
-        weights = np.random.default_rng(0).integers(0, 4, 150)
-        rows = np.repeat(np.arange(150), weights)
-        ours = cw.Decision(cw.QDA(), novelty=0.1).fit(X, y, weights.astype(float))
-        evidence = cw.QDA().fit(X[rows], y[rows])
-        kept = weights > 0
-        left_out = evidence.leave_one_out_evidence(X[kept], y[kept], weights[kept].astype(float))
-        repeated = np.sort(np.repeat(left_out, weights[kept]))
-        assert ours.threshold_ == pytest.approx(repeated[int(0.1 * (len(rows) + 1)) - 1])
-
-    def test_distances_take_no_gaps(self):
-        rows = X.copy()
-        rows[3, 1] = np.nan
-        with pytest.raises(cw.ClasswiseError, match="Distances of rows with gaps"):
-            MODEL.distances(rows)
-        with pytest.raises(cw.ClasswiseError, match="estimate='mle' or 'unbiased'"):
-            cw.QDA(estimate="bayes").fit(X, y).distances(X)
-
-    def test_naive_bayes_has_no_distances(self):
-        with pytest.raises(cw.ClasswiseError, match="needs distances to Gaussian classes, and NaiveBayes has none"):
-            cw.Decision(cw.NaiveBayes(), novelty=0.1, law="chi-square").fit(X, y)
-
-    def test_a_model_of_rows_is_needed(self):
-        with pytest.raises(cw.ClasswiseError, match="needs a model of the rows, and AutoClassifier has none"):
-            cw.Decision(cw.AutoClassifier(folds=3), novelty=0.1).fit(X, y)
-
-    def test_a_fitted_model_needs_rows_or_the_law(self):
-        with pytest.raises(cw.ClasswiseError, match="learned from rows: call fit, or use law='chi-square'"):
-            cw.Decision(MODEL, novelty=0.1).predict(X)
-        assert cw.Decision(MODEL, novelty=0.1, law="chi-square").decide(X).novel.mean() < 0.2
 
 
 class TestEstimator:
@@ -244,69 +237,98 @@ class TestEstimator:
         with pytest.raises(cw.ClasswiseError, match="law='normal' is not an option"):
             cw.Decision(cw.LDA(), novelty=0.1, law="normal").fit(X, y)
 
+    def test_score_with_weights(self):
+        weights = np.random.default_rng(0).integers(0, 3, 150).astype(float)
+        m = cw.Decision(MODEL, reject=0.1)
+        twice = np.repeat(np.arange(150), weights.astype(int))
+        assert m.score(X, y, weights) == pytest.approx(m.score(X[twice], y[twice]))
 
-class TestShift:
-    centers = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
+    @pytest.mark.parametrize(
+        ("labels", "reject_label", "kind"),
+        [
+            (np.array([3, 5, 9]), -1, "i"),
+            (np.array([3, 5, 9]), "?", "O"),
+            (np.array(["a", "b", "c"]), "undecided", "U"),
+            (np.array(["a", "b", "c"]), -1, "O"),
+            (np.array([1.0, 2.0, 3.0]), -1, "f"),
+        ],
+    )
+    def test_labels_of_any_type(self, labels, reject_label, kind):
+        """What is announced is of the labels' type where that can be: scikit-learn's scores take no mixtures."""
+        m = cw.Decision(cw.QDA(), reject=0.1, reject_label=reject_label).fit(X, labels[y])
+        announced = m.predict(X)
+        refused = m.decide(X).refused
+        assert refused.any()
+        assert announced.dtype.kind == kind
+        assert announced[refused].tolist() == [reject_label] * int(refused.sum())
+        np.testing.assert_array_equal(
+            announced[~refused].astype(labels.dtype), labels[POSTERIOR.argmax(axis=1)][~refused]
+        )
+        if kind != "O":
+            assert accuracy_score(labels[y], announced) == pytest.approx(m.score(X, labels[y]))
 
-    def rows(self, rng, size, priors):
-        labels = rng.choice(3, size, p=priors)
-        return rng.normal(size=(size, 2)) + self.centers[labels], labels
+    def test_labels_that_are_true_and_false(self):
+        m = cw.Decision(cw.LDA(), costs={True: {False: 5}}, reject=0.2).fit(X, y == 1)
+        assert set(m.predict(X).tolist()) == {True, False, "reject"}
+        assert m.costs == {True: {False: 5}}
 
-    def test_recovers_shifted_priors(self):
-        """Over 50 seeds: within the standard error as often as it should be, and better than counting predictions."""
-        rng = np.random.default_rng(0)
-        m = cw.LDA().fit(*self.rows(rng, 20_000, [1 / 3] * 3))
-        truth = np.array([0.7, 0.2, 0.1])
-        scores, errors, counted = [], [], []
-        for seed in range(50):
-            rows, _ = self.rows(np.random.default_rng(seed), 1000, truth)
-            shift = m.estimate_priors(rows)
-            assert shift.has_shifted
-            scores.append((shift.estimate - truth) / shift.error)
-            errors.append(np.abs(shift.estimate - truth).sum())
-            counted.append(np.abs(np.bincount(m.predict(rows), minlength=3) / 1000 - truth).sum())
-        scores = np.array(scores)
-        assert abs(scores.mean()) < 0.5
-        assert 0.7 < scores.std() < 1.3
-        assert (np.abs(scores) < 2).mean() > 0.88
-        assert np.mean(errors) < 0.5 * np.mean(counted)
+    def test_in_a_pipeline_a_grid_and_a_pickle(self):
+        costs = {0: {1: 5}}
+        steps = make_pipeline(StandardScaler(), cw.Decision(cw.QDA(), costs=costs, reject=0.1, reject_label=-1))
+        search = GridSearchCV(steps, {"decision__reject": [0.01, 0.2, 0.9], "decision__model__share": [0.0, 1.0]}, cv=3)
+        search.fit(X, y)
+        assert search.best_params_["decision__reject"] == 0.9  # what is refused counts as wrong
+        fitted = pickle.loads(pickle.dumps(search.best_estimator_))
+        np.testing.assert_array_equal(fitted.predict(X), search.predict(X))
+        copy = clone(search.best_estimator_)
+        assert copy[-1].costs == costs
+        assert not hasattr(copy[-1], "model_")
+        np.testing.assert_array_equal(copy.fit(X, y).predict(X), search.predict(X))
 
-    def test_leaves_priors_alone_without_a_shift(self):
-        rng = np.random.default_rng(0)
-        m = cw.LDA().fit(*self.rows(rng, 20_000, [0.5, 0.3, 0.2]))
-        found = [m.estimate_priors(self.rows(np.random.default_rng(s), 1000, [0.5, 0.3, 0.2])[0]) for s in range(50)]
-        shifted = [shift for shift in found if shift.has_shifted]
-        assert len(shifted) <= 8  # 5 % of 50, and chance
-        calm = next(shift for shift in found if not shift.has_shifted)
-        np.testing.assert_array_equal(calm.priors, m.priors_)
-        np.testing.assert_array_equal(m.with_priors(calm).priors_, m.priors_)
-        uniform = stats.kstest([shift.p_value for shift in found], "uniform")
-        assert uniform.pvalue > 1e-3
+    def test_a_grid_by_what_decisions_cost(self):
+        """A scorer of one's own: what refusing at each price has cost on rows held out."""
 
-    def test_improves_the_new_rows(self):
-        rng = np.random.default_rng(1)
-        m = cw.QDA().fit(*self.rows(rng, 3000, [1 / 3] * 3))
-        rows, labels = self.rows(rng, 2000, [0.85, 0.1, 0.05])
-        moved = m.with_priors(m.estimate_priors(rows))
-        assert moved.evaluate(rows, labels).log_loss < m.evaluate(rows, labels).log_loss - 0.1
+        def saved(estimator, rows, labels):
+            decided = estimator.decide(rows)
+            return -float(np.where(decided.refused, 0.3, decided.labels != labels).mean())
 
-    def test_is_a_mapping_that_prints(self):
-        rng = np.random.default_rng(1)
-        m = cw.LDA().fit(*self.rows(rng, 3000, [1 / 3] * 3))
-        shift = m.estimate_priors(self.rows(rng, 500, [0.8, 0.1, 0.1])[0])
-        assert dict(shift) == {label: shift[label] for label in (0, 1, 2)}
-        assert sum(shift.values()) == pytest.approx(1)
-        assert "the priors have shifted (chi-square" in repr(shift)
-        assert len(shift) == 3
-        with pytest.raises(KeyError):
-            shift["x"]
+        options = {"reject": [1e-9, 0.3, 1.0]}
+        search = GridSearchCV(cw.Decision(cw.LDA(), reject_label=-1), options, scoring=saved, cv=5).fit(X[:, :2], y)
+        assert search.best_params_ == {"reject": 0.3}
 
-    def test_a_class_that_is_gone(self):
-        rng = np.random.default_rng(1)
-        m = cw.QDA().fit(*self.rows(rng, 3000, [1 / 3] * 3))
-        shift = m.estimate_priors(self.rows(rng, 2000, [0.5, 0.5, 0.0])[0])
-        assert shift[2] < 0.02
+    @pytest.mark.parametrize(
+        "model",
+        [
+            cw.LDA(estimate="bayes"),
+            cw.NaiveBayes(families="best"),
+            cw.RDA(),
+            make_pipeline(StandardScaler(), cw.QDA()),
+            GridSearchCV(cw.RDA(shrink=0.1), {"share": [0.1, 0.9]}, cv=3),
+            LogisticRegression(max_iter=1000),
+        ],
+        ids=lambda model: type(model).__name__,
+    )
+    def test_of_any_model(self, model):
+        m = cw.Decision(model, costs={1: {2: 4}}, reject=0.4).fit(X, y)
+        expected = clone(model).fit(X, y).predict_proba(X)
+        np.testing.assert_allclose(m.predict_proba(X), expected, atol=1e-12)
+        costs = expected @ np.array([[0, 1, 1], [1, 0, 4], [1, 1, 0]])
+        np.testing.assert_array_equal(m.decide(X).refused, costs.min(axis=1) > 0.4)
+        np.testing.assert_allclose(m.expected_costs(X), costs, atol=1e-12)
 
-    def test_a_prior_of_zero_stays(self):
-        m = cw.QDA().fit(X, y).with_priors([0.5, 0.5, 0.0])
-        assert m.estimate_priors(X[:100])[2] == 0
+    def test_of_mixed_tables_with_gaps(self):
+        penguins = load_penguins()
+        rows, labels = penguins.drop(columns=["species", "year"]), penguins["species"]
+        assert rows.isna().any(axis=None)
+        m = cw.Decision(cw.NaiveBayes(), reject=0.05).fit(rows, labels)
+        posterior = cw.NaiveBayes().fit(rows, labels).predict_proba(rows)
+        np.testing.assert_array_equal(m.decide(rows).refused, posterior.max(axis=1) < 0.95)
+        assert m.feature_names_in_.tolist() == list(rows.columns)
+
+    def test_where_a_label_is_missing(self):
+        labels = y.astype(float)
+        labels[3] = np.nan
+        rest = np.arange(150) != 3
+        with pytest.warns(cw.errors.MissingLabelWarning):
+            m = cw.Decision(cw.QDA(), novelty=0.1).fit(X, labels)
+        assert m.threshold_ == cw.Decision(cw.QDA(), novelty=0.1).fit(X[rest], labels[rest]).threshold_

@@ -26,6 +26,19 @@ MODELS = [
     cw.QDA(structure="spherical"),
     cw.NearestMean(),
     cw.QDA(priors=[0.7, 0.2, 0.1]),
+    cw.LDA(priors={0: 0.01, 1: 0.98, 2: 0.01}, estimate="unbiased"),
+    cw.GaussianClassifier(share="average", shrink="oas"),
+    cw.RDA(share=0.3, shrink=0.5, standardize=True),
+    cw.NearestMean(standardize=True),
+    cw.NaiveBayes(),
+    cw.NaiveBayes(estimate="unbiased", priors="uniform"),
+]
+
+CALIBRATED = [
+    cw.QDA(calibrate="temperature", folds=4),
+    cw.LDA(calibrate="temperature", folds=4, priors=[0.5, 0.3, 0.2]),
+    cw.NaiveBayes(calibrate="temperature", folds=4),
+    cw.RDA(share=0.5, shrink=0.5, standardize=True, calibrate="temperature", folds=4),
 ]
 
 
@@ -54,6 +67,21 @@ def polynomial(W, w, w0, covariance=None):
 
 
 class TestValues:
+    def test_values_of_the_worked_examples(self):
+        """W, w and w0 of the petals, with equal and with counted priors; of two lines with an averaged covariance."""
+        edge = cw.QDA(priors="uniform").fit(PETALS, SPECIES).boundary(1, 0)
+        np.testing.assert_allclose(edge.W, [[-0.9860454388190509]], rtol=1e-14)
+        np.testing.assert_allclose(edge.w, [19.977511244377798], rtol=1e-14)
+        np.testing.assert_allclose(edge.w0, -74.16038263567327, rtol=1e-14)
+        counted = cw.QDA().fit(PETALS, SPECIES).boundary(1, 0)
+        np.testing.assert_allclose(counted.w0, -74.16038263567327 + np.log(3 / 5), rtol=1e-14)
+        lines = cw.GaussianClassifier(share="average").fit([[-1, -1], [-1, 1], [2, 0], [3, 0]], [-1, -1, 1, 1])
+        edge = lines.boundary(1, -1)
+        np.testing.assert_allclose(edge.w, [28, 0], atol=1e-13)
+        np.testing.assert_allclose(edge.w0, -21, rtol=1e-14)
+        np.testing.assert_allclose(edge.homogeneous_vector(), [28, 0, -21], atol=1e-13)
+        np.testing.assert_allclose(edge([[0.75, 123.0]]), 0, atol=1e-12)
+
     def test_the_formulas_of_the_theory(self):
         X, y = rows_of_three_classes(0, 3)
         m = cw.QDA().fit(X, y)
@@ -103,6 +131,58 @@ class TestValues:
         scores = np.column_stack([m.discriminant(k)(rows) for k in range(3)])
         shift = log_joint - scores
         np.testing.assert_allclose(shift, np.broadcast_to(shift[:1, :1], shift.shape), atol=1e-10 * size)
+
+    @given(
+        seed=st.integers(0, 10**6), model=st.sampled_from(CALIBRATED), offset=st.sampled_from([0.0, -20.0, 1e4, 1e8])
+    )
+    @settings(max_examples=20)
+    def test_calibrated_boundaries_are_announced_log_odds_wherever_the_rows_lie(self, seed, model, offset):
+        X, y = rows_of_three_classes(seed, 2, offset)
+        m = model.fit(X, y)
+        rows = X.mean(axis=0) + 3 * (X[:20] - X.mean(axis=0))
+        announced = m.predict_log_proba(rows)
+        size = 1 + np.abs(announced).max()
+        for first, second in ((0, 1), (2, 0), (1, 2)):
+            expected = announced[:, first] - announced[:, second]
+            values = m.boundary(first, second)(rows)
+            np.testing.assert_allclose(values, expected, atol=1e-10 * size)
+            far = np.abs(expected) > 1e-9 * size
+            np.testing.assert_array_equal(np.sign(values)[far], np.sign(expected)[far])
+
+    def test_of_two_classes_they_are_the_decision_function(self):
+        X, y = rows_of_three_classes(12, 3, 1e6)
+        for model in MODELS[:7] + MODELS[-2:]:
+            m = model.fit(X[y < 2], y[y < 2])
+            np.testing.assert_allclose(m.boundary(1, 0)(X), m.decision_function(X), rtol=1e-9, atol=1e-7)
+
+    def test_naive_bayes_is_the_diagonal_gaussian(self):
+        X, y = rows_of_three_classes(13, 3)
+        naive, diagonal = cw.NaiveBayes().fit(X, y), cw.QDA(structure="diagonal").fit(X, y)
+        for ours, theirs in (
+            (naive.boundary(0, 1), diagonal.boundary(0, 1)),
+            (naive.discriminant(2, columns=[1]), diagonal.discriminant(2, columns=[1])),
+        ):
+            np.testing.assert_allclose(ours.homogeneous(), theirs.homogeneous(), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(naive.distances(X), diagonal.distances(X), rtol=1e-9)
+        counts = pd.DataFrame({"a": X[:, 0], "n": np.arange(len(X)) % 5})
+        with pytest.raises(cw.ClasswiseError, match="this model has other columns too"):
+            cw.NaiveBayes(families={"n": "poisson"}).fit(counts, y).boundary(0, 1)
+        with pytest.raises(cw.ClasswiseError, match="Student-t"):
+            cw.NaiveBayes(estimate="bayes").fit(X, y).boundary(0, 1)
+
+    def test_of_a_model_learned_from_gaps(self):
+        X, y = rows_of_three_classes(14, 3, rows=150)
+        X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+        m = cw.QDA().fit(X, y)
+        rows = X[~np.isnan(X).any(axis=1)]
+        log_joint = m.log_joint(rows)
+        np.testing.assert_allclose(m.boundary(0, 2)(rows), log_joint[:, 0] - log_joint[:, 2], atol=1e-9)
+
+    def test_of_fewer_directions(self):
+        X, y = rows_of_three_classes(15, 4)
+        m = cw.LDA(n_components=1).fit(X, y)
+        log_joint = m.log_joint(X)
+        np.testing.assert_allclose(m.boundary(0, 2)(X), log_joint[:, 0] - log_joint[:, 2], atol=1e-9)
 
     @pytest.mark.parametrize("calibrated", [cw.QDA(calibrate="temperature", folds=4), cw.RDA(calibrate="temperature")])
     def test_of_a_calibrated_model_they_are_what_it_announces(self, calibrated):
@@ -277,6 +357,8 @@ THREE = [
     case("line", diag(1, 1, 1), diag(2, 3, 1), raised=0),
     case("point", diag(1, 1, 1), diag(2, 3, 2), raised=0),
     case("nowhere", diag(1, 1, 1), diag(2, 3, 2), raised=-0.1),
+    case("nowhere", diag(1, 1, 1), diag(1, 1, 2), raised=-0.1),
+    case("nowhere", diag(1, 1, 2), diag(1, 1, 2), log_odds=0.1),
     case("everywhere", diag(1, 1, 2), diag(1, 1, 2)),
 ]
 
@@ -289,6 +371,17 @@ FIVE = [
     case("flat", diag(1, 1, 1, 1, 1), diag(2, 3, 1, 1, 1), raised=0),
     case("paraboloid", diag(1, 1, 1, 1, 1), diag(2, 3, 2, 3, 1), [1, 0, 0, 0, 1]),
     case("parabolic cylinder", diag(1, 1, 1, 1, 1), diag(2, 3, 2, 1, 1), [1, 0, 0, 0, 1]),
+    case("ellipsoid", diag(1, 1, 1, 1, 1), diag(2, 2, 3, 2, 2), [1, 2, 0, 1, 1]),
+    case("hyperbolic paraboloid", diag(1, 1, 2, 2, 1), diag(2, 2, 1, 1, 1), [1, 2, 0, 1, 1]),
+    case("elliptic cylinder", diag(1, 1, 1, 1, 1), diag(2, 3, 1, 1, 1), [1, 1, 0, 0, 0]),
+    case("hyperbolic cylinder", diag(1, 2, 1, 1, 1), diag(2, 1, 1, 1, 1), [1, 3, 0, 0, 0]),
+    case("pair of planes", diag(1, 2, 1, 1, 1), diag(2, 1, 1, 1, 1)),
+    case("parallel planes", diag(1, 1, 1, 1, 1), diag(2, 1, 1, 1, 1), raised=0.2),
+    case("plane", diag(1, 1, 1, 1, 1), diag(2, 1, 1, 1, 1), raised=0),
+    case("point", diag(1, 1, 1, 1, 1), diag(2, 3, 2, 3, 2), raised=0),
+    case("line", diag(1, 1, 1, 1, 1), diag(2, 3, 2, 3, 1), raised=0),
+    case("nowhere", diag(1, 1, 1, 1, 1), diag(2, 3, 2, 3, 1), raised=-0.2),
+    case("everywhere", diag(1, 2, 3, 4, 5), diag(1, 2, 3, 4, 5)),
 ]
 
 CASES = ONE + TWO + THREE + FIVE
@@ -304,6 +397,16 @@ def mapped(means, covariances, matrix, shift=0.0):
 
 
 class TestKind:
+    def test_every_kind_is_constructed(self):
+        """Those that the documentation names are those that are tested, in one, two, three and five columns."""
+        named = set(re.findall(r'"([a-z ]+)"', Boundary.kind.__doc__))
+        assert named == {param.id for param in CASES}
+        one, two, more = ({param.id for param in cases} for cases in (ONE, TWO, THREE + FIVE))
+        flat = {"circle", "ellipse", "parabola", "hyperbola", "pair of lines", "parallel lines"}
+        assert one == {"point", "two points", "nowhere", "everywhere"}
+        assert two == flat | {"line", "point", "nowhere", "everywhere"}
+        assert more == named - flat - {"two points"}
+
     @pytest.mark.parametrize(("name", "means", "covariances", "log_odds"), CASES)
     def test_constructed(self, name, means, covariances, log_odds):
         assert edge_between(means, covariances, log_odds).kind == name

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -46,6 +47,43 @@ def test_means_are_those_of_the_projected_rows():
     m = cw.LDA().fit(X, y)
     expected = [m.transform(X[y == k]).mean(axis=0) for k in range(3)]
     np.testing.assert_allclose(m.projection_.means, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("priors", ["empirical", [0.6, 0.3, 0.1]])
+def test_directions_are_generalized_eigenvectors(priors):
+    """B d = λ C d with d'C d = 1: B the covariance between the class means, C that within; ratios are shares of λ."""
+    m = cw.LDA(priors=priors).fit(X, y)
+    away = m.means_ - m.priors_ @ m.means_
+    B, C, D = away.T @ (m.priors_[:, None] * away), m.covariances_[0], m.projection_.directions
+    np.testing.assert_allclose(D.T @ C @ D, np.eye(2), atol=1e-9)
+    values = eigh(B, C, eigvals_only=True)[::-1]
+    np.testing.assert_allclose(B @ D, C @ D * values[:2], rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(m.projection_.ratios, values[:2] / values.sum(), rtol=1e-9)
+
+
+def test_within_a_class_the_projected_rows_have_covariance_one():
+    m = cw.LDA().fit(X + 1e6, y)
+    Z = m.transform(X + 1e6)
+    within = Z - m.projection_.means[y]
+    np.testing.assert_allclose(within.T @ within / len(Z), np.eye(2), atol=1e-5)
+
+
+def test_weights_are_rows_repeated():
+    weights = np.random.default_rng(0).integers(1, 4, len(y))
+    twice = np.repeat(np.arange(len(y)), weights)
+    ours, theirs = cw.LDA().fit(X, y, weights.astype(float)), cw.LDA().fit(X[twice], y[twice])
+    np.testing.assert_allclose(ours.transform(X), theirs.transform(X), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(ours.projection_.ratios, theirs.projection_.ratios, rtol=1e-9)
+
+
+def test_fewer_directions_change_decisions_and_the_documentation_says_so():
+    """Unlike scikit-learn's, whose n_components is for transform alone."""
+    rows, labels = X[:, :4], y
+    plain = cw.LDA().fit(rows, labels).predict(rows)
+    assert (cw.LDA(n_components=1).fit(rows, labels).predict(rows) != plain).any()
+    theirs = LinearDiscriminantAnalysis(n_components=1).fit(rows, labels)
+    np.testing.assert_array_equal(theirs.predict(rows), LinearDiscriminantAnalysis().fit(rows, labels).predict(rows))
+    assert "It affects decisions too, unlike in" in cw.LDA.__doc__
 
 
 def test_ratios_are_those_of_scikit_learn():

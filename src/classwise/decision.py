@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Array, Codes, Labels, product
+from classwise.arrays import EPS, Array, Codes, Labels, product
 from classwise.errors import ClasswiseError
 
 
@@ -27,26 +27,59 @@ def read_costs(costs: Any, labels: Labels) -> Array:
     """costs[i, j]: of deciding for label j when label i is true; (g, g).
 
     costs: None (every error costs 1), a matrix in the order of sorted labels, or a mapping from the true label to a
-    mapping from the decision to its cost; what a mapping leaves out costs 1 if it is wrong, and nothing if right.
+    mapping from the decision to its cost; what a mapping leaves out costs 1 if it is wrong, and nothing if right. A
+    pandas frame is read by the labels of its rows (true) and columns (decided).
 
     >>> read_costs({"ill": {"well": 10}}, np.array(["ill", "well"]))
     array([[ 0., 10.],
            [ 1.,  0.]])
     """
-    matrix = 1.0 - np.eye(len(labels))
-    if isinstance(costs, Mapping):
-        for true, row in costs.items():
-            for decided, cost in _pairs(true, row):
-                matrix[_place("costs", true, labels), _place("costs", decided, labels)] = cost
-    elif costs is not None:
-        matrix = np.asarray(costs, dtype=np.float64)
-    if matrix.shape != (len(labels), len(labels)):
+    if hasattr(costs, "iloc") and hasattr(costs, "columns"):
+        costs = _as_mapping(costs)
+    matrix = _of_mapping(costs, labels) if isinstance(costs, Mapping) else _of_array(costs, labels)
+    for true, decided in np.argwhere(~np.isfinite(matrix))[:1]:
         raise ClasswiseError(
-            f"costs has shape {matrix.shape}, and {len(labels)} classes take one of {(len(labels),) * 2}."
+            f"costs must be finite numbers, and to decide for {labels[decided].item()!r} when {labels[true].item()!r} "
+            f"is true costs {matrix[true, decided]}."
         )
-    if not np.isfinite(matrix).all():
-        raise ClasswiseError("costs must be finite numbers.")
     return matrix
+
+
+def _of_mapping(costs: Mapping[Any, Any], labels: Labels) -> Array:
+    matrix = 1.0 - np.eye(len(labels))
+    for true, row in costs.items():
+        for decided, cost in _pairs(true, row):
+            place = _place("costs", true, labels), _place("costs", decided, labels)
+            try:
+                matrix[place] = cost
+            except (TypeError, ValueError) as problem:
+                raise ClasswiseError(f"costs[{true!r}][{decided!r}]={cost!r} is not a number.") from problem
+    return matrix
+
+
+def _of_array(costs: Any, labels: Labels) -> Array:
+    size = len(labels)
+    if costs is None:
+        return 1.0 - np.eye(size)
+    try:
+        matrix = np.asarray(costs, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise ClasswiseError(
+            f"costs={costs!r} is not a matrix of numbers, with a row for each true label and a column for each "
+            "decision; nor is it a mapping {true: {decided: cost}}."
+        ) from problem
+    if matrix.shape != (size, size):
+        raise ClasswiseError(f"costs has shape {matrix.shape}, and {size} classes take one of {(size, size)}.")
+    return matrix
+
+
+def _as_mapping(frame: Any) -> dict[Any, dict[Any, Any]]:
+    if not (frame.index.is_unique and frame.columns.is_unique):
+        raise ClasswiseError("costs is a frame that names a label twice; each stands for one row and one column.")
+    values = frame.to_numpy().tolist()
+    return {
+        true: dict(zip(frame.columns.tolist(), row, strict=True)) for true, row in zip(frame.index, values, strict=True)
+    }
 
 
 def _pairs(true: Any, row: Any) -> Any:
@@ -63,7 +96,10 @@ def _place(what: str, label: Any, labels: Labels) -> int:
 
 
 class Decided(NamedTuple):
-    """The decision of each row (m,), what it is expected to cost (m,), and which rows are better not decided (m,)."""
+    """The decision of each row (m,), what it is expected to cost (m,), and which rows are better not decided (m,).
+
+    A row that is refused costs what refusing costs; NaN where that has no price.
+    """
 
     codes: Codes
     cost: Array
@@ -72,24 +108,33 @@ class Decided(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """costs (g, g); refusing: what it costs not to decide; least_posterior: below it nothing is decided."""
+    """costs (g, g); refusing: what it costs not to decide; least_posterior: a label that has less is not announced."""
 
     costs: Array
     refusing: float = np.inf
     least_posterior: float = 0.0
+
+    @property
+    def rounding(self) -> float:
+        """Expected costs that differ by no more are equal."""
+        return 4 * len(self.costs) * EPS * float(np.abs(self.costs).max())
 
     def expected(self, posterior: Array) -> Array:
         """What each decision is expected to cost; (g, m) -> (g, m)."""
         return product(self.costs.T, posterior)
 
     def decide(self, posterior: Array) -> Decided:
-        """The decision of least expected cost, the first of equals; (g, m)."""
+        """The decision of least expected cost; of equals the most probable, of these the first; (g, m).
+
+        So with errors of equal cost it is the most probable class, however the sums of the others are rounded.
+        """
         expected = self.expected(posterior)
-        codes = expected.argmin(axis=0)
+        equals = expected <= expected.min(axis=0) + self.rounding
+        codes = np.where(equals, posterior, -1.0).argmax(axis=0)
         columns = np.arange(posterior.shape[1])
         cost = expected[codes, columns]
-        unsure = posterior[codes, columns] < self.least_posterior
-        return Decided(codes, np.minimum(cost, self.refusing), (cost > self.refusing) | unsure)
+        dear, unsure = cost > self.refusing, posterior[codes, columns] < self.least_posterior
+        return Decided(codes, np.where(unsure, np.nan, np.minimum(cost, self.refusing)), dear | unsure)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,20 +13,29 @@ import numpy as np
 from scipy.stats import chi2
 
 from classwise.arrays import Array, Labels
+from classwise.storage import stored
 
 # EM stops when no prior moves by more than this, or after so many steps.
 STILL = 1e-10
 MOST_STEPS = 10_000
 
+# A prior below this is zero.
+EDGE = 1e-6
+
+# Log-likelihoods whose curvature is less than this for each row are flat.
+FLAT = 1e-12
+
 # Below this p-value the priors are taken to have shifted.
 LEVEL = 0.05
 
 
+@stored("PriorShift", loose=("error",))
 @dataclass(frozen=True, eq=False, repr=False)
 class PriorShift(Mapping[Any, float]):
     """Priors of new rows: a mapping from label to prior, which `with_priors` takes.
 
-    estimate (g,): the most probable priors, with their standard errors (g,); before (g,): those of the model.
+    estimate (g,): the most probable priors; error (g,): their standard errors as if the classes were known exactly, NaN
+    for a prior of 0 or 1, infinite where classes cannot be told apart; before (g,): those of the model.
     statistic: twice the gain of log-likelihood over the old priors, chi-square with g - 1 degrees of freedom if nothing
     has shifted; p_value. The mapping holds the estimate if the shift is significant (p < 0.05), else the old priors.
     """
@@ -37,6 +46,9 @@ class PriorShift(Mapping[Any, float]):
     before: Array
     statistic: float
     p_value: float
+
+    def _is_sound(self) -> bool:
+        return self.estimate.shape == self.error.shape == self.before.shape == self.labels.shape == (len(self),)
 
     @property
     def has_shifted(self) -> bool:
@@ -68,7 +80,9 @@ class PriorShift(Mapping[Any, float]):
 
 
 def _shown(prior: float, error: float) -> str:
-    return f"{prior:.4g} ± {error:.2g}" if prior > 1e-6 else "0"
+    if np.isnan(error):
+        return "0" if prior <= EDGE else f"{prior:.4g}"
+    return f"{prior:.4g} ± {error:.2g}"
 
 
 def estimate_shift(log_posterior: Array, labels: Labels, priors: Array) -> PriorShift:
@@ -95,14 +109,20 @@ def _climb(ratios: Array, priors: Array) -> Array:
 
 
 def _errors(ratios: Array, priors: Array) -> Array:
-    """Standard errors from the curvature, within the plane where priors sum to one; a prior of zero has none; (g,)."""
-    inside = np.flatnonzero(priors > 1e-6)
-    errors = np.zeros(len(priors))
+    """Standard errors from the curvature, within the plane where priors sum to one; (g,).
+
+    A prior at the edge, 0 or 1, has none: NaN. Priors that the rows cannot tell apart, of classes that look the same,
+    have infinite ones.
+    """
+    inside = np.flatnonzero(priors > EDGE)
+    errors = np.full(len(priors), np.nan)
     if len(inside) < 2:
         return errors
     scaled = ratios[:, inside] / (ratios @ priors)[:, None]
     plane = np.linalg.svd(np.ones((1, len(inside))))[2][1:].T  # directions that keep the sum
-    curvature = plane.T @ (scaled.T @ scaled) @ plane
-    covariance = plane @ np.linalg.pinv(curvature) @ plane.T
-    errors[inside] = np.sqrt(np.diagonal(covariance))
+    curvatures, axes = np.linalg.eigh(plane.T @ (scaled.T @ scaled) @ plane)
+    shares = (plane @ axes) ** 2
+    flat = curvatures <= FLAT * len(ratios)
+    variances = (shares[:, ~flat] / curvatures[~flat]).sum(axis=1)
+    errors[inside] = np.where((shares[:, flat] > FLAT).any(axis=1), np.inf, np.sqrt(variances))
     return errors

@@ -100,8 +100,8 @@ class Boundary(Polynomial):
     def curve(self, box: Any, count: int = 200) -> list[Array]:
         """f = 0 inside the box ((low, high), (low, high)), for two features; pieces of `count` points each, (count, 2).
 
-        Lines and conics are parametrized, so that every point lies on the boundary. Where f touches zero in one point,
-        the only piece is that point, (1, 2).
+        Points are solved for, so that every one lies on the boundary, and no branch is missed. Where f touches zero in
+        one point, the only piece is that point, (1, 2).
         """
         return curve(self, box, count)
 

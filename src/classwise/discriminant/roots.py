@@ -1,6 +1,6 @@
 """Roots of f in one column, about the center: a u² + b u + c = 0 with x = center + u."""
 
-from math import copysign, sqrt
+from math import copysign, isfinite, sqrt
 
 import numpy as np
 
@@ -30,10 +30,25 @@ def roots(polynomial: Polynomial) -> Array:
     return polynomial.center + scale * away
 
 
+def real_roots(a: float, b: float, c: float, rounding: float = 0.0) -> list[float]:
+    """All x with a x² + b x + c = 0, ascending; one where they differ by rounding, none where that is so everywhere.
+
+    >>> real_roots(1.0, -3.0, 2.0), real_roots(0.0, 2.0, 1.0), real_roots(1.0, -2.0, 1.0), real_roots(1.0, 0.0, 1.0)
+    ([1.0, 2.0], [-0.5], [1.0], [])
+    """
+    if not a:
+        return [-c / b] if b else []
+    square, rest = b * b, 4 * a * c
+    if abs(square - rest) <= rounding * (square + abs(rest)):
+        return [-b / (2 * a)]
+    found = _both(a, b, c) if square > rest else []
+    return sorted({root for root in found if isfinite(root)})
+
+
 def _both(a: float, b: float, c: float) -> list[float]:
     """q / a and c / q with q = -(b ± sqrt(b² - 4ac)) / 2, the sign that of b: nothing cancels."""
     q = -(b + copysign(sqrt(max(b * b - 4 * a * c, 0.0)), b)) / 2
-    return [q / a, c / q]
+    return [q / a, c / q] if q else [0.0]
 
 
 def _nearest(a: float, b: float, c: float) -> float:

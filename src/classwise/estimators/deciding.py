@@ -1,5 +1,6 @@
 """Decisions as an estimator: least expected cost, or none, or something never seen."""
 
+from types import NoneType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,13 +14,20 @@ from sklearn.utils.validation import check_is_fitted
 from classwise.arrays import Array, Labels
 from classwise.decision import Policy, read_costs
 from classwise.errors import ClasswiseError
+from classwise.novelty import learned_threshold
 from classwise.options import choose, fraction
+from classwise.statistics import is_missing
+from classwise.storage import shown, stored
 
 LAWS = {"leave-one-out": False, "chi-square": True}
 
 
 class Decisions(NamedTuple):
-    """What is announced of each row, what it is expected to cost, and which rows are refused or novel; (n,) each."""
+    """What is announced of each row, what it is expected to cost, and which rows are refused or novel; (n,) each.
+
+    The cost of a row that is novel is NaN, for the model knows no class of it; so is that of a row refused for its
+    posterior, for which no price was given.
+    """
 
     labels: Labels
     cost: Array
@@ -27,18 +35,19 @@ class Decisions(NamedTuple):
     novel: NDArray[np.bool_]
 
 
+@stored("Decision", kind="model", loose=("costs",))
 class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Decide at least expected cost, refuse what is better not decided, and tell what the model has never seen.
 
     model: an estimator; one that is fitted is used as it is, until fit is called here.
     costs: what it costs to decide for label j when label i is true: costs[i][j], as a matrix in the order of sorted
         labels or as a mapping {true: {decided: cost}}; what is left out costs 1 if wrong, 0 if right.
-    reject: what it costs not to decide; or {"posterior": 0.9}, the least posterior to decide with. Rejected rows are
-        announced as reject_label.
+    reject: what it costs not to decide; or {"posterior": 0.9}, the least posterior of a label that is announced.
+        Rejected rows are announced as reject_label.
     novelty: the share of ordinary rows that may be taken for novel, such as 0.01. A row is novel if log_evidence is
         below that of all but this share of the rows learned from, each left out in turn (law="leave-one-out"); or, for
-        Gaussian classes, if it is further from every class than the chi-square law allows (law="chi-square"). Novel
-        rows are announced as novel_label.
+        Gaussian classes, if it is further from every class than the chi-square law allows (law="chi-square"). A row
+        with gaps is compared with rows of the same gaps. Novel rows are announced as novel_label.
 
     >>> import classwise as cw
     >>> from sklearn.datasets import load_breast_cancer
@@ -68,15 +77,20 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.reject_label = reject_label
         self.novel_label = novel_label
 
+    model_: Any
+    threshold_: float
+    n_features_in_: int
+    feature_names_in_: Labels
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model, and find how ordinary its rows are."""
-        self._checked_novelty()
+        share = self._checked_novelty()
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         model = clone(self.model).fit(X, y, **weights)
-        read_policy(self.costs, self.reject, model.classes_)
+        self._policy(model.classes_)
         self.__dict__.pop("threshold_", None)
-        if self.novelty is not None:
-            self._learn_novelty(model, X, y, sample_weight)
+        if share is not None:
+            self._learn_novelty(model, share, X, y, sample_weight)
         self.model_ = model
         if hasattr(model, "n_features_in_"):
             self.n_features_in_ = model.n_features_in_
@@ -84,23 +98,20 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = model.feature_names_in_
         return self
 
-    def _learn_novelty(self, model: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    def _learn_novelty(self, model: Any, share: float, X: Any, y: Any, sample_weight: Any) -> None:
         """How ordinary the rows are to each other; the chi-square law needs no rows."""
         exact = choose("law", self.law, LAWS)
         if not hasattr(model, "distances" if exact else "leave_one_out_evidence"):
-            what = "distances to Gaussian classes" if exact else "a model of the rows"
-            raise ClasswiseError(
-                f"novelty with law={self.law!r} needs {what}, and {type(model).__name__} has none; give a model "
-                "such as QDA, or the best_ of an AutoClassifier."
-            )
+            raise ClasswiseError(_no_novelty(model, self.law, exact))
         if exact:
             model.distances(_safe_indexing(X, [0]))  # refuses other columns now, rather than at predict
             return
         weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        kept = np.flatnonzero(weights > 0)  # a weight of zero is no row
-        rows, labels = _safe_indexing(X, kept), _safe_indexing(y, kept)
-        evidence = model.leave_one_out_evidence(rows, labels, None if sample_weight is None else weights[kept])
-        self.threshold_ = lower_quantile(evidence, weights[kept], self.novelty or 0.0)
+        labeled = np.array([not is_missing(label) for label in np.asarray(y, dtype=object)])
+        kept = np.flatnonzero(labeled & (weights > 0))  # a weight of zero is no row, nor is a row without a label
+        rows, labels, weights = _safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept]
+        evidence = model.leave_one_out_evidence(rows, labels, None if sample_weight is None else weights)
+        self.threshold_ = learned_threshold(model._ordinary(share), evidence, model.present(rows), weights, share)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows decided rightly; what is rejected or novel is not."""
@@ -110,15 +121,12 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def decide(self, X: Any) -> Decisions:
         """What is announced of each row, at what expected cost, and why not."""
         model = self._fitted_model()
-        policy = read_policy(self.costs, self.reject, model.classes_)
-        decided = policy.decide(model.predict_proba(X).T)
+        decided = self._policy(model.classes_).decide(model.predict_proba(X).T)
         novel = self._is_novel(X, len(decided.codes))
         labels = model.classes_[decided.codes]
-        if decided.refused.any() or novel.any():
-            labels = labels.astype(object)
-            labels[decided.refused] = self.reject_label
-            labels[novel] = self.novel_label
-        return Decisions(labels, decided.cost, decided.refused & ~novel, novel)
+        labels = _marked(labels, decided.refused & ~novel, self.reject_label)
+        labels = _marked(labels, novel, self.novel_label)
+        return Decisions(labels, np.where(novel, np.nan, decided.cost), decided.refused & ~novel, novel)
 
     def predict(self, X: Any) -> Labels:
         """The label announced for each row; (n,)."""
@@ -131,8 +139,7 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def expected_costs(self, X: Any) -> Array:
         """What each decision is expected to cost; (n, g)."""
         model = self._fitted_model()
-        policy = read_policy(self.costs, self.reject, model.classes_)
-        return policy.expected(model.predict_proba(X).T).T
+        return self._policy(model.classes_).expected(model.predict_proba(X).T).T
 
     @property
     def classes_(self) -> Labels:
@@ -153,20 +160,53 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
+    def _policy(self, classes: Labels) -> Policy:
+        for name, asked in (("reject_label", self.reject), ("novel_label", self.novelty)):
+            if asked is not None and getattr(self, name) in classes.tolist():
+                raise ClasswiseError(f"{name}={getattr(self, name)!r} is one of the classes, {classes.tolist()}.")
+        return read_policy(self.costs, self.reject, classes)
+
+    def _facts(self) -> dict[str, Any]:
+        """What the header of a file tells."""
+        return {**self._fitted_model()._facts(), "options": shown(self.get_params(deep=False))}
+
+    def _is_sound(self) -> bool:
+        self._checked_novelty()
+        if hasattr(self, "classes_"):
+            self._policy(self.classes_)
+        plain = all(isinstance(label, (str, int, float, NoneType)) for label in (self.reject_label, self.novel_label))
+        return plain and all(
+            isinstance(model, BaseEstimator) for model in (self.model, getattr(self, "model_", self.model))
+        )
+
     def _checked_novelty(self) -> float | None:
         choose("law", self.law, LAWS)
-        return None if self.novelty is None else fraction("novelty", self.novelty)
+        if self.novelty is None:
+            return None
+        share = fraction("novelty", self.novelty)
+        if share in (0, 1):
+            raise ClasswiseError(f"novelty={self.novelty!r} is not an option; give a share between 0 and 1, or None.")
+        return share
 
     def _is_novel(self, X: Any, count: int) -> NDArray[np.bool_]:
         share = self._checked_novelty()
         if share is None:
             return np.zeros(count, dtype=bool)
+        model = self._fitted_model()
         if choose("law", self.law, LAWS):
-            distances = self._fitted_model().distances(X)
-            return np.asarray(distances.min(axis=1) > chi2.isf(share, self._fitted_model().n_features_in_))
+            freedom = model.present(X).sum(axis=1)
+            return np.asarray(model.distances(X).min(axis=1) > chi2.isf(share, np.maximum(freedom, 1)))
         if not hasattr(self, "threshold_"):
             raise ClasswiseError("novelty by leave-one-out is learned from rows: call fit, or use law='chi-square'.")
-        return np.asarray(self._fitted_model().log_evidence(X) < self.threshold_)
+        return np.asarray(model.log_evidence(X) < self._thresholds(model, model.present(X), share))
+
+    def _thresholds(self, model: Any, present: NDArray[np.bool_], share: float) -> Array:
+        """The threshold of each row; rows with gaps have their own; (n,)."""
+        gaps = ~present.all(axis=1)
+        thresholds = np.full(len(present), self.threshold_)
+        if gaps.any():
+            thresholds[gaps] = model._ordinary(share).thresholds(self.threshold_, present[gaps])
+        return thresholds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -187,14 +227,22 @@ def read_policy(costs: Any, reject: Any, labels: Labels) -> Policy:
     raise ClasswiseError(f"reject={reject!r} is not an option; give a cost, or {{'posterior': 0.9}}.")
 
 
-def lower_quantile(values: Array, weights: Array, share: float) -> float:
-    """The value below which a new one lies with probability `share`: of weight n, that of rank share (n + 1).
+def _marked(labels: Labels, where: NDArray[np.bool_], label: Any) -> Labels:
+    """Labels with another one in some places; numbers stay numbers and text text, a mixture is of objects."""
+    if not where.any():
+        return labels
+    kinds = {labels.dtype.kind, np.asarray(label).dtype.kind}
+    common = np.result_type(labels, np.asarray(label)) if kinds <= set("iuf") or kinds == {"U"} else np.dtype(object)
+    marked = labels.astype(common)
+    marked[where] = label
+    return marked
 
-    Of too few values for so small a share, the least.
 
-    >>> lower_quantile(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]), 0.5)
-    2.0
-    """
-    order = np.argsort(values)
-    place = np.searchsorted(np.cumsum(weights[order]), np.floor(share * (weights.sum() + 1)) - 1e-9)
-    return float(values[order][min(int(place), len(values) - 1)])
+def _no_novelty(model: Any, law: str, exact: bool) -> str:
+    what = "distances to Gaussian classes" if exact else "a model of the rows"
+    remedy = (
+        "make the Decision the last step of the pipeline instead"
+        if hasattr(model, "steps")
+        else "give a model such as QDA, or the best_ of an AutoClassifier"
+    )
+    return f"novelty with law={law!r} needs {what}, and {type(model).__name__} has none; {remedy}."
