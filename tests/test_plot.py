@@ -15,12 +15,13 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Ellipse
 from palmerpenguins import load_penguins
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
 from classwise import plot
 from classwise.plot.canvas import BLUE, CYCLE, GRAY, RED
 from classwise.plot.densities import changes
-from classwise.plot.view import look
+from classwise.plot.looking import look
 
 mpl.use("Agg")
 
@@ -202,10 +203,22 @@ class TestRegions:
             assert axes.lines[0].get_color() == "white"
             drawn(axes)
 
+    def test_models_without_densities(self):
+        with pytest.raises(cw.ClasswiseError, match="LogisticRegression has no densities"):
+            plot.plot_regions(LogisticRegression(max_iter=1000).fit(X, y), X, y)
+
+    def test_a_column_that_was_left_out(self):
+        rows = np.column_stack([X, np.ones(len(X))])
+        with pytest.warns(cw.DegenerateColumnWarning):
+            m = cw.NaiveBayes().fit(rows, y)
+        assert len(ellipses(drawn(plot.plot_regions(m, rows, y, columns=(0, 3))))) == 9
+        with pytest.raises(cw.ClasswiseError, match="left out"):
+            plot.plot_regions(m, rows, y, columns=(0, 4))
+
     def test_wrong_columns(self, mixed):
         for columns, message in (
             (("bill", "body_mass_g"), "'bill', which is not there"),
-            (("island", "body_mass_g"), "'island', which is a category"),
+            (("bill_length_mm", "island", "sex"), "2 different columns"),
             (("body_mass_g",), "2 different columns"),
             (("body_mass_g", "body_mass_g"), "2 different columns"),
             ((1, 99), "99, which is not there"),
@@ -217,6 +230,7 @@ class TestRegions:
         for at, message in (
             ({"body_mass_g": np.inf}, "finite number"),
             ({"body_mass_g": "much"}, "finite number"),
+            ({"sex": "none"}, "its levels are"),
             ({"mass": 1}, "not there"),
             ([1], "not a mapping"),
             ({"bill_length_mm": 40}, "twice"),
@@ -229,7 +243,7 @@ class TestRegions:
             plot.plot_regions(mixed, MIXED, SPECIES[:5], columns=PAIR)
         with pytest.raises(cw.ClasswiseError, match="no column 'body_mass_g'"):
             plot.plot_regions(mixed, MIXED.drop(columns="body_mass_g"), columns=PAIR)
-        with pytest.raises(cw.ClasswiseError, match="X has shape"):
+        with pytest.raises(cw.ClasswiseError, match="X has 2 columns"):
             plot.plot_regions(mixed, np.zeros((3, 2)), columns=PAIR)
 
     def test_nothing_is_drawn_where_columns_are_wrong(self, mixed):
@@ -282,10 +296,10 @@ class TestDensities:
         assert panels[1].get_ylabel() == "posterior"
 
     def test_wrong_column(self, mixed):
-        with pytest.raises(cw.ClasswiseError, match="is a category"):
-            plot.plot_densities(mixed, "sex")
-        with pytest.raises(cw.ClasswiseError, match="one column of numbers"):
+        with pytest.raises(cw.ClasswiseError, match="one column"):
             plot.plot_densities(mixed, list(PAIR))
+        with pytest.raises(cw.ClasswiseError, match="give one of the two"):
+            plot.plot_densities(mixed, "sex", MIXED, at={"island": "Dream"})
 
 
 class TestConfusion:
@@ -412,8 +426,22 @@ class TestPairs:
         assert len(drawn(plot.plot_pairs(mixed, MIXED, SPECIES, columns=PAIR)).axes) == 4
         with pytest.raises(cw.ClasswiseError, match="at least two"):
             plot.plot_pairs(mixed, MIXED, SPECIES, columns=PAIR[:1])
-        with pytest.raises(cw.ClasswiseError, match="is a category"):
-            plot.plot_pairs(mixed, MIXED, SPECIES, columns=("sex", "body_mass_g"))
+
+    def test_categories(self, mixed):
+        columns = ("body_mass_g", "island", "sex")
+        figure = drawn(plot.plot_pairs(mixed, MIXED, SPECIES, columns=columns))
+        assert [axes.get_xlabel() for axes in figure.axes[-3:]] == list(columns)
+        assert [label.get_text() for label in figure.axes[3].get_yticklabels()] == ["Biscoe", "Dream", "Torgersen"]
+        assert len(figure.axes[7].patches) == 2 * 6  # a tile for each pair of levels, and its edge
+
+    def test_categories_alone(self):
+        rows = MIXED[["island", "sex"]]
+        assert len(drawn(plot.plot_pairs(cw.NaiveBayes().fit(rows, SPECIES), rows, SPECIES)).axes) == 4
+
+    def test_too_many_to_show(self):
+        rows, labels = load_breast_cancer(return_X_y=True)
+        with pytest.raises(cw.ClasswiseError, match="30 columns have 435 pairs"):
+            plot.plot_pairs(cw.LDA().fit(rows, labels), rows, labels)
 
 
 def test_nullable_numbers_and_gaps(qda):

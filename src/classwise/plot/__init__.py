@@ -1,25 +1,33 @@
 """Pictures, by matplotlib, which is loaded when the first is drawn."""
 
+from classwise.plot.checks import plot_check
 from classwise.plot.comparison import draw_comparison
 from classwise.plot.confusion import plot_confusion
 from classwise.plot.densities import plot_densities
 from classwise.plot.dials import plot_dials
+from classwise.plot.grid import DensityGrid, density_grid
+from classwise.plot.learning import plot_learning_curve
 from classwise.plot.pairs import plot_pairs
 from classwise.plot.projection import plot_projection
 from classwise.plot.reasons import plot_explanation
 from classwise.plot.regions import plot_regions
 from classwise.plot.reject import plot_reject_curve
-from classwise.plot.reliability import draw_reliability
+from classwise.plot.reliability import draw_reliability, plot_reliability
 
 __all__ = [
+    "DensityGrid",
+    "density_grid",
     "draw_comparison",
     "draw_reliability",
+    "plot_check",
     "plot_confusion",
     "plot_densities",
     "plot_dials",
     "plot_explanation",
+    "plot_learning_curve",
     "plot_pairs",
     "plot_projection",
     "plot_regions",
     "plot_reject_curve",
+    "plot_reliability",
 ]

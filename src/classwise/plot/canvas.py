@@ -59,6 +59,46 @@ def ink() -> Any:
     return rcParams["text.color"]
 
 
+def contrasting(color: Any) -> Any:
+    """The color of text or of the background, whichever stands out more from a color (by WCAG's contrast ratio).
+
+    >>> contrasting("#FFFFFF"), contrasting("#000000")  # in matplotlib's own style
+    ('black', 'white')
+    """
+    from matplotlib import rcParams
+
+    candidates = (rcParams["text.color"], rcParams["axes.facecolor"])
+    return max(candidates, key=lambda candidate: contrast(candidate, color))
+
+
+def contrast(first: Any, second: Any) -> float:
+    """The contrast ratio of two colors, from 1 to 21 (WCAG 2)."""
+    dark, light = sorted((_luminance(first), _luminance(second)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(color: Any) -> float:
+    from matplotlib.colors import to_rgb
+
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def wash(axes: Any) -> float:
+    """How strongly areas are colored: more on a dark background, where faint colors are hard to tell apart."""
+    return 0.16 if _luminance(axes.get_facecolor()) > 0.2 else 0.3
+
+
+def split_below(axes: Any, share: float) -> Any:
+    """New axes under others, of a share of their height, with the same x axis."""
+    spec = axes.get_subplotspec()
+    if spec is None:
+        return axes.inset_axes((0, -share - 0.08, 1, share), sharex=axes)
+    upper, lower = spec.subgridspec(2, 1, height_ratios=[1 - share, share])
+    axes.set_subplotspec(upper)
+    return axes.get_figure().add_subplot(lower, sharex=axes)
+
+
 def scatter(axes: Any, points: Any, style: Style, size: float = 22) -> None:
     """Rows of a class, edged by the background so that they stand apart."""
     options = {"color": style.color, "marker": style.marker, "label": str(style.label)}
@@ -73,8 +113,8 @@ def plain_spines(axes: Any) -> None:
 def legend_above(axes: Any, handles: Any = None) -> None:
     """A legend above the axes, where it hides nothing, in as many rows as its entries take."""
     handles = axes.get_legend_handles_labels()[0] if handles is None else handles
-    longest = max(len(handle.get_label()) for handle in handles)
-    width = 72 * axes.get_figure().get_figwidth() * axes.get_position().width  # in points, as is the entry's
-    columns = max(1, min(len(handles), int(width / (32 + 5.8 * longest))))
+    widths = [32 + 5.8 * len(handle.get_label()) for handle in handles]  # in points
+    width = 72 * axes.get_figure().get_figwidth() * axes.get_position().width
+    columns = len(handles) if sum(widths) <= width else max(1, min(len(handles), int(width / max(widths))))
     place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": columns, "columnspacing": 1.2}
     axes.legend(handles=handles, frameon=False, handletextpad=0.4, **place)

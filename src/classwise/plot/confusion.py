@@ -6,7 +6,7 @@ import numpy as np
 
 from classwise.arrays import ratio
 from classwise.evaluation import Evaluation
-from classwise.plot.canvas import new_axes
+from classwise.plot.canvas import contrasting, new_axes
 
 
 def plot_confusion(evaluation: Evaluation, axes: Any = None) -> Any:
@@ -20,7 +20,7 @@ def plot_confusion(evaluation: Evaluation, axes: Any = None) -> Any:
     axes = new_axes(axes, side + 0.6, side)
     image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1)
     for (i, j), share in np.ndenumerate(shares):
-        color = "black" if share > 0.5 else "white"
+        color = contrasting(image.to_rgba(share))
         text = f"{counts[i, j]:g}\n{100 * share:.1f} %" if share else "0"
         axes.text(j, i, text, ha="center", va="center", color=color)
     slanted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 6 else {}

@@ -6,34 +6,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array
-from classwise.plot.canvas import GRAY, legend_above, new_grid, plain_spines
-from classwise.plot.regions import find_box
-from classwise.plot.view import COUNTS, View, look, read_labels
+from classwise.errors import ClasswiseError
+from classwise.plot.bars import draw_joint_bars, draw_posterior_bars, draw_shares
+from classwise.plot.borders import change_points
+from classwise.plot.boxes import value_grid
+from classwise.plot.canvas import GRAY, legend_above, new_grid, plain_spines, wash
+from classwise.plot.looking import look_at_densities
+from classwise.plot.rows import read_labels
+from classwise.plot.strips import name_levels
+from classwise.plot.view import View
 
-# Points along the column.
-ALONG = 1001
 MOST_BINS = 60
 
 
-def plot_densities(m: Any, column: Any, X: Any = None, y: Any = None, axes: Any = None) -> Any:
+def plot_densities(m: Any, column: Any, X: Any = None, y: Any = None, axes: Any = None, at: Any = None) -> Any:
     """Prior times density of each class in one column, and below it the posterior; a Figure.
 
     X, y: rows to show as histograms, on the same scale; without labels as one, in gray. Other columns are integrated
-    out. Dotted lines are where the decision changes. axes: two Axes, to draw there.
+    out, or held at a value: at={column: value}. Dotted lines are where the decision changes. A category has a bar for
+    each class at each level, with a dot for the share of the rows, and below it the posterior of each level. axes: two
+    Axes, to draw there.
     """
-    view = look(m, column, None, 1)
+    view = look_at_densities(m, column, at, 1)
+    if X is not None and view.held:
+        raise ClasswiseError("X shows rows at every value of the columns that at holds; give one of the two.")
     values = None if X is None else view.values(X)
     figure, (above, below) = _panels(axes)
-    grid = value_grid(view, values)
+    grid, is_level = value_grid(view, values), view.levels[0] is not None
     draw_joint(above, view, grid)
     if values is not None:
-        _draw_histograms(above, view, values[:, 0], y)
-    _draw_posterior(below, view, grid)
-    for change in changes(view, grid):
-        for panel in (above, below):
-            panel.axvline(change, color=GRAY, linewidth=0.9, linestyle=":")
-    beside = 0.5 if is_count(view) else 0.0
+        (draw_shares if is_level else _draw_histograms)(above, view, _groups(view, values[:, 0], y), values[:, 0])
+    (draw_posterior_bars if is_level else _draw_posterior)(below, view, grid)
+    if not is_level:
+        _mark_changes((above, below), view, grid)
+    beside = 0.5 if is_level or view.counts[0] else 0.0
     below.set(xlabel=view.names[0], xlim=(grid[0] - beside, grid[-1] + beside))
+    if is_level:
+        name_levels(below, view)
     legend_above(above)
     return figure
 
@@ -46,45 +55,43 @@ def _panels(axes: Any) -> tuple[Any, Any]:
     return figure, grid[:, 0]
 
 
-def is_count(view: View) -> bool:
-    """Whether the first column is of whole numbers."""
-    return view.families[0].startswith(COUNTS)
-
-
-def value_grid(view: View, values: Array | None) -> Array:
-    """Values along the column; whole numbers for counts."""
-    low, high = find_box(view, values, (3,))[0]
-    if is_count(view):
-        return np.arange(max(np.ceil(low), 0), np.floor(high) + 1)
-    return np.linspace(low, high, ALONG)
-
-
 def draw_joint(axes: Any, view: View, grid: Array) -> None:
     """prior_k p(x | k)."""
     joint = np.exp(view.classifier.log_joint(view.rows(grid[:, None])))
-    marker = {"marker": "o", "markersize": 3} if is_count(view) else {}
-    for style, heights in zip(view.styles, joint, strict=True):
-        axes.plot(grid, heights, color=style.color, linewidth=1.8, label=str(style.label), **marker)
-        axes.fill_between(grid, heights, color=style.color, alpha=0.12, linewidth=0)
-    axes.set(ylabel="prior × density", ylim=(0, 1.08 * joint.max()))
+    if view.levels[0] is None:
+        _draw_curves(axes, view, grid, joint)
+        for style, heights in zip(view.styles, joint, strict=True):
+            axes.fill_between(grid, heights, color=style.color, alpha=0.7 * wash(axes), linewidth=0)
+    else:
+        draw_joint_bars(axes, view, grid, joint)
+    axes.set(ylabel="prior × density" if view.columns[0].family.kind == "number" else "prior × probability")
+    axes.set_ylim(0, 1.08 * joint.max())
     plain_spines(axes)
+
+
+def _draw_curves(axes: Any, view: View, grid: Array, joint: Array) -> None:
+    """A curve for each class; counts have a dot at each number, in the shape of the class."""
+    for style, heights in zip(view.styles, joint, strict=True):
+        marker = {"marker": style.marker, "markersize": 4.5, "linewidth": 1.0} if view.counts[0] else {"linewidth": 1.8}
+        axes.plot(grid, heights, color=style.color, label=str(style.label), **marker)
 
 
 def _draw_posterior(axes: Any, view: View, grid: Array) -> None:
     posterior = view.classifier.posterior(view.rows(grid[:, None]))
-    for style, heights in zip(view.styles, posterior, strict=True):
-        axes.plot(grid, heights, color=style.color, linewidth=1.8)
+    _draw_curves(axes, view, grid, posterior)
     axes.set(ylabel="posterior", ylim=(-0.03, 1.03))
     plain_spines(axes)
 
 
+def _mark_changes(panels: tuple[Any, Any], view: View, grid: Array) -> None:
+    for change in changes(view, grid):
+        for panel in panels:
+            panel.axvline(change, color=GRAY, linewidth=0.9, linestyle=":")
+
+
 def changes(view: View, grid: Array) -> Array:
     """Where the most probable class changes, between the points of a grid."""
-    scores = view.scores(grid[:, None])
-    best = scores.argmax(axis=0)
-    left = np.flatnonzero(np.diff(best))
-    before, after = (scores[best[left], i] - scores[best[left + 1], i] for i in (left, left + 1))
-    return grid[left] + (grid[left + 1] - grid[left]) * before / (before - after)
+    return change_points(lambda points: view.scores(points).argmax(axis=0), grid)
 
 
 def bin_edges(values: Array) -> Array:
@@ -93,14 +100,14 @@ def bin_edges(values: Array) -> Array:
     return edges if len(edges) <= MOST_BINS else np.histogram_bin_edges(values, MOST_BINS)
 
 
-def _draw_histograms(axes: Any, view: View, values: Array, y: Any) -> None:
+def _draw_histograms(axes: Any, view: View, groups: list[tuple[str, NDArray[np.bool_]]], values: Array) -> None:
     """Shares of all rows, per unit of the column."""
     there = np.isfinite(values)
     whole = np.arange(values[there].min() - 0.5, values[there].max() + 1)
-    edges = whole if is_count(view) else bin_edges(values[there])
-    for color, own in _groups(view, values, y):
+    edges = whole if view.counts[0] else bin_edges(values[there])
+    for color, own in groups:
         heights = np.histogram(values[own], edges)[0] / (there.sum() * np.diff(edges))
-        axes.stairs(heights, edges, color=color, alpha=0.22, fill=True)
+        axes.stairs(heights, edges, color=color, alpha=1.4 * wash(axes), fill=True)
         axes.set_ylim(0, max(axes.get_ylim()[1], 1.08 * heights.max()))
 
 

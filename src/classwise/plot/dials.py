@@ -6,7 +6,7 @@ import numpy as np
 
 from classwise.arrays import EPS, Array
 from classwise.errors import ClasswiseError
-from classwise.plot.canvas import BLUE, GRAY, RED, ink, new_axes, plain_spines
+from classwise.plot.canvas import BLUE, GRAY, RED, contrasting, ink, new_axes, plain_spines
 
 
 def plot_dials(m: Any, axes: Any = None) -> Any:
@@ -41,7 +41,8 @@ def _draw_square(choice: Any, axes: Any) -> Any:
     axes.set_yticks(np.arange(len(choice.shares)) + 0.5, map(_shown, choice.shares))
     share, shrink = choice.best
     place = choice.shrinks.index(shrink) + 0.5, choice.shares.index(share) + 0.5
-    axes.plot(*place, marker="*", markersize=17, color="white", markeredgecolor="black", linestyle="")
+    fill = contrasting(image.to_rgba(np.nanmin(losses)))
+    axes.plot(*place, marker="*", markersize=17, linestyle="", color=fill, markeredgecolor=contrasting(fill))
     axes.set(xlabel="shrink", ylabel="share", title=_title(choice))
     bar = axes.get_figure().colorbar(image, ax=axes, label="cross-validated log loss")
     _label_bar(bar, losses)

@@ -6,10 +6,10 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.errors import ClasswiseError
-from classwise.plot.canvas import Style, class_styles, ink, legend_above, new_axes, plain_spines, scatter
+from classwise.plot.canvas import Style, class_styles, ink, legend_above, new_axes, plain_spines, scatter, wash
 from classwise.plot.densities import bin_edges
-from classwise.plot.regions import sigma_ellipse
-from classwise.plot.view import read_labels
+from classwise.plot.ellipses import sigma_ellipse
+from classwise.plot.rows import read_labels
 
 
 def plot_projection(m: Any, X: Any, y: Any, axes: Any = None) -> Any:
@@ -44,7 +44,7 @@ def _draw_one(axes: Any, groups: list[tuple[Style, Array]], m: Any) -> None:
     grid = np.linspace(min(every.min(), means.min() - 3.5), max(every.max(), means.max() + 3.5), 501)
     for (style, points), mean, prior in zip(groups, means, m.priors_, strict=True):
         heights = np.histogram(points[:, 0], edges)[0] / (len(every) * np.diff(edges))
-        axes.stairs(heights, edges, color=style.color, alpha=0.25, fill=True)
+        axes.stairs(heights, edges, color=style.color, alpha=1.5 * wash(axes), fill=True)
         density = prior * np.exp(-0.5 * (grid - mean) ** 2) / np.sqrt(2 * np.pi)
         axes.plot(grid, density, color=style.color, linewidth=1.8, label=str(style.label))
     axes.set(xlabel=_name(m, 0), ylabel="prior × density")

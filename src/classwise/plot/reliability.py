@@ -5,31 +5,93 @@ from typing import Any
 
 import numpy as np
 
-from classwise.evaluation import Reliability
-from classwise.plot.canvas import CYCLE, GRAY, new_axes
+from classwise.arrays import Array
+from classwise.errors import ClasswiseError
+from classwise.evaluation import Evaluation
+from classwise.plot.canvas import GRAY, class_styles, new_axes, plain_spines, split_below
+from classwise.statistics import code_labels
+
+# The histogram's share of the height.
+BELOW = 0.2
 
 
-def draw_reliability(curves: Mapping[str, Reliability], title: str = "", label: Any = None, axes: Any = None) -> Any:
+def plot_reliability(m: Any, X: Any, y: Any, label: Any = None, axes: Any = None) -> Any:
+    """What a model announces for rows against what came true, above a histogram of the probabilities.
+
+    m: a fitted classifier, of classwise or of scikit-learn, or several by name: {"LDA": lda, "naive Bayes": nb}. X, y:
+    rows that it has not learned from. label: the probability of this class, rather than of the class decided for.
+    """
+    models = m if isinstance(m, Mapping) else {type(m).__name__: m}
+    return draw_reliability({name: _evaluated(model, X, y) for name, model in models.items()}, "", label, axes)
+
+
+def _evaluated(model: Any, X: Any, y: Any) -> Evaluation:
+    if isinstance(model, Evaluation):
+        return model
+    if hasattr(model, "evaluate"):
+        return model.evaluate(X, y)
+    labels, codes = code_labels(np.asarray(y))
+    known = np.asarray(model.classes_)
+    unknown = [label for label in labels.tolist() if label not in known.tolist()]
+    if unknown:
+        raise ClasswiseError(f"y contains the label {unknown[0]!r}, which is not a class; they are {known.tolist()}.")
+    with np.errstate(divide="ignore"):  # a probability of zero is one
+        log_posterior = np.log(np.asarray(model.predict_proba(X), dtype=np.float64))
+    places = np.array([known.tolist().index(label) for label in labels.tolist()])
+    return Evaluation.of(log_posterior, places[codes], known)
+
+
+def draw_reliability(
+    evaluations: Mapping[str, Evaluation], title: str = "", label: Any = None, axes: Any = None
+) -> Any:
     """The share that came true against the probability announced; on the diagonal both are the same.
 
     Areas are in proportion to the rows of a bin, bars are two standard errors. Below the diagonal a model is too sure.
+    Under it is a histogram of the probabilities announced.
     """
-    axes = new_axes(axes, 5.2, 5.2)
+    axes = new_axes(axes, 5.2, 6.4)
+    under = split_below(axes, BELOW)
     axes.plot([0, 1], [0, 1], color=GRAY, linewidth=0.8, linestyle=":")
-    for color, (name, curve) in zip(CYCLE, curves.items(), strict=False):
-        weight, announced, observed = curve
-        error = np.sqrt(announced * (1 - announced) / weight)
-        axes.errorbar(announced, observed, 2 * error, fmt="none", ecolor=color, elinewidth=1, alpha=0.5)
-        axes.plot(announced, observed, color=color, linewidth=1, alpha=0.6)
-        axes.scatter(announced, observed, 8 + 140 * weight / weight.sum(), color=color, label=name)
-    what = "class decided for" if label is None else repr(label)
-    axes.set(xlabel=f"announced probability of the {what}" if label is None else f"announced probability of {what}")
-    axes.set(ylabel="share that came true", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    styles = class_styles(evaluations)
+    for style, evaluation in zip(styles, evaluations.values(), strict=True):
+        _draw_curve(axes, evaluation, label, style)
+        _draw_histogram(under, _bins(evaluation, label), style, len(evaluations) == 1)
+    _say(axes, under, title, label)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=min(len(evaluations), 3), frameon=False)
+    return axes
+
+
+def _draw_curve(axes: Any, evaluation: Evaluation, label: Any, style: Any) -> None:
+    weight, announced, observed = evaluation.reliability(label)
+    error = np.sqrt(announced * (1 - announced) / weight)
+    axes.errorbar(announced, observed, 2 * error, fmt="none", ecolor=style.color, elinewidth=1, alpha=0.5)
+    axes.plot(announced, observed, color=style.color, linewidth=1, alpha=0.6)
+    sizes = 8 + 140 * weight / weight.sum()
+    axes.scatter(announced, observed, sizes, color=style.color, marker=style.marker, label=str(style.label))
+
+
+def _bins(evaluation: Evaluation, label: Any) -> Array:
+    """The weight of rows in bins of equal width; (b,)."""
+    place = 0 if label is None else 1 + evaluation.labels.tolist().index(label)
+    return evaluation.bins[place, 0]
+
+
+def _draw_histogram(axes: Any, weight: Array, style: Any, alone: bool) -> None:
+    shares, edges = 100 * weight / weight.sum(), np.linspace(0, 1, len(weight) + 1)
+    axes.stairs(shares, edges, color=style.color, fill=alone, alpha=0.6 if alone else 1.0, linewidth=1.5)
+
+
+def _say(axes: Any, under: Any, title: str, label: Any) -> None:
+    """Names of the axes, and what it means to be off the diagonal."""
+    what = "the class decided for" if label is None else repr(label)
+    under.set(xlabel=f"announced probability of {what}", ylabel="% of rows")
+    under.set_ylim(bottom=0)
+    axes.set(ylabel="share that came true", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    axes.tick_params(labelbottom=False)
     if title:
         axes.set_title(title, loc="right", fontsize="medium")
     below, above = ("too sure", "not sure enough") if label is None else ("announced too often", "too rarely")
     axes.text(0.97, 0.06, below, color=GRAY, ha="right")
     axes.text(0.03, 0.92, above, color=GRAY)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(curves), frameon=False)
-    return axes
+    for panel in (axes, under):
+        plain_spines(panel)

@@ -1,0 +1,66 @@
+"""Where an answer changes: found between the points of a grid, and narrowed down by bisection.
+
+Nothing is asked of the answer but that it can be given at any point, so the border is exact to rounding, whatever the
+densities are, and whether or not the log odds jump there.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classwise.arrays import Array
+
+# A step of the grid, halved so often, is rounding.
+HALVINGS = 32
+
+Inside: TypeAlias = Callable[[Array], NDArray[np.bool_]]
+
+
+def bisect(inside: Inside, within: Array, without: Array, halvings: int = HALVINGS) -> Array:
+    """The points at which the answer changes, between points inside and points that are not; (m, d) each.
+
+    >>> bisect(lambda points: points[:, 0] < 0.3, np.array([[0.0]]), np.array([[1.0]])).round(12)
+    array([[0.3]])
+    """
+    for _ in range(halvings):
+        middle = within + (without - within) / 2
+        held = inside(middle)[:, None]
+        within, without = np.where(held, middle, within), np.where(held, without, middle)
+    return within + (without - within) / 2
+
+
+def change_points(answers: Callable[[Array], NDArray[Any]], grid: Array, halvings: int = HALVINGS) -> Array:
+    """Where the answer changes between neighbors of an ascending grid (m,), at most once for each two of them."""
+    given = answers(grid[:, None])
+    left = np.flatnonzero(given[1:] != given[:-1])
+    if not len(left):
+        return np.empty(0)
+
+    def inside(points: Array) -> NDArray[np.bool_]:
+        return np.asarray(answers(points) == given[left])
+
+    return bisect(inside, grid[left, None], grid[left + 1, None], halvings)[:, 0]
+
+
+def borders(axes: Sequence[Array], held: NDArray[np.bool_], inside: Inside, halvings: int = HALVINGS) -> list[Array]:
+    """The lines around where `inside` holds; axes: the two of an even grid; held (m1, m0): what holds on it."""
+    from contourpy import contour_generator
+
+    lines = contour_generator(x=axes[0], y=axes[1], z=held.astype(np.float64)).lines(0.5)
+    if not lines:
+        return []
+    points = _narrowed(np.vstack([np.asarray(line) for line in lines]), axes, inside, halvings)
+    return np.split(points, np.cumsum([len(line) for line in lines])[:-1])
+
+
+def _narrowed(points: Array, axes: Sequence[Array], inside: Inside, halvings: int) -> Array:
+    """Every point of a line lies halfway between two neighbors of the grid: one of them is inside."""
+    starts, steps = np.array([axis[0] for axis in axes]), np.array([axis[1] - axis[0] for axis in axes])
+    places = (points - starts) / steps
+    off = np.abs(places - np.round(places))
+    moving = off == off.max(axis=1, keepdims=True)
+    ends = [starts + steps * np.where(moving, end(places), np.round(places)) for end in (np.floor, np.ceil)]
+    first = inside(ends[0])[:, None]
+    return bisect(inside, np.where(first, *ends), np.where(first, *ends[::-1]), halvings)
