@@ -7,6 +7,7 @@ from classwise.estimators.crossing import Crossing, Fold, is_complete
 from classwise.estimators.deciding import Decision
 from classwise.estimators.fitted import required
 from classwise.estimators.gaussian import GaussianClassifier
+from classwise.estimators.logistic import BayesianLogistic
 from classwise.estimators.naive_bayes import NaiveBayes
 from classwise.estimators.named import LDA, QDA, RDA, NearestMean
 
@@ -15,6 +16,7 @@ __all__ = [
     "QDA",
     "RDA",
     "BayesEstimator",
+    "BayesianLogistic",
     "ChoosingEstimator",
     "Crossing",
     "Decision",

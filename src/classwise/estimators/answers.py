@@ -3,8 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from classwise.arrays import Array, Labels, log_sum_exp
+from classwise.checking import PredictiveCheck, check
 from classwise.classifier import BayesClassifier
 from classwise.decision import RejectCurve, break_ties, reject_curve
 from classwise.errors import ClasswiseError
@@ -13,7 +15,9 @@ from classwise.estimators.fitted import Fitted, required
 from classwise.estimators.leaving_out import LeavingOut
 from classwise.evaluation import Evaluation
 from classwise.explanation import Explanation, explain
+from classwise.novelty import Ordinary, is_present
 from classwise.options import choose
+from classwise.plot.grid import DensityGrid, density_grid
 from classwise.selection import Downdates
 from classwise.shift import PriorShift, estimate_shift
 from classwise.tables import make_frame, open_row, open_source
@@ -40,7 +44,7 @@ class Answers(Fitted):
         """The most probable label of each row; (n,). Ties go to the first label, or at random with ties="random"."""
         table = self._table(X)
         if choose("ties", self.ties, TIES):
-            generator = _generator(self.random_state)
+            generator = read_generator(self.random_state)
             return self.classes_[break_ties(self._apply(BayesClassifier.announced, table), generator)]
         return self.classes_[self._apply(BayesClassifier.decide, table)]
 
@@ -70,6 +74,19 @@ class Answers(Fitted):
     def log_evidence(self, X: Any) -> Array:
         """log p(x): how ordinary a row is under the model; (n,)."""
         return self._apply(BayesClassifier.log_evidence, self._table(X))
+
+    def present(self, X: Any) -> NDArray[np.bool_]:
+        """Which values of each row are there, rather than missing; (n, p)."""
+        has_levels = self._has_levels
+        return self._apply(lambda _, rows: is_present(rows, has_levels).T, self._table(X)).T
+
+    def _ordinary(self, share: float) -> Ordinary:
+        """Rows drawn from the model, to see what evidence is ordinary whatever is missing; enough for this share."""
+        return Ordinary.of(self.classifier_, self._has_levels, share)
+
+    @property
+    def _has_levels(self) -> NDArray[np.bool_]:
+        return np.array([column.family.has_levels for column in self.model_.schema])
 
     def nll(self, X: Any, y: Any, sample_weight: Any = None) -> NegativeLogLikelihood:
         """Negative log-likelihood of labeled rows, split into .labels and .features; .total is their sum."""
@@ -206,8 +223,39 @@ class Answers(Fitted):
         """
         if not (isinstance(n, (int, np.integer)) and n >= 0):
             raise ClasswiseError(f"n={n!r} is not a number of rows.")
-        rows, labels = self.classifier_.sample(int(n), _generator(random_state))
+        rows, labels = self.classifier_.sample(int(n), read_generator(random_state))
         return make_frame(rows, self.model_.schema, self.model_.levels), labels
+
+    def check(
+        self, X: Any, y: Any, *, draws: int = 200, pairs: bool | None = None, random_state: Any = 0
+    ) -> PredictiveCheck:
+        """Do samples of the model look like the rows? Measured in each class, column by column and in pairs.
+
+        X, y: the rows that the model was fitted on, or others. draws: how many samples; each has as many rows of each
+        class as y, with gaps where X has gaps, drawn as `sample` draws them. pairs: whether pairs of columns are
+        measured too; None if there are no more than 40 columns. What prints is what surprises, and what may help.
+
+        >>> import classwise as cw, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> X, y = rng.normal(size=(300, 2)), np.repeat(["a", "b"], 150)
+        >>> X[:, 1] += 0.8 * X[:, 0]
+        >>> cw.NaiveBayes().fit(X, y).check(X, y)
+        300 rows beside 200 samples of the model: of 26 measures 2 surprise.
+        - In classes 'a' and 'b' column 0 and column 1 rise together more than in the model: correlation
+          0.682 in class 'a', in samples -0.143 to 0.165 (the model has them independent within a class; let
+          them share a Gaussian (LDA, QDA)).
+        >>> cw.QDA().fit(X, y).check(X, y)
+        300 rows beside 200 samples of the model: of 26 measures none surprises.
+        """
+        table = self._table(X, required(y)).weighted()
+        return check(self.classifier_, table, self._codes_of(table), draws, read_generator(random_state), pairs)
+
+    def density_grid(self, columns: Any = None, at: Any = None, X: Any = None) -> DensityGrid:
+        """p(x | k) and P(k | x) on a grid of one or two columns, the others integrated out or held at a value.
+
+        As classwise.plot.density_grid, which says what columns, at and X may be.
+        """
+        return density_grid(self._fitted(), columns, at, X)
 
 
 def _best(scores: Array, but: int | None) -> int:
@@ -216,7 +264,7 @@ def _best(scores: Array, but: int | None) -> int:
     return max(candidates, key=lambda k: float(scores[k]))
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def read_generator(random_state: Any) -> np.random.Generator:
     """A generator from whatever scikit-learn takes as a seed."""
     if isinstance(random_state, np.random.Generator):
         return random_state

@@ -9,7 +9,8 @@ from sklearn.base import ClassifierMixin
 
 from classwise.arrays import Array, Labels
 from classwise.classifier import BayesClassifier
-from classwise.errors import ClasswiseError
+from classwise.densities import Density
+from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.estimators.answers import TIES, Answers
 from classwise.estimators.blocks import Blocks, GaussianFit, Smoothing, warn_of_ignored, warn_of_remarks
 from classwise.estimators.columns import check_columns, remember_columns
@@ -105,6 +106,10 @@ class BayesEstimator(ClassifierMixin, Answers):
         # To choose a family takes the variances of each class.
         return FullScatter if "best" in chosen and form is PooledScatter else form
 
+    def _is_sound(self) -> bool:
+        self._checked_form()
+        return super()._is_sound()
+
     def _learn(self, statistics: ClassStatistics) -> Self:
         # First the model: if it cannot be made, what was fitted before stays as it is.
         self._keep(self._make(statistics), statistics)
@@ -124,7 +129,7 @@ class BayesEstimator(ClassifierMixin, Answers):
         statistics = statistics.seen_as({j: choice.family for j, choice in choices.items()})
         smoothing = Smoothing(self.smoothing, self.min_frequency, self.missing == "level")
         blocks = Blocks(statistics, smoothing, self._gaussian, self._independent)
-        density = blocks.density()
+        density = _computed(blocks)
         notes = {j: str(choice) for j, choice in choices.items()}
         notes |= {j: "; ".join(filter(None, [notes.get(j), note])) for j, note in blocks.notes.items()}
         notes |= {j: f"left out: {why}" for j, why in blocks.ignored.items()}
@@ -146,6 +151,17 @@ class BayesEstimator(ClassifierMixin, Answers):
         # Not the tag `categorical`: scikit-learn takes it for columns that hold nothing but codes.
         tags.input_tags.string = True
         return tags
+
+
+def _computed(blocks: Blocks) -> Density:
+    """The density, or an error that can be understood where float64 is too small for its numbers."""
+    try:
+        return blocks.density()
+    except np.linalg.LinAlgError as problem:
+        raise SingularCovarianceError(
+            f"A covariance cannot be computed in float64 ({problem}): the columns hold numbers that are too large, too "
+            "small or too different for it; rescale them."
+        ) from problem
 
 
 def refuse_few_classes(labels: Labels) -> None:

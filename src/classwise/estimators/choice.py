@@ -23,6 +23,11 @@ class Choice(ABC, Generic[V]):
     by_fold: Array
     weight: Array
 
+    def _is_sound(self) -> bool:
+        # A value that nothing could be fitted with has an infinite loss; NaN and minus infinity are no losses.
+        lost = not np.isnan(self.by_fold).any() and bool((self.by_fold > -np.inf).all() and (self.weight >= 0).all())
+        return lost and self.weight.shape == self.by_fold.shape[:1] and self.best is not None
+
     @abstractmethod
     def value(self, position: int) -> V:
         """The value tried at a position among all, flattened; simpler ones come later."""

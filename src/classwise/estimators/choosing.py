@@ -21,6 +21,7 @@ from classwise.options import choose
 from classwise.priors import Priors
 from classwise.selection import OutOfFold
 from classwise.statistics import ClassStatistics
+from classwise.storage import stored
 
 CALIBRATIONS = {None: False, "temperature": True}
 
@@ -36,6 +37,7 @@ class Chosen(NamedTuple):
     record: dict[str, Any]
 
 
+@stored("Tuned")
 @dataclass(frozen=True, eq=False)
 class Tuned:
     """A model with nothing left to choose, by all folds and for each fold by the others; and how it was chosen."""

@@ -19,6 +19,7 @@ from classwise.estimators.crossing import Crossing, Fold, is_complete
 from classwise.priors import class_priors
 from classwise.progress import progress
 from classwise.selection import Path
+from classwise.storage import stored
 
 # What is tried: ends, and more values where little changes much.
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)
@@ -32,6 +33,7 @@ FEW_SHRINKS = (0.0, 1e-3, 0.01, 0.1, 0.3, 0.7)
 MIDDLE_DIALS = ((0.5, 0.1), (0.9, 0.5), (1.0, 1.0))
 
 
+@stored("DialChoice", loose=("by_fold",))
 @dataclass(frozen=True, eq=False, repr=False)
 class DialChoice(Choice[tuple[Any, Any]]):
     """The cross-validated log loss of every share and shrink that was tried (shares, shrinks), and the best of them:
@@ -42,6 +44,9 @@ class DialChoice(Choice[tuple[Any, Any]]):
 
     shares: tuple[Any, ...]
     shrinks: tuple[Any, ...]
+
+    def _is_sound(self) -> bool:
+        return self.by_fold.shape[1:] == (len(self.shares), len(self.shrinks)) and super()._is_sound()
 
     def value(self, position: int) -> tuple[Any, Any]:
         i, j = divmod(position, len(self.shrinks))

@@ -21,6 +21,7 @@ from classwise.priors import Priors
 from classwise.schema import Families
 from classwise.selection import Downdates
 from classwise.statistics import ClassStatistics, code_labels
+from classwise.storage import shown
 from classwise.summarizing import MISSING
 from classwise.tables import Table, open_source, refuse_unscorable, refuse_unsuitable
 
@@ -48,6 +49,8 @@ class Fitted(BaseEstimator):
     random_state: Any
 
     statistics_: ClassStatistics
+    n_features_in_: int
+    feature_names_in_: Labels
     _model: Model | None
 
     @abstractmethod
@@ -181,6 +184,31 @@ class Fitted(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "statistics_")
+
+    # Files ----------------------------------------------------------------------------------------------------------
+
+    def _facts(self) -> dict[str, Any]:
+        """What the header of a file tells."""
+        facts = self._fitted().statistics_._facts() | {"options": shown(self.get_params(deep=False))}
+        return facts if self._model is None else facts | {"columns": self._model.schema.listed()}
+
+    def _outline(self) -> Self:
+        """The same, with the model made before what it is made of is left out."""
+        if hasattr(self, "statistics_") and self._model is None:
+            self._model = self._make(self.statistics_)
+        return self
+
+    def _is_sound(self) -> bool:
+        seeded = self.random_state is None or (type(self.random_state) is int and self.random_state >= 0)
+        return seeded and (not hasattr(self, "statistics_") or self._is_of_its_statistics())
+
+    def _is_of_its_statistics(self) -> bool:
+        schema, model = self.statistics_.schema, self._model
+        names = tuple(getattr(self, "feature_names_in_", ())) or None
+        named = self.n_features_in_ == len(schema) and names == schema.names
+        return named and (model is None or model.is_of(self.statistics_))
+
+    # ----------------------------------------------------------------------------------------------------------------
 
     @property
     def _strict(self) -> bool:

@@ -1,7 +1,5 @@
 """The Gaussian family: one estimator with two dials, share and shrink."""
 
-from collections.abc import Mapping
-from math import log, pi
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -28,19 +26,20 @@ from classwise.covariance import (
     refuse_never_seen,
 )
 from classwise.densities import Block, Density, Gaussian, IndependentStudent, Presence, Product, Student
-from classwise.discriminant import Boundary, Discriminant, Section, boundary, column_names, discriminant, read_section
 from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit
 from classwise.estimators.choosing import ChoosingEstimator, Chosen
 from classwise.estimators.crossing import Crossing
 from classwise.estimators.dials import DialChoice, choose_dials, is_cv
+from classwise.estimators.discriminating import Discriminating
 from classwise.estimators.strength import PriorChoice, chosen_prior, open_prior, settled_prior
 from classwise.options import at_least, choose
 from classwise.priors import Priors
 from classwise.schema import Families
 from classwise.selection import Downdates
 from classwise.statistics import ClassStatistics, Scatter
+from classwise.storage import stored
 
 Structure = Literal["full", "diagonal", "spherical"]
 Share = float | Literal["average", "cv"]
@@ -56,7 +55,8 @@ Missing = Literal["integrate", "level", "error"]
 ROUGH = 1e-6
 
 
-class GaussianClassifier(ChoosingEstimator):
+@stored("GaussianClassifier", kind="model")
+class GaussianClassifier(Discriminating, ChoosingEstimator):
     """One Gaussian per class: log p(x | k) = -p/2 log 2π - 1/2 log|C_k| - 1/2 (x - m_k)' C_k^-1 (x - m_k).
 
         C_k(share)         = (1 - share) C_k + share C_shared
@@ -258,73 +258,6 @@ class GaussianClassifier(ChoosingEstimator):
     def covariances_(self) -> Array:
         """The covariance matrix of each class, or the shape of its Student-t; (g, p, p), read-only where shared."""
         return self._numbers_block()[1].matrices()
-
-    def distances(self, X: Any) -> Array:
-        """Squared Mahalanobis distances (x - m_k)' C_k^-1 (x - m_k) of rows without gaps; (n, g).
-
-        Of rows of class k they are chi-square with p degrees of freedom, if the class is Gaussian.
-        """
-        if self._is_bayes or not isinstance(self.classifier_.density, Gaussian):
-            raise ClasswiseError(
-                "Distances are between rows of numbers and Gaussian classes: they take a model without other columns, "
-                "and estimate='mle' or 'unbiased'."
-            )
-        if np.isnan(np.asarray(self._table(X).rows, dtype=np.float64)).any():
-            raise ClasswiseError("Distances of rows with gaps cannot be compared; drop those rows, or fill them.")
-        gaussian, features = self.gaussian_, self.n_features_in_
-        volume = features * log(2 * pi) + 2 * np.broadcast_to(gaussian.covariance.half_log_det, len(gaussian.means))
-        return -2 * self.log_density(X) - volume
-
-    def discriminant(self, label: Any, *, columns: Any = None, at: Mapping[Any, float] | None = None) -> Discriminant:
-        """g_k(x) = x'A x + b'x + c: the log joint of a class, up to a constant that all classes share.
-
-        Of a calibrated model, the power times that and the shift: the log posterior, up to a term that classes share.
-
-        columns, at: as for `boundary`.
-        """
-        section = read_section(self.model_.schema, columns, at)
-        return self._discriminant(label, section).slice(section.at)
-
-    def boundary(
-        self, first: Any, second: Any, *, columns: Any = None, at: Mapping[Any, float] | None = None
-    ) -> Boundary:
-        """f(x) = x'W x + w'x + w0, the log odds: positive where `first` is more probable than `second`.
-
-        columns: the boundary in these columns alone, by name or position, with the others integrated out.
-        at: {column: value}; the boundary in the other columns, where these are held at a value.
-
-        >>> X = [[-1, -1], [-1, 1], [2, 0], [3, 0]]
-        >>> edge = GaussianClassifier(share="average").fit(X, [-1, -1, 1, 1]).boundary(1, -1)
-        >>> edge.w, round(edge.w0, 12)
-        (array([28.,  0.]), -21.0)
-        >>> edge, edge.kind
-        (28 x0 - 21 = 0, 'line')
-        """
-        section = read_section(self.model_.schema, columns, at)
-        edge = boundary(self._discriminant(first, section), self._discriminant(second, section))
-        if np.isnan(edge.constant):
-            raise ClasswiseError(f"Classes {first!r} and {second!r} both have a prior of zero: there is no boundary.")
-        return edge.slice(section.at)
-
-    def _discriminant(self, label: Any, section: Section) -> Discriminant:
-        """In the columns that the section keeps."""
-        self._refuse_beside("A discriminant function")
-        k, calibration = self._position(label), self.classifier_.calibration
-        names = column_names(self.model_.schema, section.kept)
-        log_prior = float(self.classifier_.log_prior[k, 0])
-        g = discriminant(self.gaussian_.marginal(section.kept), k, log_prior, names)
-        return g if calibration is None else g.calibrated(calibration, k)
-
-    def _refuse_beside(self, what: str) -> None:
-        """Polynomials are for Gaussians alone."""
-        if self._is_bayes:
-            raise ClasswiseError(
-                f"{what} is a polynomial for Gaussians, and with estimate='bayes' classes are Student-t."
-            )
-        if not isinstance(self.classifier_.density, Gaussian):
-            raise ClasswiseError(
-                f"{what} is a polynomial in numbers, and this model has other columns too: see schema_."
-            )
 
 
 def is_plain(density: Density, statistics: ClassStatistics) -> bool:

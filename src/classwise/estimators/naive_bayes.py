@@ -14,6 +14,7 @@ from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit, borrowed, borrowers
 from classwise.estimators.choosing import ChoosingEstimator, Chosen
 from classwise.estimators.crossing import Crossing
+from classwise.estimators.discriminating import Discriminating
 from classwise.estimators.gaussian import Calibrate, Estimate, Missing, Prior, Ties, is_plain
 from classwise.estimators.strength import PriorChoice, chosen_prior, open_prior, settled_prior
 from classwise.options import choose, fraction
@@ -21,9 +22,11 @@ from classwise.priors import Priors
 from classwise.schema import Families
 from classwise.selection import Downdates
 from classwise.statistics import ClassStatistics, DiagonalScatter, Scatter
+from classwise.storage import stored
 
 
-class NaiveBayes(ChoosingEstimator):
+@stored("NaiveBayes", kind="model")
+class NaiveBayes(Discriminating, ChoosingEstimator):
     """Naive Bayes on mixed columns: each column has a family of its own, and its own parameters in each class.
 
     families: "auto" goes by type (numbers gaussian, booleans bernoulli, text and categories categorical); "best" lets
@@ -179,6 +182,12 @@ class NaiveBayes(ChoosingEstimator):
         """A parameter of each Gaussian column that has values; (g, p)."""
         columns = [self.classifier_.density.parameters()[j] for j in self.model_.schema.positions("gaussian")]
         return np.column_stack([column[name] for column in columns if name in column])
+
+    @property
+    def gaussian_(self) -> Gaussian:
+        """The densities of the Gaussian columns: means and variances; of Student-t densities, location and shape."""
+        density = self.classifier_.density
+        return density if isinstance(density, Gaussian) else Gaussian(self.means_, DiagonalCovariance(self.variances_))
 
     @property
     def covariances_(self) -> Array:

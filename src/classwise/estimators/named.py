@@ -16,6 +16,7 @@ from classwise.estimators.gaussian import GaussianClassifier
 from classwise.projection import FisherProjection, fisher_projection, reduced
 from classwise.selection import Downdates
 from classwise.statistics import ClassStatistics, Scatter
+from classwise.storage import stored
 
 C = TypeVar("C", bound=type[GaussianClassifier])
 
@@ -48,6 +49,7 @@ def defaults(own: dict[str, Any] | None = None, **changed: Any) -> Callable[[C],
     return decorate
 
 
+@stored("QDA", kind="model")
 class QDA(GaussianClassifier):
     """The quadratic classifier: each class has a full covariance of its own (share=0, shrink=0).
 
@@ -60,6 +62,7 @@ class QDA(GaussianClassifier):
     """
 
 
+@stored("LDA", kind="model")
 @defaults(own={"n_components": None}, share=1.0)
 class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier):
     """The linear classifier: all classes share one full covariance (share=1). It also projects on Fisher's directions.
@@ -133,6 +136,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
         return len(self.projection_.ratios)
 
 
+@stored("NearestMean", kind="model")
 @defaults(structure="spherical", share=1.0)
 class NearestMean(GaussianClassifier):
     """The nearest-mean classifier: one variance for all features and classes (structure="spherical", share=1).
@@ -146,6 +150,7 @@ class NearestMean(GaussianClassifier):
     """
 
 
+@stored("RDA", kind="model")
 @defaults(share="cv", shrink="cv")
 class RDA(GaussianClassifier):
     """Regularized discriminant analysis (Friedman 1989): covariances between own and shared, full and spherical.

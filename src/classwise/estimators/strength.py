@@ -16,6 +16,7 @@ from classwise.estimators.crossing import Crossing, Fold, is_complete
 from classwise.progress import progress
 from classwise.selection import Predictives, StrengthPath, groups_of
 from classwise.statistics import ClassStatistics
+from classwise.storage import stored
 
 # How many rows the prior's covariance may be worth, and where it may lie between the pooled one and its diagonal. At
 # 0.1 rather than 0 it has an inverse even where rows are few.
@@ -34,6 +35,7 @@ Densities: TypeAlias = Callable[[Array, int, float], Array]
 FEW_ROWS = (1.0, 10.0, 100.0, 1000.0)
 
 
+@stored("PriorChoice", loose=("by_fold",))
 @dataclass(frozen=True, eq=False, repr=False)
 class PriorChoice(Choice[PriorForm]):
     """The log loss of rows held out under every prior that was tried (priors,), and the best: of equals, the last."""
@@ -41,6 +43,9 @@ class PriorChoice(Choice[PriorForm]):
     what = "priors"
 
     priors: tuple[PriorForm, ...]
+
+    def _is_sound(self) -> bool:
+        return self.by_fold.shape[1:] == (len(self.priors),) and super()._is_sound()
 
     def value(self, position: int) -> PriorForm:
         return self.priors[position]

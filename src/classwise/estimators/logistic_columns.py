@@ -1,0 +1,61 @@
+"""The columns of a table as logistic regression takes them: their levels, those left out, and what is missing."""
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from classwise.arrays import Array
+from classwise.errors import ImputedValueWarning
+from classwise.estimators.blocks import MANY_LEVELS
+from classwise.statistics import ClassStatistics, code_labels
+from classwise.tables import Coded, Table
+from classwise.tables.table import Columns
+
+
+def recoded(table: Table, statistics: ClassStatistics) -> Table:
+    """The table with classes as codes, and categories as positions among the levels that some row of weight has."""
+    assert table.labels is not None
+    labels, codes = code_labels(table.labels)
+    place = {label: k for k, label in enumerate(statistics.labels.tolist())}
+    classes = np.array([place[label] for label in labels.tolist()], dtype=np.intp)[codes]
+    levels = known_levels(statistics)
+    if not levels:
+        return replace(table, labels=classes)
+    assert isinstance(table.source, Columns)
+    values = [c.among(levels[j]) if isinstance(c, Coded) else c for j, c in enumerate(table.source.values)]
+    return replace(table, source=Columns(values), levels=levels, labels=classes)
+
+
+def known_levels(statistics: ClassStatistics) -> dict[int, Any]:
+    """The levels of each category, by position."""
+    if not statistics.schema.levels:
+        return {}
+    columns = zip(statistics.schema.levels, statistics.levels.columns, strict=True)
+    return {j: column.levels for j, column in columns if column is not None}
+
+
+def why_ignored(statistics: ClassStatistics) -> dict[int, str]:
+    """Columns that cannot tell classes apart: without a value, or with a level for every other row."""
+    whole = statistics.weight.sum()
+    empty = np.flatnonzero(statistics.missing_weight().sum(axis=0) >= whole * (1 - 1e-9))
+    ignored = {int(j): "no values" for j in empty}
+    for j, levels in known_levels(statistics).items():
+        if len(levels) >= MANY_LEVELS and 2 * len(levels) > statistics.rows and not statistics.schema.columns[j].asked:
+            ignored[j] = f"{len(levels)} levels in {statistics.rows} rows, an id or free text"
+    return ignored
+
+
+def warn_of_imputed(statistics: ClassStatistics, missing: Array) -> None:
+    """One warning that names the columns in which means stand for missing values."""
+    columns = [j for j in np.flatnonzero(missing).tolist() if missing[j] < 1 - 1e-9]
+    if columns:
+        named = ", ".join(f"{statistics.name(j)} ({100 * missing[j]:.3g} %)" for j in columns[:5])
+        more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
+        warnings.warn(
+            f"Values are missing in {named}{more}; the mean of the column stands for them, whatever the class. "
+            "LDA, QDA and NaiveBayes integrate missing values out instead.",
+            ImputedValueWarning,
+            stacklevel=3,
+        )

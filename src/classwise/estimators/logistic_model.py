@@ -1,0 +1,183 @@
+"""A fitted logistic model: the classifier, and what its columns and weights are."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from classwise.arrays import Array, Labels
+from classwise.estimators.report import ColumnReport, SchemaReport
+from classwise.logistic import Diagnostics, Draws, Groups, Likelihood, LogisticClassifier
+from classwise.logistic.design import NUMBER, marked_levels
+from classwise.schema import Schema
+from classwise.statistics import is_sorted
+from classwise.storage import stored
+
+
+@stored("LogisticModel", loose=("values", "log_evidence"))
+@dataclass(frozen=True, eq=False)
+class LogisticModel:
+    """levels: of each column that has some; missing (p,): the share without a value; notes: what to know of a column;
+    shares (g,): of the classes among the rows; deviations: of each column of numbers, by position; groups: which
+    weights share a precision; values: the precision of each group; log_evidence: None where a prior is flat; passes:
+    how many times the rows were gone through; diagnostics: of draws, where there are any.
+    """
+
+    classifier: LogisticClassifier
+    schema: Schema
+    levels: dict[int, Labels]
+    missing: Array
+    notes: dict[int, str]
+    shares: Array
+    deviations: dict[int, float]
+    groups: Groups
+    values: Array
+    log_evidence: float | None
+    passes: int
+    diagnostics: Diagnostics | None = None
+
+    def _is_sound(self) -> bool:
+        width, design = len(self.schema), self.classifier.design
+        shaped = self.missing.shape == (width,) and self.shares.shape == self.classifier.labels.shape
+        grouped = self.groups.codes.shape == (design.width,) and self.values.shape == self.groups.given.shape
+        known = set(self.levels) == set(self.schema.levels) and set(self.notes) <= set(range(width))
+        known &= all(map(is_sorted, self.levels.values()))
+        spread = set(self.deviations) == set(self.schema.numbers) and all(d > 0 for d in self.deviations.values())
+        return shaped and grouped and known and spread and self._is_of_its_columns()
+
+    def _is_of_its_columns(self) -> bool:
+        """Whether the design has the columns that those of the table have."""
+        design = self.classifier.design
+        marked = {
+            j: marked_levels(len(self.levels[j])) if j in self.levels else [NUMBER] for j in range(len(self.schema))
+        }
+        expected = [(j, level) for j in sorted(set(design.source.tolist())) for level in marked[j]]
+        return list(zip(design.source.tolist(), design.level.tolist(), strict=True)) == expected
+
+    @property
+    def likelihood(self) -> Likelihood:
+        return self.classifier.likelihood
+
+    def report(self) -> SchemaReport:
+        """What each column was taken for."""
+        return SchemaReport(
+            ColumnReport(
+                name=j if column.name is None else column.name,
+                type=column.type,
+                kind=column.family.kind,
+                family=str(column.family),
+                levels=len(self.levels[j]) if j in self.levels else None,
+                missing=float(self.missing[j]),
+                note=self.notes.get(j, ""),
+            )
+            for j, column in enumerate(self.schema)
+        )
+
+    def reach(self) -> Array:
+        """Two rows that others lie between: means less and plus three deviations, first and last levels; (2, p)."""
+        rows = np.full((2, len(self.schema)), np.nan)
+        design = self.classifier.design
+        for j, level, mean in zip(design.source.tolist(), design.level.tolist(), design.mean.tolist(), strict=True):
+            far = 3 * self.deviations.get(j, 0.0)
+            rows[:, j] = (mean - far, mean + far) if level == NUMBER else (0, len(self.levels[j]) - 1)
+        return rows
+
+    # Weights, of the table's own numbers and levels -------------------------------------------------------------------
+
+    @cached_property
+    def to_raw(self) -> Array:
+        """The map from V, flattened, to the weights of each score in the table's own units, flattened; (k q, r q)."""
+        return np.asarray(np.kron(self.likelihood.basis, self.classifier.design.to_raw), dtype=np.float64)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the weights of one score: columns, levels as column=level, and the intercept last."""
+        design = self.classifier.design
+        keys = self.schema.names or [f"x{j}" for j in range(len(self.schema))]
+        pairs = zip(design.source.tolist(), design.level.tolist(), strict=True)
+        names = [keys[j] if level == NUMBER else f"{keys[j]}={self.levels[j][level]}" for j, level in pairs]
+        return [*names, "(intercept)"] if design.intercept else names
+
+    @property
+    def weights(self) -> Array:
+        """Most probable ones; means, of draws; (k, q)."""
+        return (self.to_raw @ self.classifier.beliefs.mean.ravel()).reshape(-1, self.classifier.design.width)
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Of the weights of all scores, flattened; (k q, k q)."""
+        return self.to_raw @ self.classifier.beliefs.covariance @ self.to_raw.T
+
+    @property
+    def deviation(self) -> Array:
+        """Of the weights; (k, q)."""
+        return np.sqrt(np.maximum(self.covariance.diagonal(), 0.0)).reshape(self.weights.shape)
+
+    def sample(self, count: int, generator: np.random.Generator) -> Array:
+        """Weights drawn from the posterior; (count, k, q)."""
+        drawn = self.classifier.beliefs.sample(count, generator).reshape(count, -1)
+        return (drawn @ self.to_raw.T).reshape(count, *self.weights.shape)
+
+    def interval(self, level: float) -> Array:
+        """Central credible intervals of the weights; (2, k, q)."""
+        ends = [(1 - level) / 2, (1 + level) / 2]
+        posterior = self.classifier.beliefs
+        if isinstance(posterior, Draws):
+            raw = posterior.flat.reshape(len(posterior.flat), -1) @ self.to_raw.T
+            return np.quantile(raw, ends, axis=0).reshape(2, *self.weights.shape)
+        return self.weights + ndtri(ends)[:, None, None] * self.deviation
+
+    def coefficients(self, level: float) -> "Coefficients":
+        low, high = self.interval(level)
+        labels = self.classifier.labels.tolist()
+        scored = labels[1:] if len(self.weights) == 1 else labels
+        return Coefficients(
+            Coefficient(label, name, *(float(part[k, j]) for part in (self.weights, self.deviation, low, high)))
+            for k, label in enumerate(scored)
+            for j, name in enumerate(self.names)
+        )
+
+
+class Coefficient(NamedTuple):
+    """A weight: how much the score of `label` rises with the column, its posterior deviation and credible interval."""
+
+    label: Any
+    column: str
+    weight: float
+    deviation: float
+    low: float
+    high: float
+
+
+class Coefficients(tuple[Coefficient, ...]):
+    """Weights, by class and column; prints as a table."""
+
+    def __iter__(self) -> Iterator[Coefficient]:
+        return super().__iter__()
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """The table as text, header first."""
+        numbers = [tuple(f"{value:.4g}" for value in row[2:]) for row in self]
+        rows = [(str(row.label), row.column, *cells) for row, cells in zip(self, numbers, strict=True)]
+        return [("label", "column", "weight", "deviation", "low", "high"), *rows]
+
+    def __str__(self) -> str:
+        cells = self.cells()
+        widths = [max(len(row[i]) for row in cells) for i in range(6)]
+        sides = ["<", "<", ">", ">", ">", ">"]
+        return "\n".join(
+            "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
+            for row in cells
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        header, *rows = self.cells()
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,44 @@
+"""The discriminative twin: P(label | x) itself is modeled, and the weights of its scores have a posterior.
+
+score = V z;  P(label | score) by logit, probit or softmax;  V ~ N(0, 1 / precision);  predict by averaging over V
+"""
+
+from classwise.logistic.chains import Diagnostics, diagnose_chains
+from classwise.logistic.classifier import PREDICTIVES, LogisticClassifier
+from classwise.logistic.design import Design, make_design, spread_of_numbers
+from classwise.logistic.evidence import Groups, log_evidence, most_probable
+from classwise.logistic.gathering import Model
+from classwise.logistic.gibbs import Chain, draw_chain
+from classwise.logistic.likelihood import Likelihood, Logit, Probit, Softmax
+from classwise.logistic.newton import Mode, Point, approach_mode, find_mode, refine, settled
+from classwise.logistic.posterior import Draws, Laplace, Posterior, refuse_flat
+
+__all__ = [
+    "PREDICTIVES",
+    "Chain",
+    "Design",
+    "Diagnostics",
+    "Draws",
+    "Groups",
+    "Laplace",
+    "Likelihood",
+    "LogisticClassifier",
+    "Logit",
+    "Mode",
+    "Model",
+    "Point",
+    "Posterior",
+    "Probit",
+    "Softmax",
+    "approach_mode",
+    "diagnose_chains",
+    "draw_chain",
+    "find_mode",
+    "log_evidence",
+    "make_design",
+    "most_probable",
+    "refine",
+    "refuse_flat",
+    "settled",
+    "spread_of_numbers",
+]

@@ -1,0 +1,146 @@
+"""From the columns of a table to those that have weights: numbers in units of their spread, levels as yes or no.
+
+    number    z = (x - center) / scale
+    level     z = [x is the level] - center, one for each level of a category, one for yes/no
+    intercept z = 1, the last
+
+A missing value, or a level never seen, stands at its mean over all rows, whatever their class. Centers are means where
+an intercept makes up for them, and else 0; scales are standard deviations of numbers, where asked for, and else 1. A
+level is not divided by its deviation: that would grant rare levels larger effects.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classwise.arrays import Array, Codes, ratio
+from classwise.errors import ClasswiseError
+from classwise.statistics import ClassStatistics
+from classwise.storage import stored
+
+NUMBER = -1
+
+
+@stored("LogisticDesign")
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Each (q',), of the columns but the intercept. source: the column of the table; level: the position of the level
+    that it marks, or -1 for a number; mean: what stands for a missing value; center, scale: as above.
+    """
+
+    source: Codes
+    level: Codes
+    mean: Array
+    center: Array
+    scale: Array
+    intercept: bool
+
+    def _is_sound(self) -> bool:
+        shapes = {part.shape for part in (self.source, self.level, self.mean, self.center, self.scale)}
+        placed = bool((self.source >= 0).all() and (self.level >= NUMBER).all() and (self.scale > 0).all())
+        return shapes == {(len(self.source),)} and placed and len(self.source) > 0
+
+    @property
+    def width(self) -> int:
+        """The number of columns, q."""
+        return len(self.source) + self.intercept
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether the columns are those of the table, all numbers."""
+        return bool((self.level == NUMBER).all()) and self.source.tolist() == list(range(len(self.source)))
+
+    def columns(self, rows: NDArray[Any]) -> Array:
+        """Rows (m, p) of a table as columns (q, m): categories come as positions among their levels."""
+        result = np.empty((self.width, len(rows)))
+        result[len(self.source) :] = 1.0
+        numbers = result[: len(self.source)]
+        if self._is_plain and rows.shape[1] == len(self.source):
+            np.subtract(rows.T, self.center[:, None], out=numbers)
+        else:
+            self._spread(np.asarray(rows, dtype=np.float64), numbers)
+        self._fill(numbers)
+        numbers /= self.scale[:, None]
+        return result
+
+    def _spread(self, rows: Array, target: Array) -> None:
+        """x - center, and yes or no - center; NaN where a value is missing or a level was never seen."""
+        for j, (source, level) in enumerate(zip(self.source.tolist(), self.level.tolist(), strict=True)):
+            values = rows[:, source]
+            if level == NUMBER:
+                target[j] = values
+            else:
+                known = (values >= 0) & (values < self._levels[source])
+                target[j] = np.where(known, values == level, np.nan)
+        target -= self.center[:, None]
+
+    def _fill(self, numbers: Array) -> None:
+        # NaN travels to the sum, so looking there spares most blocks the search.
+        if np.isnan(numbers.sum()):
+            missing = np.isnan(numbers)
+            np.copyto(numbers, (self.mean - self.center)[:, None], where=missing)
+
+    @cached_property
+    def _levels(self) -> dict[int, int]:
+        """How many levels each category has; yes/no, of which one column is kept, has two."""
+        marked = self.level != NUMBER
+        return {j: int(self.level[marked & (self.source == j)].max()) + 1 for j in np.unique(self.source[marked])}
+
+    @cached_property
+    def to_raw(self) -> Array:
+        """The map of weights in these columns to weights of the table's own numbers and levels; (q, q).
+
+        w_j / scale_j, and the intercept less the sum of w_j center_j / scale_j.
+        """
+        matrix = np.diag(np.append(1 / self.scale, [1.0] * self.intercept))
+        if self.intercept:
+            matrix[-1, :-1] = -self.center / self.scale
+        return matrix
+
+
+def marked_levels(count: int) -> list[int]:
+    """The levels of a category that have a column each: all, but of two the second alone."""
+    return [1] if count == 2 else list(range(count))
+
+
+def make_design(
+    statistics: ClassStatistics, ignored: Collection[int], standardize: bool, intercept: bool, centered: bool
+) -> Design:
+    """From statistics of the rows, column by column; some columns may be ignored."""
+    means, deviations = spread_of_numbers(statistics)
+    shares = _shares_of_levels(statistics)
+    parts: list[tuple[int, int, float, float]] = []
+    for j in range(len(statistics.schema)):
+        if j in ignored:
+            continue
+        if j in shares:
+            parts += [(j, level, float(shares[j][level]), 1.0) for level in marked_levels(len(shares[j]))]
+        else:
+            parts.append((j, NUMBER, means[j], deviations[j]))
+    if not parts:
+        raise ClasswiseError("No column of X can tell the classes apart: each is empty, or differs in every row.")
+    source, level, mean, scale = (np.array(part) for part in zip(*parts, strict=True))
+    center = mean if centered else np.zeros(len(mean))
+    return Design(source, level, mean, center, scale if standardize else np.ones(len(mean)), intercept)
+
+
+def spread_of_numbers(statistics: ClassStatistics) -> tuple[dict[int, float], dict[int, float]]:
+    """The mean and the standard deviation of each column of numbers over all rows; 0 and 1 of one that has no values,
+    and a deviation of 1 where it does not vary.
+    """
+    places, moments = statistics.schema.numbers, statistics.by_column().moments
+    spread = np.where(moments.constant(), 1.0, np.sqrt(moments.overall_variance()))
+    means = moments.overall_mean()
+    return dict(zip(places, means.tolist(), strict=True)), dict(zip(places, spread.tolist(), strict=True))
+
+
+def _shares_of_levels(statistics: ClassStatistics) -> dict[int, Array]:
+    """The share of each level among the rows that have one, by column."""
+    if not statistics.schema.levels:
+        return {}
+    counts = [column.weight.sum(axis=0) for column in statistics.levels.columns if column is not None]
+    return {j: ratio(weight, weight.sum()) for j, weight in zip(statistics.schema.levels, counts, strict=True)}

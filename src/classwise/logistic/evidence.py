@@ -1,0 +1,202 @@
+"""How precise a prior should be: the evidence, log p(labels | rows, precision), with the weights integrated out.
+
+Laplace: about its mode, the posterior is Gaussian with the full Hessian A = H + T of the objective, T = diag precision:
+
+    log evidence = -loss - 1/2 v'T v + 1/2 log|T| - 1/2 log|A|    (weights of a flat prior: + 1/2 log 2π each, no log T)
+
+As a function of the precision, with H held where it is, the evidence is largest where (MacKay 1992)
+
+    precision_c = (d_c - precision_c tr_c A^-1) / |v_c|²
+
+for each group c of d_c weights that share one: what the rows determine of the group, over the size of its weights. H
+moves with the mode, so that rows are gone through again until both stand still; each time costs a step of Newton.
+
+That H is held matters. Where classes can be separated, the formula above, with H as it is at each precision's own mode,
+grows without end as the precision falls: the posterior is then far from Gaussian, and Laplace's volume far too large.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh
+from scipy.optimize import brentq
+
+from classwise.arrays import Array, Codes
+from classwise.logistic.newton import Evaluate, Mode, Point, find_mode
+from classwise.storage import stored
+
+# How far the mode may be, in posterior deviations, while precisions are still moving.
+ROUGH = 1e-2
+MOST_ROUNDS = 40
+# Relative change of a precision at which it stands still.
+STILL = 1e-7
+MOST_SWEEPS = 10
+
+# A precision this many times the curvature at zero makes a weight nothing; this small a part of it per row is no prior.
+LARGEST, SMALLEST = 1e4, 1e-8
+
+
+# The least and the largest precision of each group.
+Bounds = tuple[Array, Array]
+
+
+@stored("PrecisionGroups", loose=("given",))
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Which weights share a precision.
+
+    codes (q,): the group of each column of the design, -1 where the prior is flat. given: the precision of each group,
+    NaN where the evidence is to choose it.
+    """
+
+    codes: Codes
+    given: Array
+
+    def _is_sound(self) -> bool:
+        flat = self.codes.ndim == self.given.ndim == 1
+        return flat and bool(((self.codes >= -1) & (self.codes < len(self.given))).all())
+
+    def precision(self, values: Array, contrasts: int) -> Array:
+        """Of each weight; (r, q)."""
+        by_column = np.where(self.codes < 0, 0.0, values[np.maximum(self.codes, 0)])
+        return np.tile(by_column, (contrasts, 1))
+
+    @property
+    def open(self) -> list[int]:
+        """The groups whose precision is yet to be chosen."""
+        return np.flatnonzero(np.isnan(self.given)).tolist()
+
+
+def log_evidence(point: Point, precision: Array) -> float:
+    """By Laplace, at the mode; flat priors count with density one in the columns of the design."""
+    flat = precision.ravel() == 0
+    prior = 0.5 * np.log(precision.ravel()[~flat]).sum() + 0.5 * flat.sum() * np.log(2 * np.pi)
+    try:
+        factor = cholesky(point.hessian(precision), lower=True)
+    except LinAlgError:
+        return -np.inf
+    return float(prior - point.objective(precision) - np.log(factor.diagonal()).sum())
+
+
+def most_probable(evaluate: Evaluate, start: Point, groups: Groups, given: Array | None = None) -> tuple[Mode, Array]:
+    """The mode, and the precision of each group: those given, and for the others those of largest evidence.
+
+    given: where to start from.
+    """
+    contrasts = len(start.weights)
+    values, bounds = _first_values(start, groups, given)
+    if not groups.open:
+        return find_mode(evaluate, start, groups.precision(values, contrasts)), values
+    mode, passes = find_mode(evaluate, start, groups.precision(values, contrasts), ROUGH)
+    for round_ in range(MOST_ROUNDS):
+        updated = best_values(mode, groups, values, bounds)
+        moved = np.abs(np.log(updated / values)).max(initial=0.0)
+        values = updated
+        tolerance = ROUGH * min(1.0, moved)
+        mode, more = find_mode(evaluate, mode, groups.precision(values, contrasts), max(tolerance, 1e-8))
+        passes += more
+        if moved < STILL or (round_ > 20 and moved < 1e-4):
+            break
+    mode, more = find_mode(evaluate, mode, groups.precision(values, contrasts))
+    return Mode(mode, passes + more), values
+
+
+def _first_values(start: Point, groups: Groups, given: Array | None) -> tuple[Array, Bounds]:
+    """Where precisions start, and the bounds of those that are chosen: in units of the curvature at the start."""
+    diagonal = start.likelihood.hessian(start.curvature.products).diagonal().reshape(start.weights.shape).mean(axis=0)
+    curvature = np.array([diagonal[groups.codes == c].mean() for c in range(len(groups.given))])
+    curvature = np.where(curvature > 0, curvature, 1.0)
+    first = 4 * curvature / max(start.curvature.weight, 1.0) if given is None else given
+    values = np.where(np.isnan(groups.given), first, groups.given)
+    return values, (
+        np.where(np.isnan(groups.given), SMALLEST * curvature / start.curvature.weight, groups.given),
+        np.where(np.isnan(groups.given), LARGEST * curvature, groups.given),
+    )
+
+
+def best_values(point: Point, groups: Groups, values: Array, bounds: Bounds) -> Array:
+    """The precisions of largest evidence, with the loss taken for its expansion to second order at this point."""
+    contrasts, none = len(point.weights), np.zeros_like(point.weights)
+    hessian = point.hessian(none)
+    # loss = 1/2 v'H v - target'v + constant
+    target = hessian @ point.weights.ravel() - point.gradient(none).ravel()
+    codes = np.tile(groups.codes, contrasts)
+    if len(groups.given) > 1:
+        return _by_turns(hessian, target, codes, groups, values, bounds)
+    best = _best_of_one(*_without_flat(hessian, target, codes), values[0])
+    return np.clip([best], *bounds)
+
+
+def _by_turns(hessian: Array, target: Array, codes: Codes, groups: Groups, values: Array, bounds: Bounds) -> Array:
+    """One group after the other, with the weights of all others integrated out, until none moves.
+
+    With covariance C and mean m of all weights, the rows say of group c alone: H_c = C_cc^-1 - precision_c I, and
+    target_c = C_cc^-1 m_c. A new precision changes C by as many ranks as the group has weights.
+    """
+    values = values.copy()
+    for _ in range(MOST_SWEEPS):
+        before = values.copy()
+        covariance = _inverse(hessian, np.where(codes < 0, 0.0, values[np.maximum(codes, 0)]))
+        mean = covariance @ target
+        for c in groups.open:
+            inside = np.flatnonzero(codes == c)
+            block = np.linalg.inv(covariance[np.ix_(inside, inside)])
+            own = block - values[c] * np.eye(len(inside))
+            best = float(np.clip(_best_of_one(eigh(own), block @ mean[inside], values[c]), bounds[0][c], bounds[1][c]))
+            _change(covariance, mean, inside, best - values[c])
+            values[c] = best
+        if np.abs(np.log(values / before)).max() < 0.1 * STILL:
+            break
+    return values
+
+
+def _inverse(hessian: Array, precision: Array) -> Array:
+    factor = cho_factor(hessian + np.diag(precision), lower=True)
+    return np.asarray(cho_solve(factor, np.eye(len(hessian))))
+
+
+def _change(covariance: Array, mean: Array, inside: Codes, more: float) -> None:
+    """Covariance and mean, in place, as the precision of the weights inside grows by so much (Woodbury)."""
+    columns = covariance[:, inside].copy()
+    inner = np.eye(len(inside)) + more * columns[inside]
+    mean -= columns @ np.linalg.solve(inner, more * mean[inside])
+    covariance -= columns @ np.linalg.solve(inner, more * columns.T)
+
+
+def _best_of_one(spectrum: Sequence[Array], target: Array, start: float) -> float:
+    """Where weights share a precision t: one decomposition serves all of its values.
+
+    The first top of the evidence uphill from where it stands: sum of l / (l + t) = t sum of (b / (l + t))².
+    """
+    values, axes = spectrum
+    values, loads = np.maximum(values, 0.0), (axes.T @ target) ** 2
+
+    def slope(log_t: float) -> float:
+        t = np.exp(log_t)
+        return float((values / (values + t)).sum() - t * (loads / (values + t) ** 2).sum())
+
+    return float(np.exp(_crossing(slope, float(np.log(start)))))
+
+
+def _without_flat(hessian: Array, target: Array, codes: Codes) -> tuple[Sequence[Array], Array]:
+    """The spectrum of H, and the target, with weights of flat priors integrated out (Schur's complement)."""
+    flat, kept = np.flatnonzero(codes < 0), np.flatnonzero(codes >= 0)
+    inner, own = hessian[np.ix_(kept, kept)], target[kept]
+    if len(flat):
+        factor = cho_factor(hessian[np.ix_(flat, flat)], lower=True)
+        cross = cho_solve(factor, hessian[np.ix_(flat, kept)])
+        inner = inner - hessian[np.ix_(kept, flat)] @ cross
+        own = own - cross.T @ target[flat]
+    return eigh(inner), own
+
+
+def _crossing(slope: Callable[[float], float], start: float) -> float:
+    """Where a slope changes from positive to negative, uphill from the start; the end of the range, if nowhere."""
+    step, here = (2.0 if slope(start) > 0 else -2.0), start
+    for _ in range(40):
+        there = here + step
+        if (slope(there) > 0) != (step > 0):
+            return float(brentq(slope, min(here, there), max(here, there), xtol=1e-12))
+        here = there
+    return here

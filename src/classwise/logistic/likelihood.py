@@ -1,0 +1,192 @@
+"""What a label says of the scores of a row: its loss -log P(label | s), with first and second derivatives.
+
+    logit     P(1 | s) = 1 / (1 + e^-s)                  one score, of the second class against the first
+    probit    P(1 | s) = Φ(s)
+    softmax   P(k | s) = e^s_k / sum over l of e^s_l     one score for each class, free up to a common term
+
+Weights are V (r, q): r = 1 for two classes, and g - 1 contrasts for more (see contrasts).
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, log_expit, log_ndtr, ndtr
+
+from classwise.arrays import Array, Codes
+from classwise.logistic.contrasts import contrasts, pairs
+from classwise.statistics import Curvature
+from classwise.storage import stored
+
+HALF_LOG_TAU = 0.5 * np.log(2 * np.pi)
+
+
+class Losses(NamedTuple):
+    """-log P of each row's label (m,), residuals (k, m), and the entries of the second derivatives (c, m), or none."""
+
+    values: Array
+    residuals: Array
+    factors: Array
+
+
+class Likelihood(ABC):
+    """P(label | scores), of g classes."""
+
+    classes: int
+
+    @property
+    @abstractmethod
+    def basis(self) -> Array:
+        """Scores are basis @ V z; (k, r)."""
+
+    @property
+    @abstractmethod
+    def factors(self) -> int:
+        """How many entries of the second derivatives are gathered."""
+
+    @abstractmethod
+    def losses(self, scores: Array, codes: Codes, bent: bool = True) -> Losses:
+        """At scores (k, m), of rows of classes codes (m,); bent: with second derivatives."""
+
+    @abstractmethod
+    def hessian(self, products: Array) -> Array:
+        """Second derivatives of the loss by V, from the products (c, q, q); (r q, r q)."""
+
+    @abstractmethod
+    def log_probabilities(self, scores: Array) -> Array:
+        """log P(k | s); (k, m) -> (g, m)."""
+
+    @property
+    def contrasts(self) -> int:
+        """How many weights a column has, r."""
+        return self.basis.shape[1]
+
+    def gradient(self, curvature: Curvature) -> Array:
+        """First derivatives of the loss by V; (r, q)."""
+        return self.basis.T @ curvature.gradient
+
+
+@dataclass(frozen=True)
+class Binary(Likelihood):
+    """Two classes and one score, whose sign is turned so that it speaks for the row's own class."""
+
+    classes = 2
+    factors = 1
+
+    @property
+    def basis(self) -> Array:
+        return np.ones((1, 1))
+
+    def hessian(self, products: Array) -> Array:
+        return products[0]
+
+    def losses(self, scores: Array, codes: Codes, bent: bool = True) -> Losses:
+        sign = np.where(np.asarray(codes) == 1, 1.0, -1.0)
+        values, slopes, bends = self._of_own(scores[0] * sign)
+        return Losses(values, (sign * slopes)[None], bends[None][: int(bent)])
+
+    def log_probabilities(self, scores: Array) -> Array:
+        return np.stack([self.log_own(-scores[0]), self.log_own(scores[0])])
+
+    @abstractmethod
+    def own(self, scores: Array) -> Array:
+        """P of the class that a score speaks for; elementwise."""
+
+    @abstractmethod
+    def log_own(self, scores: Array) -> Array:
+        """log P of the class that a score speaks for; elementwise."""
+
+    @abstractmethod
+    def _of_own(self, t: Array) -> tuple[Array, Array, Array]:
+        """-log P, and its derivatives by t."""
+
+
+@stored("Logit")
+@dataclass(frozen=True)
+class Logit(Binary):
+    """P = 1 / (1 + e^-t)."""
+
+    def own(self, scores: Array) -> Array:
+        return np.asarray(expit(scores))
+
+    def log_own(self, scores: Array) -> Array:
+        return np.asarray(log_expit(scores))
+
+    def _of_own(self, t: Array) -> tuple[Array, Array, Array]:
+        right, wrong = expit(t), expit(-t)
+        return -log_expit(t), -wrong, right * wrong
+
+
+@stored("Probit")
+@dataclass(frozen=True)
+class Probit(Binary):
+    """P = Φ(t)."""
+
+    def own(self, scores: Array) -> Array:
+        return np.asarray(ndtr(scores))
+
+    def log_own(self, scores: Array) -> Array:
+        return np.asarray(log_ndtr(scores))
+
+    def _of_own(self, t: Array) -> tuple[Array, Array, Array]:
+        log_p = log_ndtr(t)
+        slope = np.exp(-0.5 * t * t - HALF_LOG_TAU - log_p)
+        # slope + t is a small difference where t is far below zero; it is never negative.
+        return -log_p, -slope, slope * np.maximum(slope + t, 0.0)
+
+
+@stored("Softmax")
+@dataclass(frozen=True)
+class Softmax(Likelihood):
+    """P(k | s) = e^s_k / sum over l of e^s_l; second derivatives p_k [k = l] - p_k p_l, of which k < l tell all."""
+
+    classes: int
+
+    @cached_property
+    def basis(self) -> Array:
+        return contrasts(self.classes)
+
+    @property
+    def factors(self) -> int:
+        return self.classes * (self.classes - 1) // 2
+
+    def losses(self, scores: Array, codes: Codes, bent: bool = True) -> Losses:
+        rows = np.arange(scores.shape[1])
+        shifted = scores - scores.max(axis=0)
+        own = shifted[codes, rows]
+        p = np.exp(shifted, out=shifted)
+        total = p.sum(axis=0)
+        p /= total
+        factors = self._factors(p) if bent else p[:0]
+        # p - 1 of the own class is minus the sum of the others, which keeps its digits where p is almost 1.
+        p[codes, rows] = 0.0
+        p[codes, rows] = -p.sum(axis=0)
+        return Losses(np.log(total) - own, p, factors)
+
+    def _factors(self, p: Array) -> Array:
+        """p_k p_l of the pairs k < l; (c, m)."""
+        factors = np.empty((self.factors, p.shape[1]))
+        place = 0
+        for k in range(self.classes - 1):
+            following = p[k + 1 :]
+            np.multiply(p[k], following, out=factors[place : place + len(following)])
+            place += len(following)
+        return factors
+
+    def hessian(self, products: Array) -> Array:
+        first, second = pairs(self.classes)
+        columns = products.shape[-1]
+        blocks = np.zeros((self.classes, self.classes, columns, columns))
+        blocks[first, second] = blocks[second, first] = -products
+        each = np.arange(self.classes)
+        blocks[each, each] = -blocks.sum(axis=1)
+        half = np.tensordot(self.basis, blocks, (0, 0))
+        whole = np.tensordot(half, self.basis, (1, 0))
+        size = self.contrasts * columns
+        return np.ascontiguousarray(whole.transpose(0, 1, 3, 2)).reshape(size, size)
+
+    def log_probabilities(self, scores: Array) -> Array:
+        shifted = scores - scores.max(axis=0)
+        return shifted - np.log(np.exp(shifted).sum(axis=0))

@@ -1,0 +1,164 @@
+"""The most probable weights, by Newton's method on curvature that was gathered over the rows.
+
+    objective(V) = loss(V) + 1/2 sum of precision_j V_kj²,   step = -(H + diag precision)^-1 gradient
+
+The objective is convex. A step that does not lower it as promised is halved (Armijo's rule); where rounding leaves H
+without an inverse, the step is taken as if curvature were larger (Levenberg's guard). The decrement, the length of a
+step in standard deviations of the posterior, tells how far the mode is: it is squared from step to step at the end.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from classwise.arrays import EPS, Array
+from classwise.errors import ClasswiseError
+from classwise.logistic.likelihood import Likelihood
+from classwise.statistics import Curvature
+
+# A step of so small a part of a posterior deviation is the last; of many rows, by weight^3/4 more: see tolerance_of.
+TOLERANCE = 1e-10
+MOST_STEPS = 200
+MOST_HALVINGS = 40
+MOST_REFINEMENTS = 9
+SUFFICIENT = 1e-4
+
+# Decrements that no longer fall, once they are this small, are rounding.
+NEAR = 1e-4
+
+Evaluate = Callable[[Array], Curvature]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Weights V (r, q), and the curvature of all rows there."""
+
+    likelihood: Likelihood
+    weights: Array
+    curvature: Curvature
+
+    def objective(self, precision: Array) -> float:
+        """precision (r, q): of the prior, 0 where it is flat."""
+        return self.curvature.loss + 0.5 * float((precision * self.weights**2).sum())
+
+    def gradient(self, precision: Array) -> Array:
+        """Of the objective; (r, q)."""
+        return self.likelihood.gradient(self.curvature) + precision * self.weights
+
+    def hessian(self, precision: Array) -> Array:
+        """Of the objective; (r q, r q)."""
+        matrix = self.likelihood.hessian(self.curvature.products)
+        matrix = 0.5 * (matrix + matrix.T)
+        matrix[np.diag_indices_from(matrix)] += precision.ravel()
+        return matrix
+
+
+class Mode(NamedTuple):
+    """A point within tolerance of the mode, and how many times the rows were gone through."""
+
+    point: Point
+    passes: int
+
+
+class Step(NamedTuple):
+    """What to add to the weights (r, q), and its length in deviations of the posterior."""
+
+    change: Array
+    decrement: float
+
+
+def newton_step(point: Point, precision: Array) -> Step:
+    """-(H + guard)^-1 gradient."""
+    gradient, hessian = point.gradient(precision), point.hessian(precision)
+    # In units of its own diagonal: columns of very different spread are not mistaken for dependent ones.
+    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), np.finfo(np.float64).tiny))
+    scaled = hessian * scale * scale[:, None]
+    guard = 0.0
+    while True:
+        try:
+            factor = cho_factor(scaled + guard * np.eye(len(scaled)), lower=True, check_finite=False)
+            break
+        except LinAlgError:
+            guard = max(10 * guard, len(scaled) * EPS)
+    change = -scale * cho_solve(factor, scale * gradient.ravel(), check_finite=False)
+    decrement = np.sqrt(max(-float(change @ gradient.ravel()), 0.0))
+    return Step(change.reshape(gradient.shape), decrement)
+
+
+def approach_mode(evaluate: Evaluate, start: Point, precision: Array, steps: int) -> Point:
+    """A point near the mode, after so many steps at most: a place to start from."""
+    point = start
+    for _ in range(steps):
+        step = newton_step(point, precision)
+        if step.decrement <= 1.0:
+            break
+        point, _ = descend(evaluate, point, step, precision)
+    return point
+
+
+def refine(slope: Evaluate, start: Array, bent: Point, precision: Array) -> Array:
+    """Weights nearer to the mode of all rows, by steps whose curvature is that of some of them; (r, q).
+
+    slope gathers first derivatives of all rows, which is cheap; bent: a point with the curvature of some rows, scaled
+    to the weight of all. Each step shortens the way by the error of that curvature, until it no longer does.
+    """
+    weights, before = start, np.inf
+    for _ in range(MOST_REFINEMENTS):
+        here = slope(weights)
+        point = Point(bent.likelihood, weights, replace(here, products=bent.curvature.products))
+        step = newton_step(point, precision)
+        if not step.decrement < before / 4:
+            break
+        left = step.decrement**2 / min(before, 10 * step.decrement)  # if steps go on to shorten the way as they did
+        weights, before = weights + step.change, step.decrement
+        if left <= 0.5 * tolerance_of(here):
+            break
+    return weights
+
+
+def tolerance_of(curvature: Curvature) -> float:
+    """The decrement at which curvature no longer changes.
+
+    A step of d deviations moves scores by about d / sqrt(n), and curvature by as large a part of itself: with this
+    tolerance by 1e-10 n^1/4. The weights themselves are then within d² / sqrt(n) deviations of the mode.
+    """
+    return float(TOLERANCE * max(curvature.weight, 1.0) ** 0.75)
+
+
+def find_mode(evaluate: Evaluate, start: Point, precision: Array, tolerance: float | None = None) -> Mode:
+    """From a point on; evaluate gathers the curvature at given weights."""
+    point, passes, before = start, 0, np.inf
+    tolerance = tolerance_of(start.curvature) if tolerance is None else tolerance
+    for _ in range(MOST_STEPS):
+        step = newton_step(point, precision)
+        if step.decrement <= tolerance or (step.decrement < NEAR and step.decrement > before / 2):
+            return Mode(point, passes)
+        point, tried = descend(evaluate, point, step, precision)
+        passes, before = passes + tried, step.decrement
+    raise ClasswiseError(
+        f"The most probable weights were not found in {MOST_STEPS} steps. Where precision is 0 or tiny and the classes "
+        "can be separated, they are infinite: give a larger precision, or precision='evidence'."
+    )
+
+
+def settled(point: Point, precision: Array) -> Point:
+    """The point after a last step, too small to gather the curvature again."""
+    step = newton_step(point, precision)
+    return replace(point, weights=point.weights + step.change) if step.decrement < NEAR else point
+
+
+def descend(evaluate: Evaluate, point: Point, step: Step, precision: Array) -> tuple[Point, int]:
+    """A point of lower objective along the step, and how many times the rows were gone through for it."""
+    value, promised, length = point.objective(precision), step.decrement**2, 1.0
+    rounding = 8 * EPS * (abs(value) + point.curvature.weight)
+    for tried in range(1, MOST_HALVINGS):
+        weights = point.weights + length * step.change
+        trial = Point(point.likelihood, weights, evaluate(weights))
+        reached = trial.objective(precision)
+        if np.isfinite(reached) and reached <= value - SUFFICIENT * length * promised + rounding:
+            return trial, tried
+        length /= 2
+    raise ClasswiseError("No step lowers the loss: X holds numbers too large for float64; rescale its columns.")

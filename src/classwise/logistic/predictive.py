@@ -1,0 +1,221 @@
+"""Averages over what is believed of the weights: P(k | x) = E P(k | V z), with V z Gaussian.
+
+Two classes have one score s ~ N(m, v):
+
+    probit      Φ(m / sqrt(1 + v)), exactly
+    logit       Gauss-Hermite's rule of 32 points, for deviations up to 1; beyond, the trapezoidal rule with points so
+                close that its error, which falls as exp(-2π² / (h sqrt v)), is rounding
+    moderated   1 / (1 + exp(-m / sqrt(1 + π v / 8))), MacKay's (1992) approximation
+
+More classes have r = g - 1 correlated contrasts of scores. Where these are well known (variances that sum to at most
+0.1) a rule of 2 r² + 1 points, exact to degree 5, is good to about 1e-5. Elsewhere it takes 2048 points: for three or
+four classes a grid by Gauss-Hermite's rule, good to about 1e-6 and 1e-4; for more, and for variances beyond 8, a
+lattice that fills the space evenly, each point with its mirror image, good to about 1e-3. All are the same for every
+call, and probabilities sum to 1 exactly.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_expit, logsumexp, ndtri
+
+from classwise.arrays import BLOCK_SIZE, Array, slices
+from classwise.logistic.likelihood import Binary, Likelihood, Logit
+
+HERMITE = 32
+NARROW = 1.0
+# The trapezoidal rule in deviations: how far, and how close in units of the score.
+FAR = 9.0
+CLOSE = 0.6
+
+# Points of the lattice, half of them mirrored; the total variance of scores up to which fewer do.
+POINTS = 2048
+TIGHT = 0.1
+
+# Up to so many contrasts, of so much variance in all, a grid of as many points is better than a lattice.
+GRIDDED = 3
+WIDE = 8.0
+
+# Points of N(0, I) (N, r), and their weights (N,), for r dimensions.
+Rule = Callable[[int], tuple[Array, Array]]
+
+
+def log_average(likelihood: Likelihood, mean: Array, covariance: Array) -> Array:
+    """log E P(k | s) of scores with mean (r, m) and covariance (r, r, m); (g, m)."""
+    if not isinstance(likelihood, Binary):
+        return _log_average_of_many(likelihood, mean, covariance)
+    m, v = mean[0], np.maximum(covariance[0, 0], 0.0)
+    if not isinstance(likelihood, Logit):
+        return likelihood.log_probabilities((m / np.sqrt(1 + v))[None])
+    # Of the less probable class first, whose digits are those that matter.
+    rare = _log_rare(-np.abs(m), np.sqrt(v))
+    common = np.log1p(-np.exp(rare))
+    return np.where(m > 0, np.stack([rare, common]), np.stack([common, rare]))
+
+
+def log_moderated(likelihood: Likelihood, mean: Array, covariance: Array) -> Array:
+    """MacKay's approximation, and for more classes that of each pair put together:
+
+    P(k) = 1 / sum over l of exp(-(m_k - m_l) / sqrt(1 + π v_kl / 8)), divided by their sum; v_kl that of s_k - s_l.
+    """
+    if isinstance(likelihood, Binary):
+        v = covariance[0, 0]
+        spread = np.sqrt(1 + (np.pi * v / 8 if isinstance(likelihood, Logit) else v))
+        return likelihood.log_probabilities((mean[0] / spread)[None])
+    scores = likelihood.basis @ mean
+    full = np.einsum("ka,abm,lb->klm", likelihood.basis, covariance, likelihood.basis)
+    own = np.einsum("kkm->km", full)
+    variance = np.maximum(own[:, None] + own[None] - 2 * full, 0.0)
+    differences = (scores[:, None] - scores[None]) / np.sqrt(1 + np.pi * variance / 8)
+    result = -logsumexp(-differences, axis=1)
+    return np.asarray(result - logsumexp(result, axis=0))
+
+
+def _log_rare(mean: Array, deviation: Array) -> Array:
+    """log E 1 / (1 + e^-s), mean at most 0."""
+    result = np.empty(len(mean))
+    wide = deviation > NARROW
+    nodes, weights = _hermite()
+    result[~wide] = _log_sum(mean[~wide] + nodes * deviation[~wide], weights)
+    order = np.flatnonzero(wide)[np.argsort(deviation[wide])]  # rows of similar deviations take as many points
+    for some in slices(len(order), 64):
+        result[order[some]] = _log_rare_wide(mean[order[some]], deviation[order[some]])
+    return result
+
+
+def _log_sum(scores: Array, weights: Array) -> Array:
+    """log of the weighted sum over points (points, 1) of P at scores (points, m), also where that is below 1e-308."""
+    total = (weights * expit(scores)).sum(axis=0)
+    lost = total < 1e-290
+    with np.errstate(divide="ignore"):
+        result = np.log(total)
+    if lost.any():
+        result[lost] = logsumexp(log_expit(scores[:, lost]) + np.log(weights), axis=0)
+    return np.asarray(result)
+
+
+def _log_rare_wide(mean: Array, deviation: Array) -> Array:
+    """The trapezoidal rule: the integrand is largest between m and m + v, and not far above 0."""
+    top = np.minimum(deviation, -mean / deviation) + FAR
+    count = int(np.ceil(((top + FAR) * deviation).max() / CLOSE)) + 1
+    t = np.linspace(np.full(len(top), -FAR), top, count)
+    logs = log_expit(mean + deviation * t) - 0.5 * t * t
+    return np.asarray(logsumexp(logs, axis=0) + np.log((t[1] - t[0]) / np.sqrt(2 * np.pi)))
+
+
+@lru_cache(maxsize=1)
+def _hermite() -> tuple[Array, Array]:
+    """Points and weights for averages over N(0, 1); (32, 1) each."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(HERMITE)
+    return nodes[:, None], (weights / weights.sum())[:, None]
+
+
+def _log_average_of_many(likelihood: Likelihood, mean: Array, covariance: Array) -> Array:
+    result = np.empty((likelihood.classes, mean.shape[1]))
+    for rows, rule in _rules(np.einsum("aam->m", covariance), len(mean)):
+        if rows.any():
+            result[:, rows] = _log_by_rule(likelihood, mean[:, rows], covariance[..., rows], *rule(len(mean)))
+    return result
+
+
+def _rules(total: Array, contrasts: int) -> list[tuple[NDArray[np.bool_], Rule]]:
+    """Which rows are averaged by which rule, by their total variance (m,)."""
+    tight = (total <= TIGHT) & (2 * contrasts**2 < POINTS)
+    gridded = ~tight & (total <= WIDE) & (contrasts <= GRIDDED)
+    return [(tight, cubature), (gridded, grid), (~tight & ~gridded, lattice)]
+
+
+def _log_by_rule(likelihood: Likelihood, mean: Array, covariance: Array, points: Array, weights: Array) -> Array:
+    """log of the weighted sum of P(k | s) over points (N, r) of N(0, I), a block of rows at a time."""
+    result = np.empty((likelihood.classes, mean.shape[1]))
+    size = max(BLOCK_SIZE // (likelihood.classes * len(points)), 16)
+    for rows in slices(mean.shape[1], size):
+        p = at_points(likelihood, mean[:, rows], covariance[..., rows], points)
+        total = np.einsum("knm,n->km", p, weights)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            result[:, rows] = np.log(total)
+        lost = np.flatnonzero(~(total > 1e-280).all(axis=0)) + rows.start
+        if len(lost):  # below what float64 can hold, in logs from the beginning
+            result[:, lost] = _log_of_lost(likelihood, mean[:, lost], covariance[..., lost])
+    return result
+
+
+def _log_of_lost(likelihood: Likelihood, mean: Array, covariance: Array) -> Array:
+    points, weights = lattice(len(mean))
+    scores = _scores_at(likelihood, mean, covariance, points)
+    logs = likelihood.log_probabilities(scores.reshape(len(scores), -1)).reshape(scores.shape)
+    return np.asarray(logsumexp(logs + np.log(weights)[:, None], axis=1))
+
+
+def at_points(likelihood: Likelihood, mean: Array, covariance: Array, points: Array) -> Array:
+    """P(k | s) at points (N, r) of N(0, I), for scores of this mean and covariance; (g, N, m)."""
+    scores = _scores_at(likelihood, mean, covariance, points)
+    scores -= scores.max(axis=0)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=0)
+    return scores
+
+
+def _scores_at(likelihood: Likelihood, mean: Array, covariance: Array, points: Array) -> Array:
+    """U (mean + root point); (g, N, m)."""
+    roots = np.einsum("ka,mab->kbm", likelihood.basis, _roots(covariance))
+    scores = np.empty((likelihood.classes, len(points), mean.shape[1]))
+    for k, center in enumerate(likelihood.basis @ mean):
+        np.dot(points, roots[k], out=scores[k])
+        scores[k] += center
+    return scores
+
+
+def _roots(covariance: Array) -> Array:
+    """Square roots of covariances (r, r, m), of which rounding may have made some negative; (m, r, r)."""
+    values, axes = np.linalg.eigh(np.moveaxis(covariance, -1, 0))
+    return axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+
+
+@lru_cache(maxsize=8)
+def lattice(dimensions: int) -> tuple[Array, Array]:
+    """Points of N(0, I) spread more evenly than random ones, and their weights; (2048, dimensions), (2048,).
+
+    A lattice by the generalized golden ratio (Roberts 2018), each point with its mirror image, so that the mean is 0
+    exactly; turned and scaled so that the covariance is I exactly.
+    """
+    half = POINTS // 2
+    steps = (1 / _generalized_golden_ratio(dimensions)) ** np.arange(1, dimensions + 1)
+    uniform = (0.5 + np.arange(1, half + 1)[:, None] * steps) % 1
+    normal = ndtri(np.clip(uniform, 1e-12, 1 - 1e-12))
+    normal = np.linalg.solve(np.linalg.cholesky(normal.T @ normal / half), normal.T).T
+    return np.concatenate([normal, -normal]), np.full(POINTS, 1 / POINTS)
+
+
+@lru_cache(maxsize=GRIDDED)
+def grid(dimensions: int) -> tuple[Array, Array]:
+    """The product of Gauss-Hermite's rules of each axis, of at most 2048 points in all; (N, dimensions), (N,)."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(int(POINTS ** (1 / dimensions)))
+    points = np.stack([axis.ravel() for axis in np.meshgrid(*[nodes] * dimensions)], axis=1)
+    shares = np.meshgrid(*[weights / weights.sum()] * dimensions)
+    return points, np.prod([share.ravel() for share in shares], axis=0)
+
+
+@lru_cache(maxsize=8)
+def cubature(dimensions: int) -> tuple[Array, Array]:
+    """Points and weights for averages over N(0, I), exact for polynomials of degree 5 (McNamee and Stenger 1967).
+
+    At the center, at +-sqrt(3) along each axis, and at the corners of each pair of axes; (2 r² + 1, r).
+    """
+    r, reach = dimensions, np.sqrt(3.0)
+    axes = reach * np.eye(r)
+    points, weights = [np.zeros((1, r)), axes, -axes], [1 + (r * r - 7 * r) / 18, *[(4 - r) / 18] * (2 * r)]
+    for i, j in zip(*np.triu_indices(r, 1), strict=True):
+        points.append(np.array([a * axes[i] + b * axes[j] for a in (1, -1) for b in (1, -1)]))
+        weights += [1 / 36] * 4
+    return np.concatenate(points), np.array(weights)
+
+
+def _generalized_golden_ratio(dimensions: int) -> float:
+    """The root of x^(d + 1) = x + 1."""
+    ratio = 2.0
+    for _ in range(64):
+        ratio = (1 + ratio) ** (1 / (dimensions + 1))
+    return ratio
