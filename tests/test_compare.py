@@ -155,7 +155,7 @@ class TestEvidence:
 
 class TestChoice:
     def test_the_best_is_the_simplest_that_ties(self, wine):
-        members = [t for t in wine.trials if t.tuned is not None]
+        members = [t for t in wine.trials if t.is_ours]
         tied = [t for t in members if wine.behind(t).value <= max(wine.behind(t).error, 0.001)]
         assert wine.winner in tied
         assert wine.winner.free_parameters == min(t.free_parameters for t in tied)
@@ -184,11 +184,41 @@ class TestChoice:
 
     def test_a_power_is_used_where_it_helps(self, wine):
         for trial in wine.trials:
+            if trial.kind == "twin":
+                assert not trial.calibrated
+                continue
             as_is, powered = (trial.estimate("log_loss", calibrated=c).value for c in (False, True))
             assert trial.estimate("log_loss").value == min(as_is, powered)
             assert trial.uses_power == (powered < as_is)
         nb = wine.fitted("naive Bayes, best families")
         assert hasattr(nb, "calibration_") == wine["naive Bayes, best families"].uses_power
+
+    def test_the_twin_is_compared_and_can_be_had(self, wine):
+        model = cw.BayesianLogistic(predictive="plugin")
+        expected = cross_val_predict(model, X, y, cv=FOLDS, method="predict_proba")
+        np.testing.assert_allclose(np.exp(wine["logistic"].log_posterior), expected, rtol=1e-9, atol=1e-12)
+        m = wine.fitted("logistic")
+        np.testing.assert_array_equal(m.predict_proba(X), model.fit(X, y).predict_proba(X))
+        assert wine["logistic"].free_parameters == 2 * 14
+        assert "logistic, averaged" in [trial.name for trial in wine.trials]
+
+    def test_the_twin_may_win(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        comparison = cw.compare(X, y, 5, references=False)
+        assert comparison.winner.kind == "twin"
+        assert isinstance(comparison.best, cw.BayesianLogistic)
+        assert "does better" not in " ".join(comparison.summary())
+
+    def test_the_twin_is_left_out_where_it_would_take_long(self, monkeypatch):
+        monkeypatch.setattr("classwise.comparison.comparing.LONG_NEWTON", 1000)
+        comparison = cw.compare(X, y, 3, references=False)
+        assert "references=True insists" in comparison["logistic"].reason
+
+    def test_the_twin_takes_counts_for_numbers(self):
+        rng = np.random.default_rng(0)
+        counts = rng.poisson(np.where(np.arange(200) % 2, 2.0, 5.0))[:, None].astype(float)
+        comparison = cw.compare(counts, np.arange(200) % 2, 3, references=False, families={0: "poisson"})
+        assert not comparison["logistic"].reason
 
     def test_any_member_can_be_had(self, wine):
         m = wine.fitted(wine["RDA"])
@@ -244,7 +274,8 @@ class TestFamily:
     def test_no_numbers(self):
         rows = PENGUINS[["island", "sex"]]
         comparison = cw.compare(rows, PENGUINS["species"], 5, references=False)
-        assert {trial.name for trial in comparison.trials} == {"naive Bayes", "naive Bayes, missing as a level"}
+        members = {trial.name for trial in comparison.trials if trial.kind == "family"}
+        assert members == {"naive Bayes", "naive Bayes, missing as a level"}
 
     def test_one_number(self):
         comparison = cw.compare(X[:, :1], y, 5, references=False)

@@ -8,10 +8,12 @@ from sklearn.exceptions import NotFittedError
 from classwise.arrays import Array, Labels
 from classwise.comparison.comparing import compare
 from classwise.comparison.result import Comparison
-from classwise.estimators import BayesEstimator, required
+from classwise.estimators import BayesEstimator, BayesianLogistic, required
 from classwise.schema import Families
+from classwise.storage import shown, stored
 
 
+@stored("AutoClassifier", kind="model")
 class AutoClassifier(ClassifierMixin, BaseEstimator):
     """Compares the whole family by cross-validated log loss, and is the winner.
 
@@ -32,8 +34,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     [0, 0]
     """
 
-    best_: BayesEstimator
+    best_: BayesEstimator | BayesianLogistic
     comparison_: Comparison
+    n_features_in_: int
+    feature_names_in_: Labels
 
     def __init__(
         self,
@@ -91,10 +95,15 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         """The labels, sorted; (g,)."""
         return self._best().classes_
 
-    def _best(self) -> BayesEstimator:
+    def _best(self) -> BayesEstimator | BayesianLogistic:
         if not hasattr(self, "best_"):
             raise NotFittedError("This AutoClassifier is not fitted yet; call fit first.")
         return self.best_
+
+    def _facts(self) -> dict[str, Any]:
+        """What the header of a file tells; statistics are in the comparison, also where the winner has none."""
+        facts = {name: fact for name, fact in self._best()._facts().items() if name != "statistics"}
+        return {**facts, "options": shown(self.get_params(deep=False))}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_")

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from classwise.comparison.family import family, needs_full
-from classwise.comparison.references import Given, references
+from classwise.comparison.family import family, needs_full, twins
+from classwise.comparison.references import Given, Twin, references
 from classwise.comparison.result import Comparison
-from classwise.comparison.trial import Trial, failed, try_member, try_reference
+from classwise.comparison.trial import Trial, failed, try_member, try_reference, try_twin
 from classwise.engines import BLAS
 from classwise.errors import ClasswiseError
-from classwise.estimators import ChoosingEstimator, Crossing
+from classwise.estimators import BayesianLogistic, ChoosingEstimator, Crossing
 from classwise.options import choose
 from classwise.progress import progress, silent
 from classwise.statistics import DiagonalScatter, FullScatter
@@ -24,6 +24,11 @@ MOST_BYTES = 4e9
 
 # Nearest neighbors and softmax regression, ten times each, take minutes from about here on: rows times columns.
 LONG = 2_000_000
+
+# So does logistic regression with all of its curvature: multiplications in one pass over the rows.
+LONG_NEWTON = 2_000_000_000
+
+TOO_LONG = "Takes minutes on a table of this size; references=True insists."
 
 CALIBRATIONS = {None: False, "temperature": True}
 REFERENCES = {"auto": None, True: True, False: False}
@@ -128,6 +133,9 @@ class Trials:
         if not isinstance(self.families, str):
             members.pop("naive Bayes, best families", None)
         trials = [Trial(name, "family", model) for name, model in members.items()]
+        pair = twins(len(crossing.labels), self.families)
+        fits: dict[int, BayesianLogistic] = {}
+        trials += [Trial(name, "twin", Twin(model, self.X, fits)) for name, model in pair.items()]
         if rivals is not False:
             trials += [Trial(name, "reference", model) for name, model in references(crossing).items()]
         taken = sorted(set(models) & {trial.name for trial in trials})
@@ -145,14 +153,30 @@ class Trials:
 
     def _checked(self, trial: Trial, rivals: bool | None) -> Trial:
         """With the reason, where it is not worth trying."""
-        columns, rows = self._columns(), len(self.crossing().codes)
         if isinstance(trial.model, ChoosingEstimator):
             if needs_full(trial.model) and self._bytes > MOST_BYTES:
                 size = self._bytes / 1e9
                 return failed(trial, ClasswiseError(f"Covariances by fold and class would take {size:.1f} GB."))
-        elif trial.kind == "reference" and rivals is None and columns * rows > LONG and trial.name != "class shares":
-            return failed(trial, ClasswiseError("Takes minutes on a table of this size; references=True insists."))
+        elif trial.kind == "twin":
+            if rivals is not True and self._newton_work() > LONG_NEWTON:
+                return failed(trial, ClasswiseError(TOO_LONG))
+        elif trial.kind == "reference" and rivals is None and self._work(trial) > LONG:
+            return failed(trial, ClasswiseError(TOO_LONG))
         return trial
+
+    def _work(self, trial: Trial) -> int:
+        """Rows times columns; neighbors are looked for among indicators of levels, of which there are many more."""
+        table = self.crossing().table
+        levels = sum(len(levels) - 1 for levels in table.levels.values()) if "neighbors" in trial.name else 0
+        return 0 if trial.name == "class shares" else len(table) * (len(table.schema) + levels)
+
+    def _newton_work(self) -> int:
+        """Multiplications of one pass over the rows: products of all pairs of columns, for each pair of classes."""
+        crossing = self.crossing()
+        levels = sum(len(levels) for levels in crossing.table.levels.values())
+        columns = len(crossing.table.schema) - len(crossing.table.levels) + levels + 1
+        classes = len(crossing.labels)
+        return len(crossing.table) * columns**2 * classes * (classes - 1) // 2
 
     def run(self, trial: Trial, calibrate: bool, step: Callable[[], None]) -> Trial:
         if trial.reason:
@@ -164,6 +188,8 @@ class Trials:
                 is_auto = isinstance(own, str) and own == "auto"
                 crossing = self.crossing() if is_auto else self.crossing(own, needs_full(trial.model))
                 return try_member(trial, crossing, calibrate, step)
+            if trial.kind == "twin":
+                return try_twin(trial, self.crossing(), step)
             return try_reference(trial, self.crossing(), calibrate, step)
 
 

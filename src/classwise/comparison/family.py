@@ -1,8 +1,21 @@
-"""The family: every member that is compared, by name."""
+"""The family: every member that is compared, by name; and its discriminative twin."""
 
 from collections.abc import Iterator
 
-from classwise.estimators import LDA, QDA, RDA, ChoosingEstimator, GaussianClassifier, NaiveBayes, NearestMean
+from classwise.estimators import (
+    LDA,
+    QDA,
+    RDA,
+    BayesianLogistic,
+    ChoosingEstimator,
+    GaussianClassifier,
+    NaiveBayes,
+    NearestMean,
+)
+from classwise.schema import Families
+
+# For more classes than this, averaging over the weights of softmax takes a sample for each row.
+QUICKLY_AVERAGED = 4
 
 
 def family(numbers: int, missing: bool) -> dict[str, ChoosingEstimator]:
@@ -59,6 +72,17 @@ def _naive(numbers: int, missing: bool) -> Iterator[tuple[str, ChoosingEstimator
         yield "naive Bayes, Student-t, loo", NaiveBayes(estimate="bayes", prior="loo")
     if missing:
         yield "naive Bayes, missing as a level", NaiveBayes(missing="level")
+
+
+def twins(classes: int, families: Families) -> dict[str, BayesianLogistic]:
+    """The boundary modeled directly: with the most probable weights, and averaged over what is believed of them."""
+    # Counts are numbers to it: what is said of them beyond that is of no use.
+    given = {} if isinstance(families, str) else families
+    levels: Families = {key: name for key, name in given.items() if name in ("categorical", "bernoulli")} or "auto"
+    models = {"logistic": BayesianLogistic(predictive="plugin", families=levels)}
+    if classes <= QUICKLY_AVERAGED:
+        models["logistic, averaged"] = BayesianLogistic(families=levels)
+    return models
 
 
 def needs_full(model: ChoosingEstimator) -> bool:

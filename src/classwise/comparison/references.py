@@ -1,8 +1,8 @@
-"""scikit-learn's classifiers beside the family: what a reader would hold it against."""
+"""Classifiers beside the family, fitted on rows: logistic regression, scikit-learn's, the caller's."""
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from classwise.arrays import Array
+from classwise.arrays import Array, Codes, Labels
 from classwise.errors import ClasswiseError
-from classwise.estimators import Crossing, Fold
+from classwise.estimators import BayesianLogistic, Crossing, Fold
 from classwise.tables import Table
 
 NEIGHBORS = 15
@@ -52,7 +52,7 @@ class Reference:
         return self.free_parameters(len(rows), columns, len(crossing.labels))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Given:
     """A classifier of the caller's, on rows as they came."""
 
@@ -61,20 +61,58 @@ class Given:
 
     def log_posterior(self, fold: Fold) -> Array:
         """log P(k | x) of the rows held out; (m, g)."""
-        crossing = fold.crossing
+        rows, labels, weights = self.training(fold.crossing, fold.rows)
+        options = {} if weights is None else {"sample_weight": weights}
+        fitted = clone(self.model).fit(rows, labels, **options)
+        with np.errstate(divide="ignore"):
+            logs = np.log(fitted.predict_proba(self.taken(fold.rows)))
+        return fold.spread(fitted.classes_, logs)
+
+    def training(self, crossing: Crossing, without: Codes) -> tuple[Any, Labels, Array | None]:
+        """All rows but some, with their labels and weights; rows of weight zero count as absent."""
         weights = crossing.table.weights
         kept = np.ones(len(crossing.codes), dtype=bool) if weights is None else weights > 0
-        kept[fold.rows] = False
-        training = np.flatnonzero(kept)
-        options = {} if weights is None else {"sample_weight": weights[training]}
-        labels = crossing.labels[crossing.codes[training]]
-        fitted = clone(self.model).fit(_safe_indexing(self.X, training), labels, **options)
-        with np.errstate(divide="ignore"):
-            logs = np.log(fitted.predict_proba(_safe_indexing(self.X, fold.rows)))
-        return fold.spread(fitted.classes_, logs)
+        kept[without] = False
+        rows = np.flatnonzero(kept)
+        labels = crossing.labels[crossing.codes[rows]]
+        return self.taken(rows), labels, None if weights is None else weights[rows]
+
+    def taken(self, rows: Codes) -> Any:
+        """Some of the rows, in the kind of table that they came in."""
+        return _safe_indexing(self.X if hasattr(self.X, "__getitem__") else np.asarray(self.X), rows)
 
     def count(self, crossing: Crossing) -> None:
         """How many parameters it has is not known."""
+
+
+@dataclass(eq=False)
+class Twin(Given):
+    """Logistic regression, averaged over its weights in one way or another: the fits are the same, and are kept.
+
+    Each starts from that of all rows, which is near.
+    """
+
+    fits: dict[int, BayesianLogistic] = field(default_factory=dict)
+
+    def log_posterior(self, fold: Fold) -> Array:
+        """log P(k | x) of the rows held out; (m, g)."""
+        fitted = self._averaged(self._fit(fold.crossing, fold.rows))
+        return fold.spread(fitted.classes_, fitted.predict_log_proba(self.taken(fold.rows)))
+
+    def trained(self, crossing: Crossing) -> BayesianLogistic:
+        """The model of all rows."""
+        return self._averaged(self._fit(crossing, np.zeros(0, dtype=np.intp)))
+
+    def _fit(self, crossing: Crossing, without: Codes) -> BayesianLogistic:
+        key = int(without[0]) if len(without) else -1
+        if key not in self.fits:
+            near = self._fit(crossing, without[:0]).near() if len(without) else None
+            rows, labels, weights = self.training(crossing, without)
+            self.fits[key] = clone(self.model)._fit(rows, labels, weights, near)
+        return self.fits[key]
+
+    def _averaged(self, fitted: BayesianLogistic) -> BayesianLogistic:
+        return fitted.predicting(self.model.predictive)
 
 
 def references(crossing: Crossing) -> dict[str, Reference]:

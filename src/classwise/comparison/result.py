@@ -11,6 +11,7 @@ from classwise.comparison.report import ComparisonTable, Line
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
 from classwise.evaluation import Estimate, merged
+from classwise.storage import stored
 
 # Two models tie if their log losses differ by no more than this many standard errors of the difference: the rule of
 # one standard error (Breiman et al. 1984). A reference counts as better beyond two.
@@ -21,6 +22,7 @@ CLEAR_ERRORS = 2.0
 LITTLE = 1e-3
 
 
+@stored("Comparison")
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Trials of many models on the same folds; prints as a table.
@@ -50,8 +52,8 @@ class Comparison:
 
     @cached_property
     def members(self) -> tuple[Trial, ...]:
-        """The members of the family that could be fitted, by log loss."""
-        return tuple(trial for trial in self.trials if trial.tuned is not None)
+        """The members of the family, and its twin, that could be fitted, by log loss."""
+        return tuple(trial for trial in self.trials if trial.is_ours)
 
     @cached_property
     def leader(self) -> Trial:
@@ -84,6 +86,8 @@ class Comparison:
     def fitted(self, trial: Trial | str) -> Any:
         """A member of the family, or its name, fitted on all rows with what was chosen in the comparison."""
         trial = self[trial] if isinstance(trial, str) else trial
+        if trial.trained is not None:
+            return trial.trained
         if trial.tuned is None or trial.statistics is None:
             raise ClasswiseError(f"{trial.name} is not an estimator of classwise; fit it yourself.")
         model = clone(trial.model)
@@ -93,6 +97,14 @@ class Comparison:
     def slim(self) -> "Comparison":
         """The same without posteriors of rows, which take room."""
         return replace(self, tried=tuple(replace(trial, log_posterior=None) for trial in self.tried))
+
+    def _outline(self) -> "Comparison":
+        """Without anything of single rows."""
+        return replace(self, codes=self.codes[:0], folds=self.folds[:0])
+
+    def _is_sound(self) -> bool:
+        parts = {len(trial.as_is) for trial in self.tried if not trial.reason}
+        return len(self.tried) > 0 and len(parts) <= 1 and self.codes.shape == self.folds.shape
 
     # Looking --------------------------------------------------------------------------------------------------------
 
@@ -146,13 +158,13 @@ class Comparison:
         elif tied:
             tie = "1 other, which is no simpler" if len(tied) == 1 else f"{len(tied)} others, none of them simpler"
             sentences.append(f"It ties with {tie}.")
-        others = [trial for trial in self.trials if not trial.tuned and not trial.reason]
+        others = [trial for trial in self.trials if not trial.is_ours and not trial.reason]
         return sentences + [self._about(trial) for trial in others if self.is_clearly_better(trial)]
 
     def is_clearly_better(self, trial: Trial) -> bool:
         """Whether a model from elsewhere is ahead of the family by more than two standard errors of the difference."""
         ahead = self.behind(trial)
-        return trial.tuned is None and ahead.value < -CLEAR_ERRORS * ahead.error
+        return not trial.is_ours and ahead.value < -CLEAR_ERRORS * ahead.error
 
     def _about(self, trial: Trial) -> str:
         """A reference that does better deserves a word."""
@@ -183,7 +195,7 @@ class Comparison:
         for trial in trials:
             if trial.reason:
                 raise ClasswiseError(f"{trial.name} could not be fitted: {trial.reason}")
-            curves[trial.name if len(trials) > 1 else "as is"] = merged(trial.as_is).reliability(label)
+            curves[trial.name if len(trials) > 1 else "as is"] = merged(trial.as_is)
             if trial.calibrated and len(trials) == 1:
-                curves["calibrated"] = merged(trial.calibrated).reliability(label)
+                curves["calibrated"] = merged(trial.calibrated)
         return draw_reliability(curves, trials[0].name if len(trials) == 1 else "", label, axes)

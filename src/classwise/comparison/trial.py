@@ -13,23 +13,26 @@ from scipy.special import gammaln
 from classwise.arrays import Array, Codes
 from classwise.calibration import Calibration
 from classwise.classifier import BayesClassifier
-from classwise.comparison.references import Given, Reference
+from classwise.comparison.references import Given, Reference, Twin
 from classwise.densities import Gaussian
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError
-from classwise.estimators import ChoosingEstimator, Crossing, Fold, Tuned, is_complete, out_of_fold
+from classwise.estimators import BayesianLogistic, ChoosingEstimator, Crossing, Fold, Tuned, is_complete, out_of_fold
 from classwise.evaluation import Estimate, Evaluation, merged, over_folds
 from classwise.statistics import ClassStatistics
+from classwise.storage import stored
 
 
+@stored("Trial", loose=("log_posterior", "log_evidence"))
 @dataclass(frozen=True, eq=False, repr=False)
 class Trial:
     """What became of a model.
 
-    kind: "family", "reference" or "given". reason: why it could not be fitted, or "". log_posterior (n, g): of rows
-    held out, as the model has them. as_is, calibrated: their evaluations by fold, without and with the power; the power
-    that is used for a fold was fitted on the others. statistics: of all rows, as the model needs them. evidence:
-    "exact", "BIC", or "" where there is none.
+    kind: "family", "twin", "reference" or "given". reason: why it could not be fitted, or "". log_posterior (n, g): of
+    rows held out, as the model has them. as_is, calibrated: their evaluations by fold, without and with the power; the
+    power that is used for a fold was fitted on the others. statistics: of all rows, as the model needs them. trained:
+    the model of all rows, where statistics would not do to make it later. evidence: "exact", "BIC", or "" where there
+    is none.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Trial:
     reason: str = ""
     tuned: Tuned | None = None
     statistics: ClassStatistics | None = None
+    trained: BayesianLogistic | None = None
     log_posterior: Array | None = None
     as_is: tuple[Evaluation, ...] = ()
     calibrated: tuple[Evaluation, ...] = ()
@@ -46,6 +50,15 @@ class Trial:
     log_evidence: float | None = None
     evidence: str = ""
     seconds: float = 0.0
+
+    def _is_sound(self) -> bool:
+        evaluated = len(self.as_is) > 1 and len(self.calibrated) in (0, len(self.as_is))
+        return bool(self.reason) or (evaluated and (self.tuned is None) == (self.statistics is None))
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is an estimator of classwise, which a comparison can hand out."""
+        return self.tuned is not None or self.trained is not None
 
     @property
     def final(self) -> tuple[Evaluation, ...]:
@@ -125,6 +138,29 @@ def try_reference(trial: Trial, crossing: Crossing, calibrate: bool, step: Calla
     except Exception as problem:  # whatever a model of somebody else's raises is the reason why it has no row
         return failed(replace(trial, seconds=time.perf_counter() - start), problem)
     trial = evaluated(trial, answers, crossing, calibrate)
+    return replace(trial, seconds=time.perf_counter() - start)
+
+
+def try_twin(trial: Trial, crossing: Crossing, step: Callable[[], None]) -> Trial:
+    """Logistic regression, fitted on the rows of all other folds, and on all rows.
+
+    It is not given a power: its probabilities are fitted to labels already.
+    """
+    start = time.perf_counter()
+    twin: Twin = trial.model
+    trial, answers = replace(trial, model=twin.model), crossing.blank()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what there is to say is said when the best is asked for
+        try:
+            for fold in crossing.each():
+                answers[fold.rows] = twin.log_posterior(fold)
+                step()
+            trained = twin.trained(crossing)
+        except (ClasswiseError, np.linalg.LinAlgError) as problem:
+            return failed(replace(trial, seconds=time.perf_counter() - start), problem)
+    count = (len(crossing.labels) - 1) * trained.classifier_.design.width
+    trial = replace(trial, trained=trained, free_parameters=count)
+    trial = evaluated(trial, answers, crossing, calibrate=False)
     return replace(trial, seconds=time.perf_counter() - start)
 
 
