@@ -1,0 +1,188 @@
+"""Scoring rows that live in a database: a query that runs there, beside rows that are fetched and scored in Python.
+
+    python benchmarks/sql.py [--rows 10000000] [--repeats 5]
+
+DuckDB makes the rows itself: three classes, ten numbers at an offset of a million, two columns of text and one of yes
+and no. LDA looks at the ten numbers; naive Bayes at seven of them and at the other three columns. All calls are timed
+in turns, repeat by repeat:
+
+    query            CREATE TABLE AS the query of to_sql: a key and a label for each row, in a table
+    Python           Arrow batches fetched from DuckDB, predict on each, the labels kept in memory
+    Python, stored   the same, and the labels put back in a table with their keys
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import duckdb
+import machine
+import numpy as np
+import pyarrow as pa
+from contention import cores_of_others, now
+from report import QUIET, aligned, duration
+from timing import seconds
+
+import classwise as cw
+
+RESULTS = Path(__file__).parent / "results" / "sql.json"
+
+CLASSES, NUMBERS = 3, 10
+CITIES = ("Oslo", "Rome", "Zürich", "Lima", "Cork")
+PLANS = ("free", "basic", "full")
+
+# Rows to learn from, rows of an Arrow batch, and rows that go first, untimed.
+LEARNED, BATCH, FIRST = 100_000, 200_000, 10_000
+
+
+def main():
+    options = read_options()
+    start, found = perf_counter(), machine.facts()
+    with duckdb.connect() as connection:
+        make_rows(connection, options.rows)
+        models = fit_models(connection)
+        calls = {
+            f"{name}, {way}": call
+            for name, (model, columns) in models.items()
+            for way, call in ways(connection, model, columns, "people").items()
+        }
+        for model, columns in models.values():
+            for call in ways(connection, model, columns, "few").values():
+                call()
+        times, busy = in_turns(calls, options.repeats)
+        same = {name: agreement(connection, *of) for name, of in models.items()}
+        threads = connection.execute("SELECT current_setting('threads')").fetchone()[0]
+    facts = {"rows": options.rows, "seconds": times, "cores_of_others": busy, "different_labels": same}
+    facts |= {"bytes": {name: len(query(model).encode()) for name, (model, _) in models.items()}}
+    facts["machine"] = {**found, "duckdb": duckdb.__version__, "threads": threads, "wall_s": perf_counter() - start}
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(facts, indent=2) + "\n")
+    print(report(facts))
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000, help="default: 10000000")
+    parser.add_argument("--repeats", type=int, default=5, help="default: 5")
+    parser.add_argument("--json", type=Path, default=RESULTS, metavar="PATH", help=f"default: {RESULTS}")
+    return parser.parse_args()
+
+
+# Rows and models ------------------------------------------------------------------------------------------------------
+
+
+def make_rows(connection, rows):
+    """Numbers by Box and Muller's formula about the mean of their class; text and yes/no that depend on the class."""
+    means = np.random.default_rng(0).normal(size=(CLASSES, NUMBERS)) / 2
+    normal = "sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())"
+    numbers = [
+        f"1e6 + [{', '.join(map(str, of))}][code + 1] + {normal} AS n{j}" for j, of in enumerate(means.T.tolist())
+    ]
+    others = [
+        f"{list(CITIES)}[1 + (floor(random() * 4)::INT + code) % {len(CITIES)}] AS city",
+        f"{list(PLANS)}[1 + (floor(random() * 2)::INT + code) % {len(PLANS)}] AS plan",
+        "random() < 0.3 + 0.2 * code AS member",
+    ]
+    connection.execute("SELECT setseed(0.5)")
+    connection.execute(
+        f"CREATE TABLE people AS SELECT id, 'class ' || code AS class, {', '.join([*numbers, *others])} "
+        f"FROM (SELECT i AS id, floor(random() * {CLASSES})::INT AS code FROM range({rows}) AS r(i))"
+    )
+    connection.execute(f"CREATE TABLE few AS SELECT * FROM people LIMIT {FIRST}")
+
+
+def fit_models(connection):
+    """The two models, and the columns that they look at."""
+    numbers = [f"n{j}" for j in range(NUMBERS)]
+    columns = {"LDA": numbers, "naive Bayes": [*numbers[:7], "city", "plan", "member"]}
+    learned = connection.sql(f"SELECT * FROM people LIMIT {LEARNED}").to_arrow_table()
+    made = {"LDA": cw.LDA(), "naive Bayes": cw.NaiveBayes()}
+    return {
+        name: (model.fit(learned.select(columns[name]), learned["class"].to_pylist()), columns[name])
+        for name, model in made.items()
+    }
+
+
+# Calls ----------------------------------------------------------------------------------------------------------------
+
+
+def query(model, table="people"):
+    return cw.to_sql(model, table, "duckdb", ["id"])
+
+
+def ways(connection, model, columns, table):
+    return {
+        "query": lambda: connection.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {query(model, table)}"),
+        "Python": lambda: stream(connection, model, columns, table),
+        "Python, stored": lambda: store(connection, stream(connection, model, columns, table)),
+    }
+
+
+def stream(connection, model, columns, table):
+    """Keys and labels, batch by batch."""
+    reader = connection.sql(f"SELECT id, {', '.join(columns)} FROM {table}").to_arrow_reader(BATCH)
+    parts = []
+    for batch in reader:
+        rows = pa.Table.from_batches([batch])
+        parts.append((rows["id"].to_numpy(), model.predict(rows.select(columns))))
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+
+def store(connection, scored):
+    keys, labels = scored
+    connection.register("answer", pa.table({"id": keys, "label": pa.array(labels)}))
+    connection.execute("CREATE OR REPLACE TEMP TABLE scored_here AS SELECT * FROM answer")
+    connection.unregister("answer")
+
+
+def agreement(connection, model, columns):
+    """How many labels of the query differ from Python's."""
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {query(model)}")
+    store(connection, stream(connection, model, columns, "people"))
+    different = (
+        "SELECT count(*) FROM scored JOIN scored_here AS here USING (id) WHERE scored.label IS DISTINCT FROM here.label"
+    )
+    return connection.execute(different).fetchone()[0]
+
+
+def in_turns(calls, repeats):
+    """The seconds of each repeat, and the cores that others used meanwhile."""
+    times, busy = {name: [] for name in calls}, {name: [] for name in calls}
+    for repeat in range(repeats):
+        for name in list(calls)[:: -1 if repeat % 2 else 1]:
+            start = now()
+            times[name].append(seconds(calls[name]))
+            busy[name].append(cores_of_others(start, now()))
+            print(f"repeat {repeat + 1}, {name}: {duration(times[name][-1])}", file=sys.stderr, flush=True)
+    return times, {name: max(of) for name, of in busy.items() if None not in of}
+
+
+# Text -----------------------------------------------------------------------------------------------------------------
+
+
+def report(facts):
+    found = facts["machine"]
+    head = (
+        f"{facts['rows']:,} rows in DuckDB {found['duckdb']}, {found['threads']} threads; {found['cores']} cores, load "
+    )
+    head += f"{found['load']:.1f} before; Python {found['python']}, classwise {found['classwise']}"
+    lines = [["call", "time", "least", "most", "million rows/s", "times as long as the query", "others"]]
+    for name, times in facts["seconds"].items():
+        reference = np.array(facts["seconds"][f"{name.split(', ')[0]}, query"])
+        ratios, middle = np.array(times) / reference, float(np.median(times))
+        busy = facts["cores_of_others"].get(name)
+        shown = "" if busy is None else f"{busy:.2f}" + (" BUSY" if busy > QUIET else "")
+        ratio = f"{np.median(ratios):.2f} ({ratios.min():.2f} to {ratios.max():.2f})"
+        spread = [duration(middle), duration(min(times)), duration(max(times))]
+        lines.append([name, *spread, f"{facts['rows'] / middle / 1e6:.2f}", ratio, shown])
+    sizes = ", ".join(f"{name} {size:,} bytes" for name, size in facts["bytes"].items())
+    different = ", ".join(f"{name} {count}" for name, count in facts["different_labels"].items())
+    return "\n\n".join(
+        [head, aligned(lines), f"queries: {sizes}\nlabels that differ between query and Python: {different}"]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Logistic regression as other programs can compute it: linear scores, and closed formulas of them.
+
+    s = a'y + c                    y: numbers less their means, levels as yes or no less their shares; 0 where missing
+    plugin     P by s
+    moderated  P by s / sqrt(1 + π v / 8), of two classes;   v = |y R + b|², the variance of s
+
+Whatever averages over the weights point by point has no such formula, nor has the normal distribution function.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from classwise.arrays import Array, Codes
+from classwise.errors import ClasswiseError
+from classwise.logistic import Laplace, LogisticClassifier, Logit, Probit
+from classwise.logistic.design import NUMBER
+
+
+@dataclass(frozen=True, eq=False)
+class Variance:
+    """v = |y slopes + offsets|²; slopes (q', q), offsets (q,)."""
+
+    slopes: Array
+    offsets: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores:
+    """Of each entry of y (q',): source, the column; level, its position or -1 for a number; mean, what is subtracted.
+
+    slopes (k, q') and constants (k,): of the scores, one for two classes, of the second against the first. variance:
+    that of the one score, if probabilities depend on it.
+    """
+
+    source: Codes
+    level: Codes
+    mean: Array
+    slopes: Array
+    constants: Array
+    variance: Variance | None = None
+
+    @property
+    def numbers(self) -> list[int]:
+        """The entries that are numbers."""
+        return np.flatnonzero(self.level == NUMBER).tolist()
+
+    @property
+    def categories(self) -> dict[int, list[int]]:
+        """The entries of each column of levels."""
+        marked = np.flatnonzero(self.level != NUMBER)
+        return {int(j): marked[self.source[marked] == j].tolist() for j in np.unique(self.source[marked])}
+
+    def by_level(self, entries: list[int]) -> Array:
+        """What a column's entries are at each of its levels, at one never seen, and missing; (levels + 2, entries)."""
+        count = int(self.level[entries].max()) + 1  # the last level is always marked
+        values = np.zeros((count + 2, len(entries)))
+        values[:count] = (np.arange(count)[:, None] == self.level[entries]) - self.mean[entries]
+        return values
+
+
+def linear_scores(classifier: LogisticClassifier, program: str, only_label: bool = False) -> LinearScores:
+    """The scores of a classifier, or an error that says what cannot be written for a program, and what to do.
+
+    only_label: probabilities are not asked for. Of two classes the second is announced where s > 0, however the
+    weights are averaged over, as long as what is believed of them is symmetric.
+    """
+    predictive = "plugin" if only_label and _is_symmetric(classifier) else classifier.predictive
+    if predictive != "plugin" or not only_label:
+        _refuse(classifier, predictive, program)
+    design, count = classifier.design, len(classifier.design.source)
+    at_mean = (design.mean - design.center) / design.scale  # what y = 0 is to the design
+    parts = [classifier.weights.T]
+    if predictive == "moderated":
+        assert isinstance(classifier.beliefs, Laplace)
+        parts.append(classifier.beliefs.root)
+    slopes = [part[:count] / design.scale[:, None] for part in parts]
+    constants = [at_mean @ part[:count] + part[count:].sum(axis=0) for part in parts]
+    variance = Variance(slopes[1], constants[1]) if len(parts) > 1 else None
+    return LinearScores(design.source, design.level, design.mean, slopes[0].T, constants[0], variance)
+
+
+def _is_symmetric(classifier: LogisticClassifier) -> bool:
+    return len(classifier.labels) == 2 and isinstance(classifier.beliefs, Laplace) and not classifier.shift
+
+
+def _refuse(classifier: LogisticClassifier, predictive: str, program: str) -> None:
+    if isinstance(classifier.likelihood, Probit):
+        raise ClasswiseError(
+            f"link='probit' takes the normal distribution function, which {program} does not have; fit with "
+            "link='logit', or score the rows in Python."
+        )
+    closed = isinstance(classifier.likelihood, Logit) and isinstance(classifier.beliefs, Laplace)
+    if predictive == "integrated":
+        other = " (or 'moderated', a formula close to it)" if closed else ""
+        raise ClasswiseError(
+            f"predictive='integrated' averages over the weights point by point, which {program} cannot; call "
+            f"set_params(predictive='plugin'){other}, which needs no new fit, or score the rows in Python."
+        )
+    if predictive == "moderated" and not closed:
+        raise ClasswiseError(
+            f"predictive='moderated' is written in {program} for two classes, and the model has "
+            f"{len(classifier.labels)}; call set_params(predictive='plugin'), which needs no new fit, or score the "
+            "rows in Python."
+        )

@@ -1,0 +1,116 @@
+"""Dialects: what engines do differently, each difference written down once.
+
+sqlglot knows how each of them spells things. What is here is what they do: whether they know NaN and infinity, what
+they make of numbers too large or too small, whether they keep a step of a query as a step, and how long names may be.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from classwise.errors import ClasswiseError
+from classwise.export.sql.arithmetic import Expression, case, double, number
+
+# Beyond so many standard deviations nothing is measured: the squares of a few more would overflow.
+FARTHEST = 1e140
+
+# What is less than so many standard deviations is none.
+NEAREST = 1e-30
+
+
+def nan_equals_nan(value: Expression, copy: Expression) -> Expression:
+    """NULL for NaN, where NaN = NaN."""
+    return exp.Nullif(this=value, expression=double(exp.Literal.string("NaN")))
+
+
+def nan_is_told(value: Expression, copy: Expression) -> Expression:
+    """NULL for NaN, where NaN is equal to nothing."""
+    return case((exp.Not(this=exp.IsNan(this=value)), copy))
+
+
+def no_nan(value: Expression, copy: Expression) -> Expression:
+    """The value itself, where there is no NaN."""
+    return value
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """name: as sqlglot has it. without_nan: NULL for NaN, from an expression and a copy of it.
+
+    infinity: how it is written; None where there is none.
+    raises: whether numbers that overflow, or products too small to be told from zero, end the query with an error.
+    ignores_nulls: whether GREATEST does; it never matters, but sqlglot would see to it.
+    fence: what keeps an engine from copying a column's expression to wherever the column is used, squares and all.
+    longest_name: in bytes, where longer ones are cut without a word. most_columns: of one step.
+    casts_to_bool: whether yes and no are a type of their own.
+    """
+
+    name: str
+    without_nan: Callable[[Expression, Expression], Expression]
+    infinity: str | None = None
+    raises: bool = False
+    ignores_nulls: bool = False
+    fence: str | None = None
+    longest_name: int | None = None
+    most_columns: int | None = None
+    casts_to_bool: bool = True
+
+    def endless(self, sign: int) -> Expression:
+        """Infinity or minus infinity; NULL where there is none."""
+        if self.infinity is None:
+            return exp.Null()
+        text = self.infinity if sign > 0 else f"-{self.infinity}"
+        digits = not self.infinity.isalpha()
+        return exp.Literal(this=text, is_string=False) if digits else double(exp.Literal.string(text))
+
+    def fenced(self, select: exp.Select) -> exp.Select:
+        """A step that stays one."""
+        if self.fence == "offset":
+            return select.offset(0, copy=False)
+        return select.limit(2**64 - 1, copy=False) if self.fence == "limit" else select
+
+    def literal(self, value: Any) -> Expression:
+        """A label or a level: text, a whole number, a fraction, or yes and no."""
+        if isinstance(value, bool):
+            yes_or_no = exp.true() if value else exp.false()
+            return yes_or_no if self.name != "tsql" else exp.cast(exp.Literal.number(int(value)), exp.DType.BIT)
+        if isinstance(value, int):
+            return exp.Literal.number(value)
+        if isinstance(value, float):
+            return double(number(value))
+        national = self.name == "tsql" and not value.isascii()
+        return exp.National(this=value) if national else exp.Literal.string(value)
+
+
+DIALECTS = {
+    dialect.name: dialect
+    for dialect in (
+        Dialect("duckdb", nan_equals_nan, "Infinity", ignores_nulls=True),
+        Dialect(
+            "postgres",
+            nan_equals_nan,
+            "Infinity",
+            raises=True,
+            ignores_nulls=True,
+            fence="offset",
+            longest_name=63,
+            most_columns=1600,
+        ),
+        Dialect("sqlite", no_nan, "9e999", fence="materialized", most_columns=1900, casts_to_bool=False),
+        Dialect("spark", nan_equals_nan, "Infinity", ignores_nulls=True),
+        Dialect("bigquery", nan_is_told, "inf"),
+        Dialect("snowflake", nan_equals_nan, "inf"),
+        Dialect("mysql", no_nan, fence="limit", casts_to_bool=False, most_columns=4000),
+        Dialect("tsql", no_nan, casts_to_bool=False, most_columns=4000),
+    )
+}
+
+
+def read_dialect(name: Any) -> Dialect:
+    """A dialect by its name."""
+    if not isinstance(name, str) or name not in DIALECTS:
+        known = ", ".join(map(repr, DIALECTS))
+        raise ClasswiseError(f"dialect={name!r} is not one that to_sql writes; choose {known}.")
+    return DIALECTS[name]

@@ -1,0 +1,190 @@
+"""A draft of the query: the columns of the table, what is computed from them, and the score of each class so far."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from classwise.arrays import Array, Labels
+from classwise.errors import ClasswiseError
+from classwise.export.sql.arithmetic import (
+    IMPOSSIBLE,
+    Expression,
+    case,
+    column,
+    double,
+    is_null,
+    log,
+    number,
+    shifted,
+    total,
+)
+from classwise.export.sql.dialects import FARTHEST, NEAREST, Dialect
+from classwise.export.sql.steps import SOURCE, Step, Steps
+
+# Whole numbers up to this are doubles, exactly.
+WHOLE = 2**53
+
+
+@dataclass(eq=False)
+class Draft:
+    """names: of the model's columns in the table. levels: of those that have some.
+
+    scores (g): the terms of each class. constants (g): what does not depend on the row. refusals: conditions on a row
+    that make it impossible to score, as it would be in Python. missing: whether each column that is read has no value.
+    """
+
+    dialect: Dialect
+    names: Sequence[str]
+    levels: dict[int, Labels]
+    count: int
+    scores: list[list[Expression]] = field(init=False)
+    constants: list[float] = field(init=False)
+    refusals: list[Expression] = field(default_factory=list)
+    missing: list[Expression] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.steps = Steps(self.dialect)
+        self.scores = [[] for _ in range(self.count)]
+        self.constants = [0.0] * self.count
+        self._counts: dict[str, int] = {}
+
+    def define(self, step: Step, letter: str, expression: Expression) -> str:
+        """A column of a step, by a letter and the next number; its name."""
+        place = self._counts[letter] = self._counts.get(letter, -1) + 1
+        return self.steps.define(step, f"{letter}{place}", expression)
+
+    def add(self, k: int, term: Expression) -> None:
+        """A term of the score of class k."""
+        self.scores[k].append(term)
+
+    def add_constants(self, values: Array) -> None:
+        """What each class's score has in every row."""
+        self.constants = [a + b for a, b in zip(self.constants, values.tolist(), strict=True)]
+
+    def define_scores(self) -> list[str]:
+        """The score of each class, as columns; their names."""
+        if self.refusals:
+            refused = case((_any_of(self.refusals), exp.Literal.number(0)), otherwise=exp.Literal.number(1))
+            self.steps.define(Step.DERIVED, "fits", refused)
+        return [
+            self.steps.define(Step.SCORE, f"s{k}", shifted(total(terms), max(self.constants[k], IMPOSSIBLE)))
+            for k, terms in enumerate(self.scores)
+        ]
+
+    # Columns of the table -------------------------------------------------------------------------------------------
+
+    def key(self, place: int, name: str) -> str:
+        """A column that is only carried along."""
+        return self.steps.define(Step.GIVEN, f"k{place}", self._source(name))
+
+    def plain(self, j: int) -> str:
+        """A number as it is."""
+        value = double(self._source(self.names[j]))
+        self.missing.append(is_null(column(f"x{j}")))
+        return self.steps.define(Step.GIVEN, f"x{j}", self.dialect.without_nan(value, value.copy()))
+
+    def about(self, j: int, origin: float, spread: float) -> str:
+        """A number minus the origin. spread: the least standard deviation of it that matters."""
+        value = shifted(double(self._source(self.names[j])), -origin)
+        self.missing.append(is_null(column(f"x{j}")))
+        if not self.dialect.raises:
+            return self.steps.define(Step.GIVEN, f"x{j}", self.dialect.without_nan(value, value.copy()))
+        raw = self.steps.define(Step.GIVEN, f"r{j}", value)
+        return self.steps.define(Step.GUARDED, f"x{j}", self._guarded(column(raw), spread))
+
+    def number_of(self, j: int) -> str:
+        """What a number that was read is called; it is NULL where the number is missing."""
+        return f"x{j}"
+
+    def count_of(self, j: int, most: float) -> str:
+        """A whole number from 0 to the most there can be; a row with anything else is refused."""
+        x = self.about(j, 0.0, 1.0)
+        self.refusals.append(exp.LT(this=column(x), expression=number(0.0)))
+        self.refusals.append(exp.NEQ(this=column(x), expression=exp.Floor(this=column(x))))
+        if np.isfinite(most):
+            self.refusals.append(exp.GT(this=column(x), expression=number(most)))
+        return x
+
+    def logarithm(self, j: int, origin: float, spread: float) -> str:
+        """The logarithm of a number minus the origin; a row with a number that has none is refused.
+
+        spread: as in `about`. Logarithms need no guard: none is too large, and none too near to zero.
+        """
+        raw = self.plain(j)
+        self.refusals.append(exp.LTE(this=column(raw), expression=number(0.0)))
+        positive = case((exp.GT(this=column(raw), expression=number(0.0)), column(raw)))
+        return self.steps.define(Step.DERIVED, f"l{j}", shifted(log(positive), -origin))
+
+    def code(self, j: int) -> str:
+        """The position of a level, -1 where there is none, the number of levels for one never seen."""
+        levels = self.levels[j].tolist()
+        value, known = self._level_value(j, levels)
+        places = [exp.If(this=level, true=exp.Literal.number(i)) for i, level in enumerate(known)]
+        place = exp.Case(this=value, ifs=places, default=exp.Literal.number(len(known)))
+        self.missing.append(exp.EQ(this=column(f"c{j}"), expression=exp.Literal.number(-1)))
+        code = case((is_null(value.copy()), exp.Literal.number(-1)), otherwise=place)
+        return self.steps.define(Step.GIVEN, f"c{j}", code)
+
+    def _level_value(self, j: int, levels: list[Any]) -> tuple[Expression, list[Expression]]:
+        """A column of levels, and its levels, as things that can be compared."""
+        source = self._source(self.names[j])
+        if all(isinstance(level, str) for level in levels):
+            for level in levels:
+                check_text(level, f"a level of column {self.names[j]!r}")
+            return exp.cast(source, exp.DType.TEXT), [self.dialect.literal(level) for level in levels]
+        if all(isinstance(level, bool) for level in levels):
+            if self.dialect.casts_to_bool:
+                return exp.cast(source, exp.DType.BOOLEAN), [self.dialect.literal(level) for level in levels]
+            return source, [exp.Literal.number(int(level)) for level in levels]
+        if not all(isinstance(level, (int, float)) for level in levels):
+            kinds = " and ".join(sorted({type(level).__name__ for level in levels}))
+            raise ClasswiseError(
+                f"Column {self.names[j]!r} has levels of type {kinds}, and SQL compares text, numbers, yes and no; "
+                "turn it into text, and fit again."
+            )
+        if any(isinstance(level, int) and abs(level) > WHOLE for level in levels):
+            return source, [exp.Literal.number(level) for level in levels]
+        value = double(source)
+        return self.dialect.without_nan(value, value.copy()), [number(level) for level in levels]
+
+    def _source(self, name: str) -> Expression:
+        return exp.Column(this=exp.to_identifier(name, quoted=True), table=exp.to_identifier(SOURCE))
+
+    def _guarded(self, value: Expression, spread: float) -> Expression:
+        """Zero where products would underflow, infinity where they would overflow, NULL for NaN."""
+        size, most = exp.Abs(this=value.copy()), number(_roughly(FARTHEST * spread))
+        return case(
+            (exp.LT(this=size, expression=number(_roughly(NEAREST * spread))), number(0.0)),
+            (exp.LTE(this=size.copy(), expression=most), value),
+            (exp.EQ(this=value.copy(), expression=double(exp.Literal.string("NaN"))), exp.Null()),
+            (exp.GT(this=size.copy(), expression=most.copy()), self.dialect.endless(1)),
+        )
+
+
+def _any_of(conditions: Sequence[Expression]) -> Expression:
+    return exp.or_(*conditions, copy=False, wrap=False)
+
+
+def _roughly(value: float) -> float:
+    """One digit is enough for a limit."""
+    return float(f"{value:.0e}")
+
+
+def check_text(text: str, what: str) -> None:
+    """Refuse text that SQL cannot hold."""
+    if "\0" in text or any(0xD800 <= ord(character) < 0xE000 for character in text):
+        raise ClasswiseError(f"{text!r}, {what}, holds a character that SQL cannot write; rename it, and fit again.")
+
+
+def near(center: float, spread: float) -> float:
+    """A round number near the center, by the digits that the spread leaves open: short, and the same in any engine.
+
+    >>> near(1000043.9219, 5.4), near(-0.12345, 0.003)
+    (1000044.0, -0.123)
+    """
+    if not spread or not np.isfinite(spread):
+        return float(center)
+    return float(round(float(center), -int(np.floor(np.log10(spread)))))
