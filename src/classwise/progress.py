@@ -1,16 +1,21 @@
 """Progress: work that takes longer than two seconds says how far it is, where somebody is looking."""
 
+import logging
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 # Seconds before anything is shown, and between two changes of what is shown.
 PATIENCE = 2.0
 PACE = 0.1
+
+# Where progress is told that nobody watches, and the seconds between two lines.
+LOG = logging.getLogger("classwise")
+LOG_PACE = 10.0
 
 
 class Line:
@@ -74,6 +79,117 @@ class Progress:
             self._shown.close()
 
 
+class Log:
+    """The same as lines of the log "classwise", for work that nobody watches."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self._next = 0.0
+
+    def show(self, share: float, about: str) -> None:
+        if time.monotonic() >= self._next:
+            LOG.info("%s: %s", self.what, about)
+            self._next = time.monotonic() + LOG_PACE
+
+    def close(self) -> None:
+        pass
+
+
+class Measured(Protocol):
+    """Part of the rows. size: its bytes; count(): about how many rows it has, None where nobody knows."""
+
+    @property
+    def size(self) -> int: ...
+
+    def count(self) -> int | None: ...
+
+
+class Meter:
+    """Counts rows as they go by: how many, of how many bytes, how fast, and how long it will take."""
+
+    def __init__(self, what: str, parts: Sequence[Measured], display: Callable[[str], Any] | None) -> None:
+        self.what, self._make = what, display
+        self._shown: Any = None
+        self._start = time.monotonic()
+        self._next = self._start + PATIENCE
+        self._rows = self._inside = self._done = 0
+        self._bytes = sum(part.size for part in parts) if display else 0
+        self._expected = _sum_known([part.count() for part in parts]) if display else None
+
+    def advance(self, rows: int) -> None:
+        """So many rows more."""
+        self._rows += rows
+        self._inside += rows
+        now = time.monotonic()
+        if self._make is None or now < self._next:
+            return
+        self._shown = self._shown or self._make(self.what)
+        self._shown.show(self.share, self.about(now - self._start))
+        self._next = now + PACE
+
+    def forget(self) -> None:
+        """The rows of the part at hand do not count: it is begun again."""
+        self._rows, self._inside = self._rows - self._inside, 0
+
+    def finish(self, part: Measured) -> None:
+        """A part is done."""
+        self._inside = 0
+        self._done += part.size if self._make else 0
+
+    @property
+    def share(self) -> float:
+        """Of the rows, where their number is known, and else of the bytes, part by part."""
+        if self._expected:
+            return min(self._rows / self._expected, 1.0)
+        return self._done / self._bytes if self._bytes else 0.0
+
+    def about(self, seconds: float) -> str:
+        """What is shown."""
+        told = [_short(self._rows, " rows")]
+        if self._bytes:
+            told.append(f"{_short(self.share * self._bytes, 'B')} of {_short(self._bytes, 'B')}")
+        told.append(_short(self._rows / max(seconds, 1e-9), " rows/s"))
+        if self.share:
+            told.append(f"{_span(seconds * (1 / self.share - 1))} left")
+        return ", ".join(told)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._shown is not None:
+            self._shown.close()
+
+
+def _sum_known(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _short(number: float, unit: str) -> str:
+    """A number in three digits.
+
+    >>> _short(12_345_678, " rows"), _short(512, "B")
+    ('12.3 M rows', '512 B')
+    """
+    for size, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g} {name}{unit}"
+    return f"{number:.0f} {unit.lstrip()}"
+
+
+def _span(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> _span(42), _span(200), _span(8000)
+    ('42 s', '3 min', '2 h 13 min')
+    """
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
 _silence = [False]
 
 
@@ -90,6 +206,12 @@ def silent() -> Iterator[None]:
 def progress(what: str, steps: int) -> Progress:
     """A count of steps, shown where somebody is looking: on a terminal, or in a notebook."""
     return Progress(what, steps, None if _silence[0] else _display())
+
+
+def metered(what: str, parts: Sequence[Measured]) -> Meter:
+    """A meter of rows, shown where somebody is looking, and else told to the log, if it listens."""
+    logged = Log if LOG.isEnabledFor(logging.INFO) else None
+    return Meter(what, parts, None if _silence[0] else _display() or logged)
 
 
 def _display() -> Callable[[str], Any] | None:

@@ -1,17 +1,12 @@
 """Rows to statistics: the first half of every fit."""
 
-from typing import Any, Literal
-
 import numpy as np
 from scipy.special import gammaln
 
 from classwise.arrays import BLOCK_SIZE, Array, Codes
 from classwise.engines import Engine, MemoryEngine
 from classwise.errors import ClasswiseError
-from classwise.options import choose
-from classwise.schema import Families
 from classwise.statistics import (
-    SCATTERS,
     ClassStatistics,
     Counts,
     FullScatter,
@@ -27,7 +22,7 @@ from classwise.statistics import (
     gather_counts,
     gather_moments,
 )
-from classwise.tables import Table, read_table, refuse_unsuitable
+from classwise.tables import Table, refuse_unsuitable
 
 # Chunks are handed to threads; each is many cache-sized blocks long, so that handing out and merging cost little.
 CHUNK_SIZE = 16 * BLOCK_SIZE
@@ -38,38 +33,7 @@ COPY_SIZE = 8 * BLOCK_SIZE
 # A number with at most this many distinct values may be taken for a category, where its family is to be chosen.
 FEW_VALUES = 32
 
-ScatterForm = Literal["full", "pooled", "diagonal"]
 MISSING = {"integrate": True, "level": True, "error": False}
-
-
-def summarize(
-    X: Any,
-    y: Any,
-    weights: Any = None,
-    *,
-    scatter: ScatterForm = "full",
-    families: Families = "auto",
-    missing: Literal["integrate", "error"] = "integrate",
-    quartics: bool = False,
-) -> ClassStatistics:
-    """Weight, mean and scatter of the numbers and counts of the levels of each class, in one pass, with flat memory.
-
-    X (n, p): an array, or a pandas, polars or Arrow table. Numbers, text, categories, booleans; missing values.
-    y (n,): labels of any sortable kind; rows without a label are left out, with a warning.
-    weights (n,): a weight of two is the row twice, a weight of zero is no row.
-    scatter: "full" serves every model; "pooled" (LDA) and "diagonal" (naive Bayes, nearest mean) are leaner.
-    families: what columns are taken for, where it is not what their type says; as in NaiveBayes.
-    missing: "error" refuses missing values, and missing labels.
-    quartics: gather sums of |d|⁴ too, which shrink="ledoit-wolf" needs (with full scatter).
-
-    >>> import classwise as cw
-    >>> cw.summarize([[1.8], [2.1], [5.8], [6.7]], [0, 0, 1, 1])
-    ClassStatistics(2 classes, 1 feature, weight 4, full scatter)
-    """
-    allow_missing = choose("missing", missing, {"integrate": True, "error": False})
-    table = read_table(X, y, weights, families, strict=not allow_missing)
-    form = choose("scatter", scatter, SCATTERS)
-    return summarize_table(table, form, allow_missing=allow_missing, quartics=quartics)
 
 
 def summarize_table(
@@ -81,7 +45,7 @@ def summarize_table(
 ) -> ClassStatistics:
     """The statistics of a table, gathered by an engine."""
     engine = engine or MemoryEngine()
-    size = _chunk_rows(len(table.schema), COPY_SIZE if table.is_copied else CHUNK_SIZE)
+    size = chunk_rows(len(table.schema), COPY_SIZE if table.is_copied else CHUNK_SIZE)
     gathered = engine.gather(lambda chunk: summarize_chunk(chunk, form, allow_missing, quartics), table, size)
     return gathered.compact()
 
@@ -170,6 +134,7 @@ def _gather_values(column: Array, codes: Codes, count: int, weights: Array | Non
     return gather_counts(all_positions, values.astype(np.float64), codes, count, weights)
 
 
-def _chunk_rows(features: int, size: int) -> int:
+def chunk_rows(features: int, size: int = COPY_SIZE) -> int:
+    """How many rows a chunk of so many features has."""
     # A statistic holds matrices of p²: chunks grow with them, so that merging stays a small part of the work.
     return max(size, 8 * features * features) // features

@@ -25,14 +25,14 @@ class MemoryEngine:
         chunks = list(table.chunks(chunk_rows))
         if len(chunks) == 1:
             return summarize(chunks[0])
-        with _threads(len(chunks)) as pool:
+        with threads(len(chunks)) as pool:
             return reduce(add, pool.map(summarize, chunks))
 
     def apply(self, function: Callable[[Table], NDArray[Any]], table: Table, chunk_rows: int) -> NDArray[Any]:
         first, *others = table.chunks(chunk_rows)
         if not others:
             return function(first)
-        with _threads(len(others)) as pool:
+        with threads(len(others)) as pool:
             # Not before BLAS is held to one thread: its others would go on spinning for a while, in the way of ours.
             result = function(first)
             whole = np.empty((*result.shape[:-1], len(table)), dtype=result.dtype)
@@ -52,12 +52,12 @@ def in_threads(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
     if len(tasks) < 2:
         yield from map(function, tasks)
         return
-    with _threads(len(tasks)) as pool:
+    with threads(len(tasks)) as pool:
         yield from pool.map(function, tasks)
 
 
 @contextmanager
-def _threads(tasks: int) -> Iterator[ThreadPoolExecutor]:
+def threads(tasks: int) -> Iterator[ThreadPoolExecutor]:
     """A pool of as many threads as BLAS may use, with BLAS itself held to one."""
     with BLAS.held() as allowed:
         pool = ThreadPoolExecutor(min(allowed, tasks))

@@ -161,7 +161,12 @@ def _sort_of(level: Any) -> str:
 
 
 def open_source(X: Any) -> Source:
-    """An array, or any frame that narwhals knows (pandas, polars, pyarrow, ...), ready to be read."""
+    """An array, or any frame that narwhals knows (pandas, polars, pyarrow, ...), ready to be read.
+
+    A source is one already: whoever has checked columns, as a server has, can hand them over as they are.
+    """
+    if isinstance(X, Source):
+        return X
     if not isinstance(X, np.ndarray):
         frame = nw.from_native(X, pass_through=True)
         if isinstance(frame, nw.LazyFrame):

@@ -1,0 +1,195 @@
+"""predict: labels and posteriors beside rows wherever they are, in the order of the rows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classwise.arrays import Array
+from classwise.engines import DaskEngine, SparkEngine, StreamEngine, is_dask, is_spark
+from classwise.errors import ClasswiseError
+from classwise.gathering import as_frame
+from classwise.sources import ChunkPiece, Stream, WiderTypeError, no_such_column, open_sink, open_stream
+from classwise.summarizing import chunk_rows
+
+
+def predict(
+    model: Any,
+    source: Any,
+    sink: str | PathLike[str] | None = None,
+    *,
+    keys: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    proba: bool = False,
+    overwrite: bool = False,
+) -> Any:
+    """The label of each row, and its posterior, beside the rows and in their order; memory stays flat.
+
+    model: a fitted classifier, of classwise or of scikit-learn. source: rows wherever they are, as for `summarize`.
+    sink: where the answers go: a Parquet, CSV, TSV, JSON lines or Arrow file, by the end of its name, or
+        "shop.duckdb#table" or "postgresql://host/shop#table". It appears when it is complete, or not at all; the
+        number of rows is returned. Without a sink, answers are returned: a DataFrame of Dask or Spark, if the rows are
+        one, and else a stream of Arrow batches, to be read once.
+    keys: columns to carry along; all, unless given. columns: those to predict from, in the order of fit, where the
+        model was fitted on rows without names.
+    proba: add a column `posterior_CLASS` for each class. overwrite: replace what is there under the sink's name.
+
+    >>> import classwise as cw, pandas as pd
+    >>> rows = pd.DataFrame({"id": [7, 8, 9, 10], "x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")})
+    >>> m = cw.LDA().fit(rows[["x"]], rows["y"])
+    >>> cw.predict(m, rows, keys=["id"]).read_all().to_pydict()["label"]
+    ['a', 'a', 'b', 'b']
+    """
+    if is_dask(source) or is_spark(source):
+        if sink is not None:
+            raise ClasswiseError("Leave sink out: what is returned for rows of Dask or Spark can write itself.")
+        engine: DaskEngine | SparkEngine = DaskEngine(source) if is_dask(source) else SparkEngine(source)
+        answer = Answer.read(model, engine.names(), keys, columns, proba, "the table")
+        return _of_dask(engine, answer) if isinstance(engine, DaskEngine) else _of_spark(engine, answer)
+    stream = open_stream(source, exact=keys or (), text=text_columns(model)) or _in_memory(source)
+    answer = Answer.read(model, stream.names, keys, columns, proba, stream.name)
+    engine_ = StreamEngine(stream, answer.needed, chunk_rows(len(answer.needed)))
+    return _reader(engine_, answer) if sink is None else _write(engine_, answer, fspath(sink), overwrite)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A chunk of rows, as a table of any library, to the columns asked for and the model's answers beside them."""
+
+    model: Any
+    features: tuple[str, ...]
+    keys: tuple[str, ...]
+    proba: bool
+
+    @classmethod
+    def read(cls, model: Any, names: Sequence[str], keys: Any, columns: Any, proba: bool, where: str) -> "Answer":
+        """By the names of the rows' columns; what is not there is an error."""
+        features = getattr(_fitted(model), "feature_names_in_", columns)
+        if features is None:
+            raise ClasswiseError("The model was fitted on rows without names: give columns=[...], in the order of fit.")
+        carried = names if keys is None else [keys] if isinstance(keys, str) else keys
+        answer = cls(model, tuple(features), tuple(carried), proba)
+        for name in answer.needed:
+            if name not in names:
+                raise ClasswiseError(no_such_column(name, names, where))
+        for name in answer.added:
+            if name in answer.keys:
+                raise ClasswiseError(f"{where} has a column {name!r} already; name the others in keys.")
+        return answer
+
+    @property
+    def needed(self) -> list[str]:
+        """All columns that are read."""
+        return list(dict.fromkeys([*self.keys, *self.features]))
+
+    @property
+    def added(self) -> list[str]:
+        """The columns that are added."""
+        classes = self.model.classes_.tolist() if self.proba else []
+        return ["label", "posterior", *(f"posterior_{label}" for label in classes)]
+
+    def columns(self, chunk: Any) -> dict[str, NDArray[Any]]:
+        """The columns that are added to a chunk."""
+        X = as_frame(chunk).select(list(self.features))
+        rows = X.to_native() if hasattr(_fitted(self.model), "feature_names_in_") else X.to_numpy()
+        labels, posterior = np.asarray(self.model.predict(rows)), np.asarray(self.model.predict_proba(rows))
+        values = [labels, self._of_labels(labels, posterior), *(posterior.T if self.proba else ())]
+        return dict(zip(self.added, values, strict=True))
+
+    def _of_labels(self, labels: NDArray[Any], posterior: Array) -> Array:
+        """The posterior of each row's label (n,); of one that is no class, because the row was refused, the best."""
+        codes = posterior.argmax(axis=1)
+        place = {label: k for k, label in enumerate(self.model.classes_.tolist())}
+        for row in np.flatnonzero(labels != self.model.classes_[codes]).tolist():
+            codes[row] = place.get(labels[row : row + 1].tolist()[0], codes[row])
+        return posterior[np.arange(len(codes)), codes]
+
+    def arrow(self, chunk: Any) -> Any:
+        """Keys and answers, as a table of pyarrow's."""
+        import pyarrow as pa
+
+        table = as_frame(chunk).select(list(self.keys)).to_arrow() if self.keys else pa.table({})
+        for name, values in self.columns(chunk).items():
+            table = table.append_column(name, pa.array(values))
+        return table
+
+    def pandas(self, chunk: Any) -> Any:
+        """The same as a DataFrame of pandas, with the index of the rows."""
+        return chunk[list(self.keys)].assign(**self.columns(chunk))
+
+
+def _fitted(model: Any) -> Any:
+    """The classifier that was fitted: that of a decision, or the one that was chosen."""
+    for name in ("best_", "model"):
+        model = getattr(model, name, model)
+    return model
+
+
+def text_columns(model: Any) -> list[str]:
+    """The columns that hold text for a model, even where all values of a file look like numbers."""
+    inner: Any = getattr(_fitted(model), "model_", None)
+    if not hasattr(inner, "levels") or not hasattr(inner, "schema"):
+        return []
+    names = [column.name for column in inner.schema.columns]
+    texts = [j for j, levels in inner.levels.items() if any(isinstance(level, str) for level in levels)]
+    return [name for j in texts if (name := names[j]) is not None]
+
+
+def _in_memory(source: Any) -> Stream:
+    """Rows that are all here, as a stream of one piece."""
+    frame = as_frame(source)
+    piece = ChunkPiece("the table", lambda columns, rows: iter([frame.to_native()]), list(frame.columns))
+    return Stream((piece,), "table")
+
+
+def _reader(engine: StreamEngine, answer: Answer) -> Any:
+    """Answers as a stream of Arrow batches."""
+    import pyarrow as pa
+
+    tables = engine.apply(answer.arrow)
+    first = next(tables, None)
+    if first is None:
+        raise ClasswiseError(f"There are no rows to predict in {engine.rows.name}.")
+
+    def batches() -> Iterator[Any]:
+        yield from first.to_batches()
+        for table in tables:
+            yield from table.cast(first.schema).to_batches()
+
+    return pa.RecordBatchReader.from_batches(first.schema, batches())
+
+
+def _write(engine: StreamEngine, answer: Answer, sink: str, overwrite: bool) -> int:
+    """Answers to a sink; begun again where a file turns out to hold other types than its first rows."""
+    while True:
+        try:
+            with open_sink(sink, overwrite) as write:
+                rows = 0
+                for table in engine.apply(answer.arrow):
+                    write(table)
+                    rows += len(table)
+                if not rows:
+                    raise ClasswiseError(f"There are no rows to predict in {engine.rows.name}.")
+            return rows
+        except WiderTypeError:
+            continue
+
+
+def _of_dask(engine: DaskEngine, answer: Answer) -> Any:
+    empty = {name: np.zeros(0) for name in answer.added} | {"label": answer.model.classes_[:0]}
+    meta = engine.rows._meta[list(answer.keys)].assign(**empty)
+    return engine.apply(answer.pandas, answer.needed, meta)
+
+
+def _of_spark(engine: SparkEngine, answer: Answer) -> Any:
+    from pyspark.sql import types
+
+    kinds = {"b": types.BooleanType(), "i": types.LongType(), "u": types.LongType(), "f": types.DoubleType()}
+    label = kinds.get(answer.model.classes_.dtype.kind, types.StringType())
+    kept = [engine.rows.schema[name] for name in answer.keys]
+    added = [types.StructField(name, types.DoubleType()) for name in answer.added[1:]]
+    schema = types.StructType([*kept, types.StructField("label", label), *added])
+    return engine.apply(answer.arrow, answer.needed, schema)

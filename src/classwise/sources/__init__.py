@@ -1,0 +1,32 @@
+"""Rows from elsewhere: files of every format, queries and databases, as Arrow tables or streams; and rows written."""
+
+from classwise.sources.databases import Query
+from classwise.sources.formats import Format, find_format, output_format
+from classwise.sources.opening import open_stream
+from classwise.sources.reading import MISSING, RowFile, no_such_column, read_rows
+from classwise.sources.sinks import open_sink
+from classwise.sources.spooling import spooled
+from classwise.sources.streams import ChunkPiece, Piece, Stream, columns_of
+from classwise.sources.texts import WiderTypeError
+from classwise.sources.writing import write_rows, writing
+
+__all__ = [
+    "MISSING",
+    "ChunkPiece",
+    "Format",
+    "Piece",
+    "Query",
+    "RowFile",
+    "Stream",
+    "WiderTypeError",
+    "columns_of",
+    "find_format",
+    "no_such_column",
+    "open_sink",
+    "open_stream",
+    "output_format",
+    "read_rows",
+    "spooled",
+    "write_rows",
+    "writing",
+]

@@ -1,0 +1,296 @@
+"""One body for every source and engine: the same labels, levels, statistics and predictions from each."""
+
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from contextlib import ExitStack
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as pds
+import pytest
+
+import classwise as cw
+from classwise.sources import write_rows
+from clusters import dask_cluster, spark_session
+from sql_engines import absent, postgres_engine
+
+# One process for all of them: every server is started once.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::classwise.MissingLabelWarning"),
+    pytest.mark.xdist_group("engines"),
+]
+
+N = 2400
+FEATURES = ["length", "count", "color", "smooth"]
+
+
+def make_rows():
+    rng = np.random.default_rng(7)
+    label = rng.choice(["oak", "ash", "elm"], N, p=[0.5, 0.3, 0.2])
+    shift = np.array([{"oak": 0.0, "ash": 1.0, "elm": 2.5}[name] for name in label])
+    rows = pd.DataFrame(
+        {
+            "id": np.arange(N),
+            "length": rng.normal(size=N) + shift,
+            "count": rng.integers(0, 9, N) + (shift > 2),
+            "color": rng.choice(["red", "green", "blue, dark"], N),
+            "smooth": rng.random(N) < 0.3 + 0.2 * shift / 2.5,
+            "weight": rng.choice([0.0, 0.5, 1.0, 2.0], N),
+            "tree": label,
+        }
+    )
+    rows["color"] = rows["color"].astype(object)
+    rows["tree"] = rows["tree"].astype(object)
+    rows.loc[rng.random(N) < 0.1, "length"] = np.nan
+    rows.loc[rng.random(N) < 0.1, "color"] = None
+    rows.loc[rng.random(N) < 0.02, "tree"] = None
+    # A level and a class that only the last rows have, and a stretch of rows without a single length.
+    rows.loc[N - 5 :, "color"] = "mauve"
+    rows.loc[N - 9 :, "tree"] = "yew"
+    rows.loc[800:1500, "length"] = np.nan
+    return rows
+
+
+ROWS = make_rows()
+ARROW = pa.Table.from_pandas(ROWS, preserve_index=False)
+PARTS = [ARROW.slice(0, 801), ARROW.slice(801, 600), ARROW.slice(1401)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("rows")
+
+
+@pytest.fixture(scope="module")
+def servers():
+    """Whatever needs a server, started when it is first asked for."""
+    with ExitStack() as stack:
+        started = {}
+
+        def get(make):
+            if make not in started:
+                started[make] = stack.enter_context(make())
+            return started[make]
+
+        yield get
+
+
+def files(folder, suffix):
+    home = folder / suffix.replace(".", "-")
+    home.mkdir(exist_ok=True)
+    for i, part in enumerate(PARTS):
+        if not (home / f"part-{i}{suffix}").exists():
+            write_rows(part, str(home / f"part-{i}{suffix}"))
+    return home
+
+
+def one_file(folder, suffix):
+    path = folder / f"all{suffix}"
+    if not path.exists():
+        write_rows(ARROW, str(path))
+    return str(path)
+
+
+def duckdb_file(folder):
+    path = folder / "trees.duckdb"
+    if not path.exists():
+        with duckdb.connect(str(path)) as connection:
+            connection.register("given", ARROW)
+            connection.execute("CREATE TABLE trees AS SELECT * FROM given")
+    return str(path)
+
+
+def postgres_address(servers):
+    engine = servers(postgres_engine)
+    kinds = {"id": "whole", "length": "number", "count": "whole", "color": "text", "smooth": "yes/no"}
+    kinds |= {"weight": "number", "tree": "text"}
+    engine.put("trees", {name: (kinds[name], ARROW[name].to_pylist()) for name in ARROW.column_names})
+    return f"postgresql:///postgres?host={engine.connection.info.host}&user=cw"
+
+
+def dask_frame(servers):
+    import dask.dataframe as dd
+
+    servers(dask_cluster)
+    return dd.from_pandas(ROWS, npartitions=5, sort=False)
+
+
+def spark_frame(servers):
+    session = servers(spark_session)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return session.createDataFrame(ARROW).repartitionByRange(5, "id").sortWithinPartitions("id")
+
+
+SOURCES = {
+    "pandas": lambda folder, servers: ROWS,
+    "polars": lambda folder, servers: pl.from_arrow(ARROW),
+    "pyarrow": lambda folder, servers: ARROW,
+    "csv": lambda folder, servers: one_file(folder, ".csv"),
+    "csv pattern": lambda folder, servers: str(files(folder, ".csv") / "part-*.csv"),
+    "tsv, gzip": lambda folder, servers: one_file(folder, ".tsv.gz"),
+    "json lines, zstd": lambda folder, servers: one_file(folder, ".jsonl.zst"),
+    "parquet": lambda folder, servers: one_file(folder, ".parquet"),
+    "parquet pattern": lambda folder, servers: str(files(folder, ".parquet") / "*.parquet"),
+    "list of paths": lambda folder, servers: sorted(files(folder, ".parquet").iterdir()),
+    "folder of arrow files": lambda folder, servers: files(folder, ".arrow"),
+    "query": lambda folder, servers: f"SELECT * FROM '{one_file(folder, '.parquet')}' ORDER BY id",
+    "duckdb relation": lambda folder, servers: duckdb.from_arrow(ARROW),
+    "duckdb table": lambda folder, servers: duckdb_file(folder) + "#trees",
+    "duckdb query": lambda folder, servers: cw.Query("SELECT * FROM trees ORDER BY id", duckdb_file(folder)),
+    "postgres table": lambda folder, servers: postgres_address(servers) + "#trees",
+    "postgres query": lambda folder, servers: cw.Query("SELECT * FROM trees ORDER BY id", postgres_address(servers)),
+    "polars lazy": lambda folder, servers: pl.scan_parquet(one_file(folder, ".parquet")),
+    "arrow stream": lambda folder, servers: pa.RecordBatchReader.from_batches(ARROW.schema, ARROW.to_batches(500)),
+    "arrow dataset": lambda folder, servers: pds.dataset(files(folder, ".parquet")),
+    "iterator of tables": lambda folder, servers: (ROWS[i : i + 700] for i in range(0, N, 700)),
+    "dask": lambda folder, servers: dask_frame(servers),
+    "spark": lambda folder, servers: spark_frame(servers),
+}
+
+slow = {"spark"}
+every_source = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in slow else name for name in SOURCES]
+)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """The statistics of rows in memory, given as X, y and weights."""
+    return cw.summarize(ROWS[FEATURES], ROWS["tree"], ROWS["weight"], quartics=True)
+
+
+def assert_same(found, expected, tolerance=1e-10):
+    assert found.labels.tolist() == expected.labels.tolist()
+    assert found.features == expected.features
+    assert found.rows == expected.rows
+    assert [str(column.family) for column in found.schema] == [str(column.family) for column in expected.schema]
+
+    def close(a, b):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * max(1.0, np.nanmax(np.abs(b), initial=0)))
+
+    close(found.weight, expected.weight)
+    close(found.mean, expected.mean)
+    close(found.scatter, expected.scatter)
+    close(found.missing_weight(), expected.missing_weight())
+    for ours, theirs in zip(found.levels.columns, expected.levels.columns, strict=True):
+        assert ours.levels.tolist() == theirs.levels.tolist()
+        close(ours.weight, theirs.weight)
+
+
+@every_source
+def test_statistics(name, folder, servers, plain):
+    source = SOURCES[name](folder, servers)
+    found = cw.summarize(source, target="tree", weights="weight", columns=FEATURES, quartics=True)
+    assert_same(found, plain)
+    for model in (cw.NaiveBayes(), cw.GaussianClassifier(share=0.3, shrink=0.2)):
+        ours = model.fit_statistics(found).predict_log_proba(ROWS[FEATURES])
+        theirs = model.fit_statistics(plain).predict_log_proba(ROWS[FEATURES])
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-10)
+
+
+@every_source
+def test_predictions(name, folder, servers, plain):
+    model = cw.NaiveBayes().fit_statistics(plain)
+    source = SOURCES[name](folder, servers)
+    answers = cw.predict(model, source, keys=["id"], proba=True)
+    if name == "dask":
+        found = answers.compute()
+    elif name == "spark":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = answers.toArrow().to_pandas()
+    else:
+        found = answers.read_all().to_pandas()
+    if name == "postgres table":  # a table has no order; a query may have one
+        found = found.sort_values("id")
+    assert found["id"].tolist() == ROWS["id"].tolist()
+    assert found["label"].tolist() == model.predict(ROWS[FEATURES]).tolist()
+    columns = [f"posterior_{label}" for label in model.classes_]
+    np.testing.assert_allclose(found[columns], model.predict_proba(ROWS[FEATURES]), atol=1e-10)
+    np.testing.assert_allclose(found["posterior"], found[columns].max(axis=1), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["csv pattern", "parquet pattern", "postgres table", "dask", "spark"])
+@pytest.mark.parametrize("scatter", ["pooled", "diagonal"])
+def test_leaner_scatters(name, scatter, folder, servers):
+    expected = cw.summarize(ROWS[FEATURES], ROWS["tree"], scatter=scatter)
+    found = cw.summarize(SOURCES[name](folder, servers), target="tree", columns=FEATURES, scatter=scatter)
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet pattern", "duckdb table", "dask", "spark"])
+def test_whole_numbers_and_answers_as_labels(name, folder, servers):
+    for target in ("count", "smooth"):
+        expected = cw.summarize(ROWS[["length"]], ROWS[target])
+        found = cw.summarize(SOURCES[name](folder, servers), target=target, columns=["length"])
+        assert_same_numbers(found, expected)
+        assert [type(label) for label in found.labels.tolist()] == [type(label) for label in expected.labels.tolist()]
+
+
+def assert_same_numbers(found, expected):
+    assert found.labels.tolist() == expected.labels.tolist()
+    np.testing.assert_allclose(found.scatter, expected.scatter, rtol=1e-10)
+
+
+CONNECTED = """
+import sys, warnings
+import numpy as np, pyarrow as pa, pyarrow.parquet as pq
+import classwise as cw
+from pyspark.sql import SparkSession
+
+warnings.simplefilter("ignore")
+rows = pq.read_table(sys.argv[1])
+session = SparkSession.builder.remote("local[2]").getOrCreate()
+frame = session.createDataFrame(rows).repartition(3)
+assert ".connect." in type(frame).__module__
+columns = ["length", "count", "color", "smooth"]
+found = cw.summarize(frame, target="tree", weights="weight", columns=columns)
+expected = cw.summarize(rows, target="tree", weights="weight", columns=columns)
+assert found.labels.tolist() == expected.labels.tolist()
+np.testing.assert_allclose(found.scatter, expected.scatter, rtol=1e-10)
+m = cw.NaiveBayes().fit_statistics(found)
+answers = cw.predict(m, frame, keys=["id"]).toArrow().sort_by("id")
+assert answers["label"].to_pylist() == m.predict(rows.select(columns)).tolist()
+session.stop()
+print("agreed")
+"""
+
+
+@pytest.mark.slow
+def test_spark_connect(folder):
+    """In a process of its own, which can have one kind of session only."""
+    pytest.importorskip("grpc")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        absent("Spark needs Java, which is not installed")
+    env = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [sys.executable, "-c", CONNECTED, one_file(folder, ".parquet")]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("agreed\n"), done.stdout + done.stderr[-3000:]
+
+
+def test_arrays_of_dask(servers):
+    da = pytest.importorskip("dask.array")
+    servers(dask_cluster)
+    rng = np.random.default_rng(0)
+    X, y, w = rng.normal(size=(1000, 4)), rng.integers(0, 3, 1000), rng.random(1000)
+    found = cw.summarize(da.from_array(X, chunks=(300, 2)), da.from_array(y, chunks=170), da.from_array(w, chunks=1000))
+    assert_same_numbers(found, cw.summarize(X, y, w))
+    with pytest.raises(cw.ClasswiseError, match="y and weights must be such too"):
+        cw.summarize(da.from_array(X), y)
+
+
+@pytest.mark.parametrize("name", ["dask", "spark"])
+def test_a_problem_on_a_worker_is_told_here(name, folder, servers):
+    source = SOURCES[name](folder, servers)
+    with pytest.raises(cw.ClasswiseError, match="missing labels in") as problem:
+        cw.summarize(source, target="tree", columns=FEATURES, missing="error")
+    assert "\n" not in str(problem.value)
+    with pytest.raises(cw.ClasswiseError, match="no column 'size'"):
+        cw.summarize(source, target="size")

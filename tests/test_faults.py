@@ -1,0 +1,310 @@
+"""Faults: what is killed, full, cut off or interrupted leaves no wrong answer and no half result; real processes."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import classwise as cw
+from classwise.gathering import checkpoint as checkpoints
+from classwise.sources import RowFile, open_sink, read_rows, write_rows
+from clusters import dask_cluster, spark_session
+
+RNG = np.random.default_rng(11)
+
+
+def make_rows(n):
+    X = RNG.normal(size=(n, 3))
+    y = RNG.integers(0, 3, n)
+    return pd.DataFrame({"a": X[:, 0] + y, "b": X[:, 1], "c": X[:, 2] * (1 + y), "y": y})
+
+
+def make_files(folder, count=12, n=300, suffix=".csv"):
+    rows = make_rows(count * n)
+    for i in range(count):
+        table = pa.Table.from_pandas(rows[i * n : (i + 1) * n], preserve_index=False)
+        write_rows(table, str(folder / f"part-{i:03}{suffix}"))
+    return rows
+
+
+def same(found, expected):
+    np.testing.assert_array_equal(found.weight, expected.weight)
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    np.testing.assert_array_equal(found.scatter, expected.scatter)
+
+
+class TestCheckpoints:
+    def test_finished_files_are_not_read_again(self, tmp_path, monkeypatch):
+        rows = make_files(tmp_path)
+        plain = cw.summarize(str(tmp_path / "*.csv"), target="y")
+        read = []
+        opened = RowFile.opened
+
+        def watched(self, *arguments):
+            read.append(self.path)
+            if len(set(read)) > 7:
+                raise RuntimeError("power cut")
+            return opened(self, *arguments)
+
+        monkeypatch.setattr(checkpoints, "PACE", 0.0)
+        monkeypatch.setattr(RowFile, "opened", watched)
+        with pytest.raises(RuntimeError, match="power cut"):
+            cw.summarize(str(tmp_path / "*.csv"), target="y", checkpoint=tmp_path / "s.cws")
+        monkeypatch.setattr(RowFile, "opened", opened)
+        done = cw.load(tmp_path / "s.cws")
+        assert 0 < done.rows < len(rows)
+        assert done.rows % 300 == 0
+        monkeypatch.setattr(RowFile, "opened", lambda self, *a: (read.append(self.path), opened(self, *a))[1])
+        read.clear()
+        same(cw.summarize(str(tmp_path / "*.csv"), target="y", checkpoint=tmp_path / "s.cws"), plain)
+        first = str(tmp_path / "part-000.csv")  # looked at for the names of its columns
+        assert len(set(read) - {first}) == 12 - done.rows // 300
+
+    def test_new_files_are_added_and_changed_ones_refused(self, tmp_path):
+        make_files(tmp_path, count=3)
+        call = partial(cw.summarize, str(tmp_path / "*.csv"), target="y", checkpoint=tmp_path / "s.cws")
+        assert call().rows == 900
+        write_rows(read_rows(tmp_path / "part-000.csv"), str(tmp_path / "part-999.csv"))
+        assert call().rows == 1200
+        with pytest.raises(cw.ClasswiseError, match=r"holds what summarize.*columns=.*; give another file"):
+            call(columns=["a"])
+        with (tmp_path / "part-001.csv").open("a") as file:
+            file.write("1,2,3,0\n")
+        with pytest.raises(cw.ClasswiseError, match=r"part-001\.csv has changed since it was counted"):
+            call()
+
+    def test_only_files_have_checkpoints(self, tmp_path):
+        with pytest.raises(cw.ClasswiseError, match="checkpoint is for files"):
+            cw.summarize("SELECT 1 AS x, 2 AS y", target="y", checkpoint=tmp_path / "s.cws")
+        with pytest.raises(cw.ClasswiseError, match="checkpoint are for files"):
+            cw.summarize(make_rows(10), target="y", checkpoint=tmp_path / "s.cws")
+
+
+class TestSinks:
+    MODEL = cw.LDA().fit(make_rows(500)[["a", "b", "c"]], make_rows(500)["y"])
+
+    @pytest.mark.parametrize("name", ["o.parquet", "o.csv", "o.csv.gz", "o.jsonl", "o.arrow"])
+    def test_a_bad_file_half_way_leaves_nothing(self, tmp_path, name):
+        make_files(tmp_path, count=4)
+        with (tmp_path / "part-003.csv").open("a") as file:
+            file.write("1,2\n")
+        out = tmp_path / "out"
+        out.mkdir()
+        with pytest.raises(cw.ClasswiseError, match=r"part-003\.csv"):
+            cw.predict(self.MODEL, str(tmp_path / "*.csv"), out / name)
+        assert list(out.iterdir()) == []
+
+    def test_what_was_there_stays(self, tmp_path):
+        make_files(tmp_path, count=1)
+        old = tmp_path / "old.parquet"
+        old.write_text("old")
+        with pytest.raises(cw.ClasswiseError, match="exists already; overwrite=True replaces it"):
+            cw.predict(self.MODEL, str(tmp_path / "part-000.csv"), old)
+        assert old.read_text() == "old"
+        assert cw.predict(self.MODEL, str(tmp_path / "part-000.csv"), old, overwrite=True) == 300
+        assert pq.read_table(old).num_rows == 300
+
+    def test_a_table_is_made_whole_or_not_at_all(self, tmp_path):
+        import duckdb
+
+        path = tmp_path / "shop.duckdb"
+        table = pa.table({"x": [1, 2]})
+        with pytest.raises(cw.ClasswiseError, match="unlike the first"), open_sink(f"{path}#answers") as write:
+            [write(rows) for rows in (table, table, pa.table({"z": ["a"]}))]
+        with duckdb.connect(str(path)) as connection:
+            assert connection.sql("SHOW TABLES").fetchall() == []
+        with open_sink(f"{path}#answers") as write:
+            write(table)
+            write(table)
+        with duckdb.connect(str(path)) as connection:
+            assert connection.sql("SELECT sum(x) FROM answers").fetchall() == [(6,)]
+        with pytest.raises(cw.ClasswiseError, match="cannot be written"), open_sink(f"{path}#answers") as write:
+            write(table)
+
+    @pytest.mark.parametrize("name", ["o.parquet", "o.csv", "o.csv.gz"])
+    def test_a_full_disk(self, tmp_path, name):
+        """The file may not grow beyond 50 kB, which to a writer is the same as a full disk."""
+        rows = make_rows(60_000)
+        pq.write_table(pa.Table.from_pandas(rows, preserve_index=False), tmp_path / "rows.parquet")
+        cw.save(self.MODEL, tmp_path / "m.cw")
+        out = tmp_path / "out"
+        out.mkdir()
+        script = f"""
+import resource, signal, classwise as cw
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+try:
+    cw.predict(cw.load({str(tmp_path / "m.cw")!r}), {str(tmp_path / "rows.parquet")!r}, {str(out / name)!r})
+except cw.ClasswiseError as problem:
+    print(problem)
+"""
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        assert f"{name}' cannot be written: " in done.stdout, done.stdout + done.stderr
+        assert list(out.iterdir()) == []
+
+    def test_interrupted(self, tmp_path):
+        make_files(tmp_path, count=40, n=2000)
+        cw.save(self.MODEL, tmp_path / "m.cw")
+        out = tmp_path / "out"
+        out.mkdir()
+        script = f"""
+import sys, classwise as cw
+import classwise.scoring, classwise.files
+m = cw.load({str(tmp_path / "m.cw")!r})
+print("ready", flush=True)
+while True:
+    cw.predict(m, {str(tmp_path / "part-*.csv")!r}, {str(out / "o.parquet")!r}, overwrite=True)
+"""
+        child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert child.stdout.readline() == b"ready\n"
+        wait_for(lambda: list(out.glob(".classwise-*")))
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+        assert child.returncode != 0
+        assert [path.name for path in out.iterdir()] in ([], ["o.parquet"])
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+# Killed workers -------------------------------------------------------------------------------------------------------
+
+
+def die_once(table, marker, victim):
+    """A step before ours that kills its process the first time it meets a certain row."""
+    if victim in set(np.asarray(table["c"]).tolist()) and not os.path.exists(marker):  # noqa: PTH110
+        with open(marker, "w") as file:  # noqa: PTH123
+            file.write("dead")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return table
+
+
+def die_once_arrow(batches, marker, victim):
+    for batch in batches:
+        yield die_once(batch, marker, victim)
+
+
+def close(found, expected):
+    assert found.rows == expected.rows
+    np.testing.assert_allclose(found.weight, expected.weight, rtol=1e-12)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-12)
+    np.testing.assert_allclose(found.scatter, expected.scatter, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_worker_of_dask_is_killed(tmp_path):
+    import dask.dataframe as dd
+
+    rows = make_rows(4000)
+    marker, victim = str(tmp_path / "dead"), float(rows["c"].iloc[2500])
+    with dask_cluster():
+        frame = dd.from_pandas(rows, npartitions=8, sort=False)
+        fragile = frame.map_partitions(die_once, marker, victim, meta=frame._meta)
+        close(cw.summarize(fragile, target="y"), cw.summarize(rows, target="y"))
+    assert os.path.exists(marker)  # noqa: PTH110
+
+
+@pytest.mark.slow
+def test_a_task_of_spark_fails(tmp_path):
+    from pyspark.cloudpickle import register_pickle_by_value
+
+    register_pickle_by_value(sys.modules[__name__])  # Spark's workers do not know where tests are
+    rows = make_rows(4000)
+    marker, victim = str(tmp_path / "dead"), float(rows["c"].iloc[2500])
+    with spark_session() as session, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frame = session.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(6)
+        fragile = frame.mapInArrow(partial(die_once_arrow, marker=marker, victim=victim), frame.schema)
+        close(cw.summarize(fragile, target="y"), cw.summarize(rows, target="y"))
+    assert os.path.exists(marker)  # noqa: PTH110
+
+
+# Killed at random moments ---------------------------------------------------------------------------------------------
+
+
+def killed_after(script, seconds):
+    """Run a script, and kill it so long after it says that it is ready; whether it had finished before."""
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    assert child.stdout.readline() == b"ready\n"
+    try:
+        child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        child.kill()
+    child.communicate()
+    return child.returncode == 0
+
+
+def timed(script):
+    start = time.monotonic()
+    assert killed_after(script, 300)
+    return time.monotonic() - start
+
+
+ROUNDS = int(os.environ.get("CLASSWISE_KILLS", "30"))
+
+
+@pytest.mark.slow
+def test_predictions_killed_at_random_moments(tmp_path):
+    rows = make_rows(400_000)
+    pq.write_table(pa.Table.from_pandas(rows, preserve_index=False), tmp_path / "rows.parquet")
+    cw.save(TestSinks.MODEL, tmp_path / "m.cw")
+    out = tmp_path / "answers.parquet"
+    script = f"""
+import classwise as cw, classwise.scoring, pyarrow.parquet, duckdb
+m = cw.load({str(tmp_path / "m.cw")!r})
+print("ready", flush=True)
+cw.predict(m, {str(tmp_path / "rows.parquet")!r}, {str(out)!r})
+"""
+    longest = timed(script)
+    expected = pq.read_table(out)
+    moments = random.Random(0)
+    finished = 0
+    for _ in range(ROUNDS):
+        out.unlink(missing_ok=True)
+        done = killed_after(script, moments.uniform(0, longest))
+        finished += done
+        assert out.exists() or not done
+        if out.exists():
+            assert pq.read_table(out).equals(expected)
+    assert finished < ROUNDS
+
+
+@pytest.mark.slow
+def test_fits_killed_at_random_moments(tmp_path):
+    make_files(tmp_path, count=60, n=400)
+    plain = cw.summarize(str(tmp_path / "part-*.csv"), target="y")
+    saved = tmp_path / "s.cws"
+    script = f"""
+import classwise as cw, classwise.gathering.checkpoint as checkpoints, pyarrow, duckdb
+checkpoints.PACE = 0.0
+print("ready", flush=True)
+cw.summarize({str(tmp_path / "part-*.csv")!r}, target="y", checkpoint={str(saved)!r})
+"""
+    longest = timed(script)
+    saved.unlink()
+    moments = random.Random(0)
+    resumed = 0
+    for _ in range(ROUNDS):
+        done = killed_after(script, moments.uniform(0, longest / 3))
+        if saved.exists():
+            held = cw.load(saved)
+            resumed += 0 < held.rows < plain.rows
+            if done:
+                same(held, plain)
+                saved.unlink()
+    same(cw.summarize(str(tmp_path / "part-*.csv"), target="y", checkpoint=saved), plain)
+    assert resumed

@@ -1,0 +1,149 @@
+"""predict over sources and sinks: rows in order, keys beside them, files and tables whole."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import classwise as cw
+from classwise.sources import read_rows, write_rows
+from sql_engines import postgres_engine
+
+RNG = np.random.default_rng(5)
+N = 3000
+
+
+def make_rows():
+    y = RNG.choice(["no", "yes"], N)
+    return pd.DataFrame(
+        {
+            "id": [f"{i:05}" for i in range(N)],
+            "x": RNG.normal(size=N) + (y == "yes"),
+            "zip": RNG.choice(["10115", "20095", "80331"], N),
+            "y": y,
+        }
+    )
+
+
+ROWS = make_rows()
+MODEL = cw.NaiveBayes().fit(ROWS[["x", "zip"]], ROWS["y"])
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Three files of CSV, in which postal codes and ids look like numbers."""
+    for i in range(3):
+        part = pa.Table.from_pandas(ROWS[i * 1000 : (i + 1) * 1000], preserve_index=False)
+        write_rows(part, str(tmp_path / f"rows-{i}.csv"))
+    return str(tmp_path / "rows-*.csv")
+
+
+@pytest.mark.parametrize("name", ["o.parquet", "o.csv", "o.tsv", "o.csv.gz", "o.jsonl", "o.jsonl.zst", "o.arrow"])
+def test_files(tmp_path, source, name):
+    assert cw.predict(MODEL, source, tmp_path / name, keys=["y", "x"]) == N
+    found = read_rows(tmp_path / name).to_pandas()
+    assert list(found.columns) == ["y", "x", "label", "posterior"]
+    assert found["y"].tolist() == ROWS["y"].tolist()
+    np.testing.assert_array_equal(found["x"], ROWS["x"])
+    assert found["label"].tolist() == MODEL.predict(ROWS[["x", "zip"]]).tolist()
+    np.testing.assert_allclose(found["posterior"], MODEL.predict_proba(ROWS[["x", "zip"]]).max(axis=1), rtol=1e-14)
+
+
+def test_tables_of_duckdb(tmp_path, source):
+    sink = f"{tmp_path / 'shop.duckdb'}#answers"
+    assert cw.predict(MODEL, source, sink, proba=True) == N
+    with pytest.raises(cw.ClasswiseError, match=r"cannot be written.*exists"):
+        cw.predict(MODEL, source, sink)
+    assert cw.predict(MODEL, source, sink, keys=["id"], overwrite=True) == N
+    assert cw.Query("answers", str(tmp_path / "shop.duckdb")).names() == ["id", "label", "posterior"]
+
+
+def test_tables_of_postgres(source):
+    with postgres_engine() as engine:
+        address = f"postgresql:///postgres?host={engine.connection.info.host}&user=cw"
+        assert cw.predict(MODEL, source, f"{address}#answers", keys=["id"]) == N
+        with pytest.raises(cw.ClasswiseError, match="'answers' in postgresql:///postgres cannot be written"):
+            cw.predict(MODEL, source, f"{address}#answers", keys=["id"])
+        assert cw.predict(MODEL, source, f"{address}#answers", keys=["id"], overwrite=True) == N
+        _, found = engine.ask("SELECT label, count(*) FROM answers GROUP BY label ORDER BY label")
+        assert [row[1] for row in found] == np.unique(MODEL.predict(ROWS[["x", "zip"]]), return_counts=True)[1].tolist()
+        engine.run("CREATE TABLE prices (amount numeric(10, 2), class integer)")
+        engine.run("INSERT INTO prices VALUES (1.25, 0), (2.5, 0), (8, 1), (NULL, 1)")
+        assert cw.summarize(f"{address}#prices", target="class").mean.ravel().tolist() == [1.875, 8.0]
+        with pytest.raises(cw.ClasswiseError, match="no column 'klass'; did you mean 'class'"):
+            cw.summarize(f"{address}#prices", target="klass")
+        with pytest.raises(cw.ClasswiseError, match=r"cannot be read: .*nowhere"):
+            cw.summarize(f"{address}#nowhere", target="class")
+
+
+def test_types_that_turn_out_wider_begin_the_sink_again(tmp_path):
+    """After the rows by which types are told, a key is text: the whole column is."""
+    n = 30_000
+    ids = [*map(str, range(n - 1)), "last"]
+    rows = pd.DataFrame({"id": ids, "x": RNG.normal(size=n), "zip": "10115"})
+    write_rows(pa.Table.from_pandas(rows, preserve_index=False), str(tmp_path / "rows.csv"))
+    assert cw.predict(MODEL, tmp_path / "rows.csv", tmp_path / "o.parquet", keys=["id"]) == n
+    assert pq.read_table(tmp_path / "o.parquet")["id"].to_pylist() == ids
+
+
+def test_rows_in_memory_and_models_without_names():
+    array = ROWS[["x"]].to_numpy()
+    for model in (cw.LDA().fit(array, ROWS["y"]), LogisticRegression().fit(array, ROWS["y"])):
+        with pytest.raises(cw.ClasswiseError, match="give columns="):
+            cw.predict(model, ROWS)
+        found = cw.predict(model, ROWS, columns=["x"], keys="id").read_all()
+        assert found["label"].to_pylist() == model.predict(array).tolist()
+
+
+def test_decisions_that_are_refused():
+    decision = cw.Decision(MODEL, reject={"posterior": 0.8})
+    found = cw.predict(decision, ROWS, keys=["id"]).read_all().to_pandas()
+    refused = found["label"] == "reject"
+    assert 0 < refused.sum() < N
+    assert (found.loc[refused, "posterior"] < 0.8).all()
+    assert (found.loc[~refused, "posterior"] >= 0.8).all()
+
+
+class TestRefusals:
+    def test_columns(self, source):
+        with pytest.raises(cw.ClasswiseError, match="no column 'idd'; did you mean 'id'"):
+            cw.predict(MODEL, source, keys=["idd"])
+        with pytest.raises(cw.ClasswiseError, match="no column 'zip'"):
+            cw.predict(MODEL, ROWS[["x"]])
+        with pytest.raises(cw.ClasswiseError, match="has a column 'label' already"):
+            cw.predict(MODEL, ROWS.assign(label=1))
+
+    def test_sinks(self, tmp_path, source):
+        with pytest.raises(cw.ClasswiseError, match="does not say in which format"):
+            cw.predict(MODEL, source, tmp_path / "o.xlsx")
+        with pytest.raises(cw.ClasswiseError, match=r"use \.jsonl"):
+            cw.predict(MODEL, source, tmp_path / "o.json")
+        with pytest.raises(cw.ClasswiseError, match="is a query"):
+            cw.predict(MODEL, source, "SELECT 1")
+        with pytest.raises(cw.ClasswiseError, match="no rows to predict"):
+            cw.predict(MODEL, cw.Query("SELECT 1.0 AS x, 'a' AS zip WHERE false"), tmp_path / "o.csv")
+        assert not list(tmp_path.glob("o.*"))
+
+    def test_sources(self):
+        with pytest.raises(cw.ClasswiseError, match="There is no file"):
+            cw.summarize("nowhere/*.csv", target="y")
+        with pytest.raises(cw.ClasswiseError, match="add #table to the address"):
+            cw.summarize("shop.duckdb", target="y")
+        with pytest.raises(cw.ClasswiseError, match=r"cannot be read: .*nowhere"):
+            cw.summarize("SELECT * FROM nowhere", target="y")
+        with pytest.raises(cw.ClasswiseError, match="y is missing"):
+            cw.summarize(ROWS)
+        with pytest.raises(cw.ClasswiseError, match="leave y out"):
+            cw.summarize(ROWS, ROWS["y"], target="y")
+        with pytest.raises(cw.ClasswiseError, match="has no columns with names"):
+            cw.summarize(np.zeros((3, 2)), target="y")
+        with pytest.raises(cw.ClasswiseError, match="columns=3 is not the name of a column"):
+            cw.summarize(ROWS, target="y", columns=[3])
+
+    def test_passwords_stay_out_of_messages(self):
+        with pytest.raises(cw.ClasswiseError) as problem:
+            cw.summarize("postgresql://me:secret@127.0.0.1:1/shop#people", target="y")
+        assert "secret" not in str(problem.value)
+        assert "'people' in postgresql://127.0.0.1:1/shop cannot be read" in str(problem.value)

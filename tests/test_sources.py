@@ -1,0 +1,191 @@
+"""Files of rows: every format, compressed or not, comes back as it was; what cannot be read says why."""
+
+import io
+
+import pyarrow as pa
+import pytest
+
+from classwise.errors import ClasswiseError
+from classwise.sources import Format, RowFile, find_format, read_rows, spooled, write_rows, writing
+
+ROWS = pa.table(
+    {
+        "age": [31, None, 57],
+        "height": [1.5, 2.25, None],
+        "smoker": [True, False, None],
+        "city": ["Rome", "Aix, en Provence", 'the "Hague"'],
+    }
+)
+NAMES = ["a.csv", "a.tsv", "a.json", "a.jsonl", "a.ndjson", "a.parquet", "a.feather", "a.arrow"]
+COMPRESSED = ["a.csv.gz", "a.csv.zst", "a.tsv.gz", "a.jsonl.gz", "a.jsonl.zst", "a.json.gz"]
+
+
+def written(folder, text, name="rows.csv"):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path)
+
+
+@pytest.mark.parametrize("name", NAMES + COMPRESSED)
+def test_every_format_comes_back(tmp_path, name):
+    path = str(tmp_path / name)
+    write_rows(ROWS, path)
+    assert read_rows(path).to_pydict() == ROWS.to_pydict()
+    assert read_rows(path, ["city", "age"]).column_names == ["city", "age"]
+    assert [batch.num_rows for batch in RowFile(path).batches(2)] in ([2, 1], [3])  # Arrow files keep their batches
+    assert RowFile(path).names() == ROWS.column_names
+
+
+def test_text_is_quoted_only_where_it_must_be(tmp_path):
+    write_rows(ROWS.select(["age", "smoker"]), str(tmp_path / "plain.csv"))
+    assert (tmp_path / "plain.csv").read_text() == "age,smoker\n31,true\n,false\n57,\n"
+    write_rows(ROWS.select(["city"]), str(tmp_path / "quoted.csv"))
+    assert (tmp_path / "quoted.csv").read_text() == 'city\n"Rome"\n"Aix, en Provence"\n"the ""Hague"""\n'
+
+
+def test_what_is_no_number_has_no_place_in_json(tmp_path):
+    write_rows(pa.table({"x": [float("nan"), float("inf"), 1.0]}), str(tmp_path / "a.jsonl"))
+    assert (tmp_path / "a.jsonl").read_text() == '{"x": null}\n{"x": null}\n{"x": 1.0}\n'
+
+
+class TestTypes:
+    @pytest.mark.parametrize(
+        ("values", "type"),
+        [
+            ("1 2 3", "int64"),
+            ("1 2.5 3", "double"),
+            ("1 ? NA", "int64"),
+            ("1 . 2", "int64"),
+            ("1 x 3", "string"),
+            ("true False TRUE", "bool"),
+            ("yes no yes", "string"),
+            ("t f t", "string"),
+            ("2026-01-01 2026-01-02 NA", "date32[day]"),
+        ],
+    )
+    def test_values_tell(self, tmp_path, values, type):
+        path = written(tmp_path, "\n".join(["id,v", *(f"a,{value}" for value in values.split())]))
+        assert str(read_rows(path)["v"].type) == type
+
+    def test_the_last_row_counts(self, tmp_path):
+        path = written(tmp_path, "v,w\n" + "1,2\n" * 60_000 + "x,2\n")
+        assert str(read_rows(path)["v"].type) == "string"
+
+    def test_text_is_text_if_asked(self, tmp_path):
+        path = written(tmp_path, "zip,v\n81234,1\n99999,2\n")
+        assert read_rows(path, text=["zip"])["zip"].to_pylist() == ["81234", "99999"]
+        assert str(read_rows(path)["zip"].type) == "int64"
+
+    def test_missing_values_are_what_is_said(self, tmp_path):
+        path = written(tmp_path, "v,w\n-9,NA\n1,b\n,\n")
+        assert read_rows(path, missing=["-9"]).to_pydict() == {"v": [None, 1, None], "w": ["NA", "b", None]}
+        assert read_rows(path).to_pydict() == {"v": [-9, 1, None], "w": [None, "b", None]}
+
+    def test_missing_values_in_other_formats(self, tmp_path):
+        for name in ("a.parquet", "a.jsonl", "a.feather"):
+            write_rows(pa.table({"v": [-9, 1], "w": ["?", "it's"]}), str(tmp_path / name))
+            path = str(tmp_path / name)
+            assert read_rows(path, missing=["-9", "it's"]).to_pydict() == {"v": [None, 1], "w": ["?", None]}
+            assert read_rows(path).to_pydict() == {"v": [-9, 1], "w": ["?", "it's"]}
+
+
+class TestLines:
+    @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+    def test_what_stands_between_columns_is_found(self, tmp_path, separator):
+        path = written(tmp_path, f"a{separator}b\n1{separator}x\n")
+        assert read_rows(path).to_pydict() == {"a": [1], "b": ["x"]}
+
+    @pytest.mark.parametrize("text", ["\ufeffa,b\n1,2\n", "a,b\r\n1,2\r\n", "a,b\n1,2", "a,b\n1,2\n\n"])
+    def test_marks_and_ends_of_lines(self, tmp_path, text):
+        assert read_rows(written(tmp_path, text)).to_pydict() == {"a": [1], "b": [2]}
+
+    def test_text_alone_still_has_a_first_line_of_names(self, tmp_path):
+        assert read_rows(written(tmp_path, "a,b\nx,y\nz,w\n")).to_pydict() == {"a": ["x", "z"], "b": ["y", "w"]}
+
+    def test_one_column(self, tmp_path):
+        assert read_rows(written(tmp_path, "a\nx\n")).to_pydict() == {"a": ["x"]}
+
+    @pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
+    def test_lines_that_do_not_fit_are_named(self, tmp_path, name):
+        sep = "\t" if name.endswith("tsv") else ","
+        path = written(tmp_path, f"a{sep}b\n1{sep}2\n1{sep}2{sep}3\n", name)
+        with pytest.raises(ClasswiseError, match="line 3 has 3 values, and the first line names 2 columns"):
+            read_rows(path)
+
+    def test_several_files_are_one(self, tmp_path):
+        for i in range(3):
+            written(tmp_path, f"a,b\n{i},x\n", f"part-{i}.csv")
+        assert read_rows(str(tmp_path / "part-*.csv"))["a"].to_pylist() == [0, 1, 2]
+        for i in range(2):
+            write_rows(pa.table({"a": [i]}), str(tmp_path / f"part-{i}.feather"))
+        assert read_rows(str(tmp_path / "part-*.feather"))["a"].to_pylist() == [0, 1]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("name", "content", "words"),
+        [
+            ("a.csv", b"", "is empty: its first line must name the columns"),
+            ("a.csv", b"a,b\n1,\xff\xfe\n", "not written in UTF-8"),
+            ("a.parquet", b"nothing", "cannot be read"),
+            ("a.feather", b"nothing at all, really nothing", "cannot be read"),
+            ("a.json", b"{", "cannot be read"),
+            ("a.csv.gz", b"a,b\n1,2\n", "cannot be read|gzip|zlib"),
+        ],
+    )
+    def test_unreadable_files_say_why_in_one_line(self, tmp_path, name, content, words):
+        with pytest.raises((ClasswiseError, OSError), match=words) as problem:
+            read_rows(written(tmp_path, content, name))
+        assert "\n" not in str(problem.value)
+
+    def test_absent_files_and_columns(self, tmp_path):
+        with pytest.raises(ClasswiseError, match="There is no file"):
+            read_rows(tmp_path / "a.csv")
+        with pytest.raises(ClasswiseError, match="There is no file"):
+            read_rows(str(tmp_path / "*.csv"))
+        path = written(tmp_path, "species,x\na,1\n")
+        with pytest.raises(ClasswiseError, match="no column 'speces'; did you mean 'species'"):
+            read_rows(path, ["speces"])
+
+    def test_odd_names_are_only_names(self, tmp_path):
+        table = pa.table({'a"; DROP TABLE x; --': [1], "b'c": ["x"]})
+        write_rows(table, str(tmp_path / "it's.csv"))
+        assert read_rows(str(tmp_path / "it's.csv"), table.column_names).to_pydict() == table.to_pydict()
+
+
+class TestWriting:
+    def test_files_are_not_replaced_unless_by_force(self, tmp_path):
+        path = written(tmp_path, "old")
+        with pytest.raises(ClasswiseError, match="exists already; --force replaces it"):
+            write_rows(ROWS, path)
+        assert (tmp_path / "rows.csv").read_text() == "old"
+        write_rows(ROWS, path, force=True)
+        assert read_rows(path).num_rows == 3
+
+    def test_a_failure_leaves_what_was_there(self, tmp_path):
+        path = written(tmp_path, "old")
+        with pytest.raises(ZeroDivisionError), writing(path, force=True) as file:
+            file.write(b"half" * (1 // 0))
+        assert [p.name for p in tmp_path.iterdir()] == ["rows.csv"]
+        assert (tmp_path / "rows.csv").read_text() == "old"
+
+    def test_new_files_are_as_readable_as_others(self, tmp_path):
+        write_rows(ROWS, str(tmp_path / "a.csv"))
+        (tmp_path / "b").touch()
+        assert (tmp_path / "a.csv").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+    def test_names_must_tell(self, tmp_path):
+        with pytest.raises(ClasswiseError, match="does not say in which format to write; end it in"):
+            write_rows(ROWS, str(tmp_path / "rows.xlsx"))
+        with pytest.raises(ClasswiseError, match="There is no folder"):
+            write_rows(ROWS, str(tmp_path / "nowhere" / "rows.csv"))
+        assert find_format("rows") == (Format.CSV, None)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.json", "a.jsonl", "a.parquet", "a.feather", "a.csv.gz", "a.csv.zst"])
+def test_streams_are_told_by_their_first_bytes(tmp_path, name):
+    path = tmp_path / name
+    write_rows(ROWS, str(path))
+    with spooled(io.BytesIO(path.read_bytes())) as spool:
+        assert read_rows(spool).to_pydict() == ROWS.to_pydict()
+    assert not spool.exists()
