@@ -1,0 +1,165 @@
+"""What a value of each column may be: read off the model once, held against every request.
+
+A column of numbers takes numbers within the range of its family, a column of levels takes levels of its own type: text,
+yes and no, or numbers. null is a missing value, where the model takes such. Nothing is converted: "1" is no number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classwise.arrays import Array, Labels
+from classwise.schema import Column
+from classwise.serve.problems import Problem, misfit, shown
+from classwise.tables import Coded
+from classwise.tables.checks import RANGES
+from classwise.tables.coding import code_values
+
+# Numbers are below: the square of a much larger one overflows.
+LARGEST = 1e150
+
+NOTHING = type(None)
+
+# What levels are in JSON.
+TYPES: dict[str, set[type]] = {"yes/no": {bool}, "numbers": {int, float}, "text": {str}}
+
+
+@dataclass(frozen=True, eq=False)
+class NumberColumn:
+    """A column of numbers, within the range of its family. allow_missing: whether null is a value."""
+
+    name: str
+    column: Column
+    allow_missing: bool
+
+    types = frozenset({int, float})
+
+    def read(self, values: Sequence[Any]) -> Array:
+        """Values of a request as numbers (n,), NaN for null."""
+        if not self._accepts({*map(type, values)}):
+            raise self._first_misfit(values)
+        try:
+            numbers = np.array(values, dtype=np.float64)
+        except OverflowError:
+            raise self._first_misfit(values) from None
+        self.check(numbers)
+        return numbers
+
+    def check(self, numbers: Array) -> None:
+        """Refuse numbers (n,) outside the range of the family, and gaps where the model takes none."""
+        with np.errstate(invalid="ignore"):
+            fine = np.abs(numbers) < LARGEST
+            if self.column.family.name in RANGES:
+                fine &= RANGES[self.column.family.name].holds(numbers, self.column.family)
+        if self.allow_missing:
+            fine |= np.isnan(numbers)
+        if not fine.all():
+            row = int(np.argmin(fine))
+            raise misfit(self.name, row, self._complaint(float(numbers[row])))
+
+    def _accepts(self, kinds: set[type]) -> bool:
+        return kinds <= self.types or (self.allow_missing and kinds <= {*self.types, NOTHING})
+
+    def _first_misfit(self, values: Sequence[Any]) -> Problem:
+        for row, value in enumerate(values):
+            if not self._accepts({type(value)}):
+                return misfit(self.name, row, self._mistype(value))
+            if type(value) is int and abs(value) >= LARGEST:
+                return misfit(self.name, row, f"{shown(value)} is not below 1e150, and its square would overflow.")
+        raise AssertionError("some value does not fit")
+
+    def _mistype(self, value: Any) -> str:
+        if value is None:
+            return "it is missing (null), and this model was fitted with missing='error'; give a number."
+        kind = "text" if isinstance(value, str) else "yes/no" if isinstance(value, bool) else "not a number"
+        return f"{shown(value)} is {kind}, and the column holds numbers; give a number without quotes."
+
+    def _complaint(self, number: float) -> str:
+        if np.isnan(number):
+            return self._mistype(None)
+        if not abs(number) < LARGEST:
+            return f"{number:g} is not below 1e150, and its square would overflow."
+        family = self.column.family
+        return f"{number:g} is a number that {family} cannot take; it takes {RANGES[family.name].words}."
+
+    def json_schema(self) -> dict[str, Any]:
+        """What JSON Schema says of a value."""
+        family, schema = (
+            self.column.family,
+            {"type": "number", "exclusiveMinimum": -LARGEST, "exclusiveMaximum": LARGEST},
+        )
+        if family.name == "lognormal":
+            schema |= {"exclusiveMinimum": 0}
+        if family.kind == "count":
+            schema = {"type": "integer", "minimum": 0, "exclusiveMaximum": LARGEST}
+        if family.trials is not None:
+            schema = {"type": "integer", "minimum": 0, "maximum": family.trials}
+        return nullable(schema) if self.allow_missing else schema
+
+
+@dataclass(frozen=True, eq=False)
+class LevelColumn:
+    """A column of levels. allow_unseen: whether levels may come that the rows learned from had not."""
+
+    name: str
+    column: Column
+    levels: Labels
+    allow_missing: bool
+    allow_unseen: bool
+
+    @property
+    def kind(self) -> str:
+        """What the levels are: text, yes/no or numbers."""
+        return {"b": "yes/no", "i": "numbers", "u": "numbers", "f": "numbers"}.get(self.levels.dtype.kind, "text")
+
+    def read(self, values: Sequence[Any]) -> Coded:
+        """Values of a request as codes."""
+        allowed = {*TYPES[self.kind], NOTHING} if self.allow_missing else TYPES[self.kind]
+        if not {*map(type, values)} <= allowed:
+            row = next(row for row, value in enumerate(values) if type(value) not in allowed)
+            raise misfit(self.name, row, self._mistype(values[row]))
+        objects = np.empty(len(values), dtype=object)
+        objects[:] = values
+        coded = code_values(objects)
+        self.check(coded)
+        return coded
+
+    def check(self, coded: Coded) -> None:
+        """Refuse levels never seen, and gaps, where the model takes none."""
+        if not self.allow_missing:
+            self._refuse(coded, [name is None for name in coded.names], "it is missing (null), which the model refuses")
+        if not self.allow_unseen:
+            known = set(self.levels.tolist())
+            unseen = [name is not None and name not in known for name in coded.names]
+            self._refuse(coded, unseen, "this level was never seen in training, and the model has smoothing=0")
+
+    def _refuse(self, coded: Coded, bad: list[bool], complaint: str) -> None:
+        found = np.array([*bad, not self.allow_missing])[coded.codes]
+        if found.any():
+            raise misfit(self.name, int(np.argmax(found)), f"{complaint}; give {self._choices()}.")
+
+    def _mistype(self, value: Any) -> str:
+        if value is None:
+            return f"it is missing (null), and this model was fitted with missing='error'; give {self._choices()}."
+        return f"{shown(value)} is not a level: the column holds {self.kind}, such as {self._choices()}."
+
+    def _choices(self) -> str:
+        return " or ".join(shown(level) for level in self.levels.tolist()[:3])
+
+    def json_schema(self) -> dict[str, Any]:
+        """What JSON Schema says of a value."""
+        type = {"yes/no": "boolean", "numbers": "number", "text": "string"}[self.kind]
+        schema: dict[str, Any] = {"type": type} if self.allow_unseen else {"enum": self.levels.tolist()}
+        return nullable(schema) if self.allow_missing else schema
+
+
+def nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema that null meets too."""
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+InputColumn = NumberColumn | LevelColumn
+Checked = NDArray[Any] | Coded

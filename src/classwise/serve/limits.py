@@ -1,0 +1,44 @@
+"""What a server puts up with: bodies, rows, time, connections."""
+
+from dataclasses import dataclass, fields
+from math import isfinite
+from os import cpu_count
+
+from classwise.errors import ClasswiseError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one request may ask, and how many may ask at once. Whatever goes beyond is refused with a reason.
+
+    body_bytes: of a request; rows: in a request.
+    header_seconds: until the head of a request is there, body_seconds: until its body is, write_seconds: until its
+        answer is read by the client.
+    score_seconds: for reading, scoring and writing rows, the wait for a free thread included.
+    workers: threads that score large requests; waiting: large requests that may wait for one.
+    connections: open at the same time; stop_seconds: for requests under way when the server is told to stop.
+    inline_bytes: up to this size a request is answered at once, without a thread.
+
+    >>> Limits(rows=10).rows
+    10
+    """
+
+    body_bytes: int = 32 * 2**20
+    rows: int = 1_000_000
+    header_seconds: float = 10.0
+    body_seconds: float = 30.0
+    write_seconds: float = 30.0
+    score_seconds: float = 30.0
+    workers: int = min(cpu_count() or 1, 8)
+    waiting: int = 32
+    connections: int = 1000
+    stop_seconds: int = 30
+    inline_bytes: int = 4096
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, least = getattr(self, field.name), 0 if field.name in ("waiting", "inline_bytes") else 1e-9
+            is_number = type(value) is int or (field.type is float and type(value) is float and isfinite(value))
+            if not is_number or value < least:
+                words = "a number above 0" if least else "a whole number, 0 or more"
+                raise ClasswiseError(f"{field.name}={value!r} is not a limit; give {words}.")

@@ -1,0 +1,180 @@
+"""The server answers as Python does: the same labels, the same posteriors, whatever the model and the format."""
+
+import warnings
+
+import numpy as np
+import onnxruntime
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+
+import classwise as cw
+from serving import ARROW, Client, stream
+from sql_engines import duckdb_engine
+from sql_tables import CASES, MODELS, Case, plain
+
+# What wraps or replaces a Bayes classifier, beside the models that exports are tried on.
+OTHERS = {
+    "chosen": lambda case: cw.AutoClassifier(folds=3, families=case.families),
+    "decided": lambda case: cw.Decision(cw.NaiveBayes(families=case.families), reject={"posterior": 0.9}),
+    "by costs": lambda case: cw.Decision(cw.NaiveBayes(families=case.families), costs=None, reject=0.2),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    return CASES[request.param]()
+
+
+def fitted(model, case: Case):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(case.rows, case.labels)
+
+
+def in_json(case: Case) -> dict[str, list]:
+    return {name: plain(case.new[name], kind) for name, kind in case.types.items()}
+
+
+def in_arrow(case: Case) -> pa.Table:
+    types = {"number": pa.float64(), "whole": pa.int64(), "text": pa.string(), "yes/no": pa.bool_()}
+    return pa.table({name: pa.array(values, types[case.types[name]]) for name, values in in_json(case).items()})
+
+
+def check(model, case: Case) -> None:
+    labels, posteriors = model.predict(case.new).tolist(), model.predict_proba(case.new)
+    client, columns = Client({"m": model}), in_json(case)
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    for content in ({"columns": columns}, {"rows": rows}, {"rows": [list(row.values()) for row in rows]}):
+        answer = client.post("/predict", content)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["label"] == labels
+        assert answer.json()["classes"] == model.classes_.tolist()
+        np.testing.assert_allclose(answer.json()["posteriors"], posteriors, rtol=0, atol=1e-9)
+    check_arrow(client, in_arrow(case), model, labels, posteriors)
+    check_single(client, rows, labels, posteriors)
+
+
+def check_arrow(client, table, model, labels, posteriors) -> None:
+    answer = client.post("/predict", stream(table), ARROW)
+    assert answer.status_code == 200, answer.text
+    made = pa.ipc.open_stream(answer.content).read_all()
+    written = made["label"].to_pylist()
+    if made["label"].type == pa.string() and not isinstance(labels[0], str):  # true or "reject": all of it is text
+        labels = [label if isinstance(label, str) else str(label).lower() for label in labels]
+    assert written == labels
+    names = [name for name in made.column_names if name.startswith("posterior_")]
+    np.testing.assert_allclose(np.column_stack([made[n].to_numpy() for n in names]), posteriors, rtol=0, atol=1e-9)
+
+
+def check_single(client, rows, labels, posteriors) -> None:
+    """A row by itself is answered as among others."""
+    for place in [*range(12), len(rows) - 1]:
+        answer = client.post("/predict", {"rows": [rows[place]]}).json()
+        assert answer["label"] == [labels[place]]
+        np.testing.assert_allclose(answer["posteriors"], posteriors[place : place + 1], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models(case, name):
+    model = clone(MODELS[name][0])
+    model.set_params(families=levels_of(case) if isinstance(model, cw.BayesianLogistic) else case.families)
+    check(fitted(model, case), case)
+
+
+def levels_of(case: Case):
+    """The families that a model without densities knows."""
+    return "auto" if case.families == "auto" else {n: f for n, f in case.families.items() if f == "categorical"}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_models_made_of_others(case, name):
+    check(fitted(OTHERS[name](case), case), case)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_logistic(case, link):
+    if link == "probit" and len(set(case.labels.tolist())) > 2:
+        pytest.skip("probit is for two classes")
+    check(fitted(cw.BayesianLogistic(link=link, families=levels_of(case)), case), case)
+
+
+@pytest.mark.parametrize("name", ["naive Bayes", "diagonal, shared"])
+def test_sql_onnx_server_and_python_agree(case, name):
+    """All four on the same rows, wherever ONNX can tell a gap: its whole numbers, yes and no cannot be missing."""
+    model = clone(MODELS[name][0])
+    model.set_params(families=case.families)
+    model = fitted(model, case)
+    stated = [column for column, kind in case.types.items() if kind in ("whole", "yes/no")]
+    told = case.new[stated].notna().all(axis=1).to_numpy()
+    labels, posteriors = model.predict(case.new), model.predict_proba(case.new)
+    answer = Client(model).post("/predict", {"columns": in_json(case)}).json()
+    by_sql, by_onnx = ask_duckdb(model, case), ask_onnx(model, case, told)
+    assert answer["label"] == labels.tolist() == by_sql[0]
+    assert [str(label) for label in by_onnx[0]] == [str(as_onnx(label)) for label in labels[told].tolist()]
+    np.testing.assert_allclose(answer["posteriors"], posteriors, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(answer["posteriors"], by_sql[1], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(np.array(answer["posteriors"])[told], by_onnx[1], rtol=0, atol=1e-9)
+
+
+def as_onnx(label):
+    return int(label) if isinstance(label, bool) else label
+
+
+def ask_duckdb(model, case):
+    with duckdb_engine() as engine:
+        engine.put("new", case.columns())
+        labels, posteriors = (
+            sorted(engine.ask(cw.to_sql(model, "new", engine.dialect, ["id"], output))[1])
+            for output in ("label", "posteriors")
+        )
+    return [row[1] for row in labels], np.array([row[1:] for row in posteriors], dtype=np.float64)
+
+
+def ask_onnx(model, case, told):
+    session = onnxruntime.InferenceSession(cw.to_onnx(model).SerializeToString())
+    types = {"tensor(double)": np.float64, "tensor(int64)": np.int64, "tensor(bool)": bool}
+    given = {}
+    for value in session.get_inputs():
+        column = case.new[value.name][told]
+        if value.type == "tensor(string)":
+            given[value.name] = column.where(column.notna(), "").to_numpy(dtype=object)[:, None]
+        else:
+            given[value.name] = column.to_numpy().astype(types[value.type])[:, None]
+    return session.run(None, given)
+
+
+def test_a_model_without_names_goes_by_numbers():
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(60, 3)) + 1e6, np.repeat([0, 1], 30)
+    model = cw.QDA().fit(X, y)
+    client, expected = Client(model), model.predict_proba(X)
+    rows = client.post("/predict", {"rows": X.tolist()}).json()["posteriors"]
+    columns = client.post("/predict", {"columns": {str(j): X[:, j].tolist() for j in range(3)}}).json()["posteriors"]
+    table = pa.table({str(j): X[:, 2 - j] for j in (2, 0, 1)}).rename_columns(["0", "2", "1"])
+    made = pa.ipc.open_stream(client.post("/predict", stream(table), ARROW).content).read_all()
+    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_array_equal(columns, expected)
+    np.testing.assert_array_equal(made["posterior_1"].to_numpy(), expected[:, 1])
+
+
+@pytest.mark.parametrize("ties", ["first", "random"])
+def test_ties_are_broken_by_the_model(ties):
+    """Two classes alike: the posteriors do not tell which label is announced."""
+    X = np.array([[-1.0], [0.0], [1.0], [-1.0], [0.0], [1.0]])
+    client = Client(cw.LDA(ties=ties, random_state=None).fit(X, list("aaabbb")))
+    told = {client.post("/predict", {"rows": [[0.5]]}).json()["label"][0] for _ in range(40)}
+    assert told == ({"a"} if ties == "first" else {"a", "b"})
+
+
+def test_explanations_are_those_of_python(case):
+    model = fitted(cw.NaiveBayes(families=case.families), case)
+    columns, client = in_json(case), Client(model)
+    for place in range(3):
+        row = {name: values[place] for name, values in columns.items()}
+        told, expected = client.post("/explain", {"row": row}).json(), model.explain(case.new.iloc[[place]])
+        assert (told["label"], told["against"]) == (expected.label, expected.against)
+        assert told["log_odds"] == pytest.approx(expected.log_odds, abs=1e-9)
+        assert {s["column"]: s["share"] for s in told["shares"]} == pytest.approx(expected.shares, abs=1e-9)
+        parts = sum(share["share"] for share in told["shares"]) + told["prior"] + told["volume"]
+        assert parts == pytest.approx(told["log_odds"], abs=1e-9)
