@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench bench-mixed bench-selection docs clean
+.PHONY: demo test lint bench bench-mixed bench-selection bench-sql bench-scale docs clean
 
-demo: .venv/demo.stamp  ## compare the family on penguins, print the table, write two pictures
-	$(BIN)/python examples/penguins.py
+demo: .venv/demo.stamp  ## compare the family on penguins, print the table, write a report with pictures
+	$(BIN)/python examples/penguins.py penguins.csv
+	$(BIN)/classwise compare penguins.csv --target species --drop year --save penguins.cw --html report.html --force
 
 test: .venv/test.stamp  ## all tests, slow ones too, and all doctests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: .venv/test.stamp .venv/lint.stamp  ## style, types, import contract
 	$(BIN)/ruff check .
@@ -24,6 +25,12 @@ bench-mixed: .venv/test.stamp  ## mixed tables and missing values: time, memory,
 
 bench-selection: .venv/test.stamp  ## one comparison of the whole family beside GridSearchCV: time, log loss, memory
 	$(BIN)/python benchmarks/selection.py
+
+bench-sql: .venv/test.stamp  ## rows scored in DuckDB by a query, beside rows fetched and scored in Python
+	$(BIN)/python benchmarks/sql.py
+
+bench-scale: .venv/test.stamp  ## files larger than memory: learning beside merely reading; Dask and Spark beside their own
+	$(BIN)/python benchmarks/scale.py --clusters
 
 docs: .venv/docs.stamp  ## the documentation, every example executed
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

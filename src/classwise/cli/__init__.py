@@ -1,0 +1,15 @@
+"""The command line: each verb parses, calls and prints."""
+
+from importlib.util import find_spec
+
+
+def main() -> None:
+    """Run the command line."""
+    if not find_spec("typer"):
+        raise SystemExit('classwise: the command line takes typer and more: pip install "classwise[cli]".')
+    from classwise.cli.app import app
+
+    app(prog_name="classwise")
+
+
+__all__ = ["main"]

@@ -1,0 +1,49 @@
+"""Priors and costs, from the command line and from files."""
+
+from typing import Any
+
+from classwise.cli.modeling import find_label
+from classwise.cli.rows import pairs
+from classwise.cli.saying import note
+from classwise.errors import ClasswiseError
+from classwise.sources import read_rows
+
+
+def with_priors(model: Any, priors: str | None, X: Any) -> Any:
+    """A model under other priors: "uniform", "empirical", "a=0.1,b=0.9", or "estimate", from the rows."""
+    if priors is None:
+        return model
+    if priors == "estimate":
+        shift = model.estimate_priors(X)
+        note(" ".join(str(shift).split()))
+        return model.with_priors(shift)
+    if "=" not in priors:
+        return model.with_priors(priors)
+    given = pairs([priors], "--priors")
+    return model.with_priors({find_label(name, model.classes_): _number(value) for name, value in given.items()})
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ClasswiseError(f"A prior is a number, not {text!r}.") from None
+
+
+def read_costs(path: str | None, labels: Any) -> dict[Any, dict[Any, float]] | None:
+    """costs[true][decided], from a table: true classes in its first column, a column for each decision."""
+    if path is None:
+        return None
+    table = read_rows(path)
+    trues, *decisions = table.column_names
+    costs: dict[Any, dict[Any, float]] = {}
+    for row in table.to_pylist():
+        true = find_label(str(row[trues]), labels)
+        costs[true] = {find_label(name, labels): _cost(row[name], path) for name in decisions}
+    return costs
+
+
+def _cost(value: Any, path: str) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    raise ClasswiseError(f"{path} must have a number for every true class and decision, not {value!r}.")

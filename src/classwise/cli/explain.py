@@ -1,0 +1,89 @@
+"""classwise explain: the model as formulas, or why a row is taken for a class."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Annotated, Any
+
+import typer
+
+from classwise.cli import options as o
+from classwise.cli.modeling import find_label, load_model
+from classwise.cli.rows import model_rows, names, score_rows
+from classwise.cli.saying import note, print_lines
+from classwise.errors import ClasswiseError
+
+
+def explain(
+    model: o.ModelFile,
+    data: Annotated[str | None, typer.Argument(help="Rows to explain one of.", metavar="DATA")] = None,
+    row: Annotated[int, typer.Option("--row", "-r", help="Which row, from 1.", min=1)] = 1,
+    label: Annotated[str | None, typer.Option(help="Why this class, rather than the most probable.")] = None,
+    against: Annotated[str | None, typer.Option(help="Against this class, rather than the next probable.")] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--columns", "-c", help="Formulas in these columns alone, the others integrated out."),
+    ] = None,
+    latex: Annotated[bool, typer.Option("--latex", help="Formulas for LaTeX.")] = False,
+    missing: o.Missing = None,
+) -> None:
+    """Say how a model decides: its discriminant functions and boundaries; or, of a row, the share of each column.
+
+    A model of other columns than numbers, or of Student-t classes, has no polynomials: what was estimated of each
+    column is shown instead. Logistic regression shows its weights; with --columns or --latex, its boundaries.
+
+    Example: classwise explain lda.cw penguins.csv --row 1
+    """
+    fitted = load_model(model)
+    if data is None:
+        lines = formulas(fitted, names(columns), latex)
+        print_lines(*lines)
+        return
+    table = score_rows(data, fitted, missing or None)
+    if row > table.num_rows:
+        raise ClasswiseError(f"{data} has {table.num_rows} rows; there is no row {row}.")
+    X = model_rows(table, fitted, data).slice(row - 1, 1)
+    chosen = {
+        name: find_label(text, fitted.classes_)
+        for name, text in {"label": label, "against": against}.items()
+        if text is not None
+    }
+    print_lines(str(fitted.explain(X, **chosen)))
+
+
+def formulas(model: Any, columns: tuple[str, ...] | None, latex: bool) -> list[str]:
+    """Discriminants and boundaries; where there are none, what was estimated; weights, of logistic regression."""
+    chosen = {} if columns is None else {"columns": list(columns)}
+    if hasattr(model, "coefficients"):
+        return list(_boundaries(model, chosen, latex)) if chosen or latex else [str(model.coefficients())]
+    try:
+        return list(_polynomials(model, chosen, latex))
+    except (ClasswiseError, AttributeError) as problem:
+        if columns is not None or latex or not hasattr(model, "parameters_"):
+            raise
+        note(str(problem))
+        return list(_parameters(model))
+
+
+def _polynomials(model: Any, chosen: dict[str, Any], latex: bool) -> Iterator[str]:
+    labels = model.classes_.tolist()
+    for label in labels:
+        g = model.discriminant(label, **chosen)
+        yield f"{g._repr_latex_()} % g({label})" if latex else f"g({label}) = {g}"
+    yield ""
+    yield from _boundaries(model, chosen, latex)
+
+
+def _boundaries(model: Any, chosen: dict[str, Any], latex: bool) -> Iterator[str]:
+    for first, second in combinations(model.classes_.tolist(), 2):
+        edge = model.boundary(first, second, **chosen)
+        about = f"{first} | {second}: {edge.kind}"
+        yield f"{edge._repr_latex_()} % {about}" if latex else f"{about}\n  {edge}"
+
+
+def _parameters(model: Any) -> Iterator[str]:
+    labels = model.classes_.tolist()
+    yield "prior: " + ", ".join(f"{label} {p:.4g}" for label, p in zip(labels, model.priors_, strict=True))
+    for column, estimates in model.parameters_.items():
+        yield f"{column} ({model.families_[column]})"
+        for name, values in estimates.items():
+            yield f"  {name}: " + ", ".join(f"{label} {v:.4g}" for label, v in zip(labels, values, strict=True))

@@ -1,0 +1,121 @@
+"""classwise export: a model for other programs."""
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from classwise.cli import options as o
+from classwise.cli.modeling import load_model
+from classwise.cli.rows import names
+from classwise.cli.verbs import Verbs, add
+from classwise.sources import writing
+
+app = typer.Typer(cls=Verbs, no_args_is_help=True, help="Write a model for other programs: SQL, ONNX or JSON.")
+
+
+def sql(
+    model: o.ModelFile,
+    table: Annotated[str, typer.Option("--table", help="The table whose rows are scored.")],
+    dialect: Annotated[
+        str, typer.Option(help="The database: duckdb, postgres, sqlite, spark, bigquery, snowflake, mysql or tsql.")
+    ] = "duckdb",
+    answer: Annotated[Literal["label", "posteriors", "scores"], typer.Option(help="What to compute.")] = "label",
+    key: Annotated[list[str] | None, typer.Option("--key", "-k", help="Columns to carry along, by commas.")] = None,
+    output: o.Output = "-",
+    force: o.Force = False,
+) -> None:
+    """Write a query that scores the rows of a table where they are.
+
+    Example: classwise export sql model.cw --table penguins --dialect duckdb -o score.sql
+    """
+    import classwise as cw
+
+    query = cw.to_sql(load_model(model), table, dialect, names(key) or (), answer)
+    with writing(output, force=force) as file:
+        file.write((str(query).rstrip() + "\n").encode())
+
+
+def onnx(
+    model: o.ModelFile,
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write (.onnx).")],
+    dtype: Annotated[Literal["float64", "float32"], typer.Option(help="The numbers that go in and out.")] = "float64",
+    force: o.Force = False,
+) -> None:
+    """Write a graph that ONNX runtimes run, in any language.
+
+    Example: classwise export onnx model.cw -o model.onnx
+    """
+    import classwise as cw
+
+    graph = cw.to_onnx(load_model(model), dtype=dtype)
+    with writing(output, force=force) as file:
+        file.write(graph.SerializeToString())
+
+
+def json_(model: o.ModelFile, output: o.Output = "-", force: o.Force = False) -> None:
+    """Write a model as JSON that people and programs can read: labels, priors, columns, what was estimated of each.
+
+    Example: classwise export json lda.cw -o model.json
+    """
+    import json
+
+    content = readable(load_model(model))
+    with writing(output, force=force) as file:
+        file.write((json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def readable(model: Any) -> dict[str, Any]:
+    """A model as JSON can tell it."""
+    from classwise import __version__
+    from classwise.errors import ClasswiseError
+
+    labels = model.classes_.tolist()
+    content: dict[str, Any] = {
+        "classwise": __version__,
+        "model": type(model).__name__,
+        "options": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
+        "labels": labels,
+    }
+    if hasattr(model, "coefficients"):
+        columns = [{"name": name, "family": family} for name, family in model.families_.items()]
+        weights = [row._asdict() for row in model.coefficients()]
+        return content | {"priors": model.priors_.tolist(), "columns": columns, "weights": weights}
+    if not hasattr(model, "parameters_"):
+        return content
+    content["priors"] = model.priors_.tolist()
+    families, parameters = model.families_, model.parameters_
+    content["columns"] = [
+        {
+            "name": name,
+            "family": families[name],
+            "parameters": {str(k): v.tolist() for k, v in parameters[name].items()},
+        }
+        for name in families
+    ]
+    power = getattr(model.classifier_.calibration, "power", None)
+    content["power"] = power
+    try:
+        found = {str(label): model.discriminant(label) for label in labels}
+    except (ClasswiseError, AttributeError):
+        return content
+    return content | {"discriminants": {label: _polynomial(g) for label, g in found.items()}}
+
+
+def _polynomial(g: Any) -> dict[str, Any]:
+    """g(x) = (x - center)' quadratic (x - center) + linear'(x - center) + constant."""
+    return {
+        "text": str(g),
+        "center": g.center.tolist(),
+        "quadratic": g.quadratic.tolist(),
+        "linear": g.linear.tolist(),
+        "constant": g.constant,
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, (bool, int, float, str, dict)) else str(value)
+
+
+add(app, sql)
+add(app, onnx)
+add(app, json_)

@@ -1,0 +1,79 @@
+"""Models by name, and their options from text."""
+
+import json
+from typing import Any
+
+from classwise.errors import ClasswiseError
+
+MODELS = {
+    "auto": "AutoClassifier",
+    "lda": "LDA",
+    "qda": "QDA",
+    "rda": "RDA",
+    "nearest-mean": "NearestMean",
+    "naive-bayes": "NaiveBayes",
+    "gaussian": "GaussianClassifier",
+    "logistic": "BayesianLogistic",
+}
+
+
+def make_model(name: str, options: dict[str, str], families: dict[str, str]) -> Any:
+    """An estimator that is not fitted yet."""
+    import classwise as cw
+
+    if name not in MODELS:
+        raise ClasswiseError(f"--model {name!r} is not one of {', '.join(MODELS)}.")
+    given = {key: read_value(text) for key, text in options.items()}
+    if families:
+        given["families"] = families
+    cls = getattr(cw, MODELS[name])
+    unknown = [key for key in given if key not in cls().get_params()]
+    if unknown:
+        known = ", ".join(cls().get_params())
+        raise ClasswiseError(f"{MODELS[name]} has no option {unknown[0]!r}; it has {known}.")
+    return cls(**given)
+
+
+def read_value(text: str) -> Any:
+    """A number, true, false, null or a piece of JSON; else the text itself.
+
+    >>> read_value("0.5"), read_value("oas"), read_value("true")
+    (0.5, 'oas', True)
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def load_model(path: str) -> Any:
+    """A fitted model from a file; statistics are an error that says what to do with them."""
+    import classwise as cw
+
+    value = cw.load(path)
+    if isinstance(value, cw.ClassStatistics):
+        raise ClasswiseError(
+            f"{path} holds statistics, not a model; classwise fit {path} -o model.cw makes one of them."
+        )
+    return value
+
+
+def load_statistics(path: str) -> Any:
+    """Statistics from a file; of a model, those it was made from."""
+    import classwise as cw
+
+    value = cw.load(path)
+    if isinstance(value, cw.ClassStatistics):
+        return value
+    kept = getattr(value, "statistics_", None)
+    if not isinstance(kept, cw.ClassStatistics):
+        raise ClasswiseError(f"{path} holds a model without its statistics.")
+    return kept
+
+
+def find_label(text: str, labels: Any) -> Any:
+    """The label that is written so."""
+    for label in labels.tolist():
+        if str(label) == text:
+            return label
+    raise ClasswiseError(f"{text!r} is not a class; the classes are {', '.join(map(str, labels.tolist()))}.")

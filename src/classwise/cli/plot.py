@@ -1,0 +1,116 @@
+"""classwise plot: pictures of a model."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from classwise.cli import options as o
+from classwise.cli.modeling import load_model
+from classwise.cli.rows import model_rows, names, row_file, text_columns
+from classwise.cli.saying import say
+from classwise.errors import ClasswiseError
+from classwise.sources import writing
+from classwise.sources.reading import no_such_column
+
+
+class Kind(StrEnum):
+    """What to draw."""
+
+    REGIONS = "regions"
+    PAIRS = "pairs"
+    DENSITIES = "densities"
+    PROJECTION = "projection"
+    CONFUSION = "confusion"
+    RELIABILITY = "reliability"
+
+
+def plot(
+    model: o.ModelFile,
+    data: o.Data,
+    target: o.Target,
+    output: Annotated[str, typer.Option("--output", "-o", help="A name that ends in .png, .svg or .pdf.")],
+    kind: Annotated[Kind, typer.Option("--kind", help="What to draw.")] = Kind.REGIONS,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--columns", "-c", help="One or two columns, by commas; others are integrated out."),
+    ] = None,
+    missing: o.Missing = None,
+    dark: Annotated[bool, typer.Option("--dark", help="Light lines on a dark ground.")] = False,
+    force: o.Force = False,
+) -> None:
+    """Draw a model: what it decides, its densities, projection, confusion or reliability, with rows.
+
+    Example: classwise plot lda.cw penguins.csv --target species --columns bill_length_mm,bill_depth_mm -o regions.png
+    """
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    from classwise.sources.writing import refuse_existing
+
+    suffix = Path(output).suffix.lower().removeprefix(".")
+    if suffix not in ("png", "svg", "pdf"):
+        raise ClasswiseError(f"The name {output!r} does not say which picture to write; end it in .png, .svg or .pdf.")
+    refuse_existing(output, force)
+    fitted = load_model(model)
+    with row_file(data, missing or None, text_columns(fitted)) as file:
+        table = file.table()
+    if target not in table.column_names:
+        raise ClasswiseError(no_such_column(target, table.column_names, data))
+    table = table.filter(table[target].is_valid())
+    with pyplot.style.context("dark_background" if dark else "default"):
+        made = DRAW[kind](fitted, model_rows(table, fitted, data), table[target].to_numpy(), list(names(columns) or ()))
+        figure = made if hasattr(made, "savefig") else made.get_figure()
+        with writing(output, force=force) as picture:
+            figure.savefig(picture, format=suffix, dpi=150, bbox_inches="tight")
+        pyplot.close(figure)
+    say(f"The picture is in {output}.")
+
+
+def _regions(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
+    from classwise.plot import plot_regions
+
+    return plot_regions(m, X, y, columns or None, sigmas=(2,))
+
+
+def _pairs(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
+    from classwise.plot import plot_pairs
+
+    return plot_pairs(m, X, y, columns or None)
+
+
+def _densities(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
+    from classwise.plot import plot_densities
+
+    return plot_densities(m, columns[0] if columns else X.column_names[0], X, y)
+
+
+def _projection(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
+    from classwise.plot import plot_projection
+
+    return plot_projection(m, X, y)
+
+
+def _confusion(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
+    from classwise.plot import plot_confusion
+
+    return plot_confusion(m.evaluate(X, y))
+
+
+def _reliability(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
+    from classwise.plot import plot_reliability
+
+    return plot_reliability(m, X, y)
+
+
+DRAW = {
+    Kind.REGIONS: _regions,
+    Kind.PAIRS: _pairs,
+    Kind.DENSITIES: _densities,
+    Kind.PROJECTION: _projection,
+    Kind.CONFUSION: _confusion,
+    Kind.RELIABILITY: _reliability,
+}

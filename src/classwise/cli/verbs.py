@@ -1,0 +1,111 @@
+"""What all verbs have in common: an example at the end of the help, errors of one line, notes instead of warnings."""
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from classwise.cli.saying import note, say
+from classwise.errors import ClasswiseError, MissingExtraError
+
+# What the shell gives for a program that a signal ended: 128 and the number of the signal.
+INTERRUPTED, BROKEN_PIPE = 128 + 2, 128 + 13
+
+EXAMPLE = "Example:"
+
+# Where a context keeps whether errors are to be shown in full.
+DEBUG = "classwise.debug"
+
+
+class Verb(TyperCommand):
+    """A verb. It takes --debug anywhere, as the program does before it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if "--debug" in args:
+            ctx.find_root().meta[DEBUG] = True
+        return super().parse_args(ctx, [arg for arg in args if arg != "--debug"])
+
+    def invoke(self, ctx: Any) -> Any:
+        with answering(ctx.find_root().meta.get(DEBUG, False)):
+            return super().invoke(ctx)
+
+
+class Verbs(TyperGroup):
+    """Verbs in the order in which they were added."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
+
+
+def add(app: typer.Typer, function: Callable[..., None], panel: str | None = None) -> None:
+    """Add a verb; the last line of its docstring is the example that its help ends with."""
+    text, _, example = (function.__doc__ or "").rpartition(EXAMPLE)
+    epilog = f"{EXAMPLE} {' '.join(example.split())}"
+    name = function.__name__.rstrip("_")
+    app.command(name, cls=Verb, help=flowing(text), epilog=epilog, rich_help_panel=panel)(function)
+
+
+def flowing(text: str) -> str:
+    """Paragraphs without line breaks of their own: the terminal's width breaks them.
+
+    >>> flowing("One\\n    line.\\n\\n    Another.")
+    'One line.\\n\\nAnother.'
+    """
+    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+
+
+@contextmanager
+def answering(debug: bool = False) -> Iterator[None]:
+    """Errors as exit codes with one line that says why, warnings as notes."""
+    try:
+        with noting():
+            yield
+    except (typer.Exit, typer.Abort, typer.BadParameter):
+        raise
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        # Whoever read has heard enough. Python would complain once more when it closes standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(BROKEN_PIPE) from None
+    except Exception as problem:
+        if debug:
+            traceback.print_exc()
+        say(f"classwise: {_reason(problem, debug)}", style="red")
+        raise typer.Exit(1) from None
+
+
+def _reason(problem: Exception, debug: bool) -> str:
+    """One line. Bad data is a ValueError or an OSError; all else is a mistake of ours."""
+    if isinstance(problem, OSError) and problem.strerror:
+        where = f"{problem.filename}: " if problem.filename else ""
+        return f"{where}{problem.strerror}"
+    line = " ".join(str(problem).split())
+    if isinstance(problem, (ClasswiseError, MissingExtraError, ValueError)):
+        return line
+    hint = "" if debug else "; --debug shows where"
+    return f"unexpected {type(problem).__name__}: {line}{hint}"
+
+
+@contextmanager
+def noting() -> Iterator[None]:
+    """Warnings for users as notes of one line, each said once; those for programmers not at all."""
+    said: set[str] = set()
+
+    def show(message: Any, category: type[Warning], *_: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in said:
+            said.add(text)
+            note(text)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield

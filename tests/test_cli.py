@@ -1,0 +1,515 @@
+"""The command line: every verb gives what the library gives; errors are one line and an exit code."""
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from palmerpenguins import load_penguins
+from typer.testing import CliRunner
+
+import classwise as cw
+from classwise.cli.app import app
+from classwise.cli.verbs import EXAMPLE
+from classwise.sources import read_rows, write_rows
+
+NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+PENGUINS = load_penguins()
+QUICK = ["--no-references", "--folds", "3"]
+
+
+def run(*arguments, input=None, code=0):
+    result = CliRunner().invoke(app, [str(a) for a in arguments], input=input, prog_name="classwise")
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+def fails(*arguments, code=1, input=None):
+    """The one line that an error says."""
+    result = run(*arguments, code=code, input=input)
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("classwise: ")
+    assert not result.stdout
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Penguins, new ones without labels, and two models: of all columns, and of two numbers."""
+    path = tmp_path_factory.mktemp("cli")
+    PENGUINS.to_csv(path / "penguins.csv", index=False)
+    PENGUINS.drop(columns="species").iloc[::9].to_csv(path / "new.csv", index=False)
+    run("fit", path / "penguins.csv", "-t", "species", "-d", "year", "-m", "naive-bayes", "-o", path / "nb.cw")
+    two = ",".join(NUMBERS[:2])
+    run("fit", path / "penguins.csv", "-t", "species", "-c", two, "-m", "lda", "-o", path / "lda.cw")
+    return path
+
+
+@pytest.fixture
+def here(folder, tmp_path, monkeypatch):
+    """A folder of one's own, with the same files."""
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)  # others may have narrowed the terminal
+    return tmp_path
+
+
+def verbs(group=None, prefix=()):
+    """Every verb, with its words."""
+    import typer
+
+    group = typer.main.get_command(app) if group is None else group
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from verbs(command, (*prefix, name))
+        else:
+            yield (*prefix, name), command
+
+
+class TestHelp:
+    @pytest.mark.parametrize(
+        ("words", "verb"), list(verbs()), ids=lambda value: "-".join(value) if type(value) is tuple else ""
+    )
+    def test_every_verb_ends_with_an_example_of_itself(self, words, verb):
+        assert verb.epilog.startswith(f"{EXAMPLE} classwise {' '.join(words)} ")
+        lines = [line.strip() for line in run(*words, "--help").stdout.splitlines() if line.strip()]
+        assert " ".join(lines).endswith(" ".join(verb.epilog.split()))
+
+    def test_the_examples_run_in_the_order_of_the_verbs(self, here):
+        for file in here.glob("*.cw"):
+            file.unlink()
+        run("summarize", "penguins.csv", "--target", "species", "-o", "day-2.cws")
+        for words, verb in verbs():
+            if words != ("serve",):  # which would go on for ever, and has a test of its own
+                run(*shlex.split(verb.epilog.removeprefix(f"{EXAMPLE} classwise ")))
+        made = {path.name for path in here.iterdir()}
+        assert made >= {"model.cw", "report.html", "lda.cw", "predicted.csv", "regions.png", "both.cws", "rest.cws"}
+        assert made >= {"score.sql", "model.onnx", "model.json"}
+
+    def test_version_and_no_arguments(self):
+        assert run("--version").stdout == f"classwise {cw.__version__}\n"
+        assert "Usage: classwise" in run(code=2).output
+
+
+class TestCompare:
+    def test_the_table_is_on_standard_output_and_all_else_beside_it(self, here):
+        result = run("compare", "penguins.csv", "-t", "species", "-d", "year", *QUICK)
+        X, y = PENGUINS.drop(columns=["species", "year"]), PENGUINS["species"].to_numpy()
+        comparison = cw.compare(X, y, 3, references=False)
+        ours, theirs = result.stdout.splitlines(), comparison.table().text().splitlines()
+        assert [line[:60] for line in ours] == [line[:60] for line in theirs]  # times differ
+        assert "  best  " in result.stdout
+        assert "   tie  " in result.stdout
+        for words in ("344 rows of penguins.csv; species from 6 columns:", "island", "What the data say:", "Next:"):
+            assert words in result.stderr
+        for sentence in cw.diagnose(X, y).advice.values():
+            assert f"- {sentence}" in result.stderr
+
+    def test_json_is_for_scripts(self, here):
+        found = json.loads(run("compare", "penguins.csv", "-t", "species", "-d", "year", "--json", *QUICK).stdout)
+        assert found["data"] == {
+            "source": "penguins.csv",
+            "rows": 344,
+            "target": "species",
+            "columns": [name for name in PENGUINS.columns if name not in ("species", "year")],
+        }
+        assert found["labels"] == ["Adelie", "Chinstrap", "Gentoo"]
+        notes = {line["name"]: line["note"] for line in found["models"]}
+        assert notes[found["best"]] == "best"
+        assert set(found["advice"]) == {"equality", "normality", "spectrum", "overlap"}
+
+    def test_the_winner_is_saved_and_the_report_written(self, here):
+        options = ["-d", "year", "--save", "best.cw", "--html", "report.html", "--seed", "7", *QUICK]
+        run("compare", "penguins.csv", "-t", "species", *options)
+        X, y = read_rows("penguins.csv").drop_columns(["species", "year"]), PENGUINS["species"].to_numpy()
+        best = cw.compare(X, y, 3, references=False, random_state=7).best
+        loaded = cw.load("best.cw")
+        assert repr(loaded) == repr(best)
+        np.testing.assert_array_equal(loaded.predict_proba(X), best.predict_proba(X))
+        page = (here / "report.html").read_text()
+        assert "penguins.csv" in page
+        assert "<dd>7</dd>" in page
+        assert cw.describe("best.cw").sources == ["penguins.csv"]
+
+    def test_weights_families_and_missing_values(self, here):
+        table = PENGUINS.drop(columns=["island", "sex", "year"]).assign(w=1.0, visits=range(len(PENGUINS)))
+        table["visits"] %= 5
+        table.to_csv("weighted.csv", index=False, na_rep="nil")
+        options = ["-w", "w", "--families", "visits=poisson", "--missing", "nil", "--missing", "none"]
+        result = run("compare", "weighted.csv", "-t", "species", *options, *QUICK)
+        assert "visits             Int64    count   poisson" in result.stderr
+        assert "0.581 %" in result.stderr
+        assert "weighted.csv; species from 5 columns" in result.stderr
+
+    def test_rows_without_a_label_and_ids_are_noted(self, here):
+        table = PENGUINS[[*NUMBERS, "species"]].assign(tag=[f"id-{i}" for i in range(len(PENGUINS))])
+        table.loc[:4, "species"] = None
+        table.to_csv("noted.csv", index=False)
+        result = run("compare", "noted.csv", "-t", "species", *QUICK)
+        assert "note: 5 of 344 rows have no species, and were left out." in result.stderr
+        (line,) = [line for line in result.stderr.splitlines() if line.startswith("note: ") and "tag" in line]
+        assert "Warning" not in line
+        assert "339 rows" in result.stderr
+
+    def test_without_numbers_there_is_nothing_to_diagnose(self, here):
+        result = run("compare", "penguins.csv", "-t", "species", "-c", "island,sex", *QUICK)
+        assert "note: " in result.stderr
+        assert "What the data say" not in result.stderr
+        assert "best" in result.stdout
+
+    def test_labels_of_numbers_and_of_yes_and_no(self, here):
+        PENGUINS[NUMBERS].assign(y=(PENGUINS["species"] == "Gentoo")).to_csv("yes.csv", index=False)
+        PENGUINS[NUMBERS].assign(y=pd.factorize(PENGUINS["species"])[0]).to_csv("codes.csv", index=False)
+        assert json.loads(run("compare", "yes.csv", "-t", "y", "--json", *QUICK).stdout)["labels"] == [False, True]
+        assert json.loads(run("compare", "codes.csv", "-t", "y", "--json", *QUICK).stdout)["labels"] == [0, 1, 2]
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["compare", "absent.csv", "-t", "y"], "There is no file 'absent.csv'."),
+            (
+                ["compare", "penguins.csv", "-t", "speces"],
+                "did you mean 'species'? Its columns are 'species', 'island'",
+            ),
+            (["compare", "penguins.csv", "-t", "species", "-d", "sexx"], "did you mean 'sex'?"),
+            (["compare", "penguins.csv", "-t", "body_mass_g"], "holds no classes"),
+            (["compare", "penguins.csv", "-t", "species", "-w", "sex"], "Weights must be numbers"),
+            (["compare", "penguins.csv", "-t", "species", "--families", "year"], "--families takes NAME=VALUE"),
+            (["compare", "penguins.csv", "-t", "species", "--families", "year=round"], "'round' is not a family"),
+            (["compare", "penguins.csv", "-t", "species", "-c", "species"], "No column of penguins.csv is left"),
+            (["compare", "one.csv", "-t", "y"], "at least two classes"),
+            (["compare", "none.csv", "-t", "y"], "none.csv has no rows."),
+            (["compare", "unlabeled.csv", "-t", "y"], "there are no labels to learn"),
+            (["compare", "dates.csv", "-t", "y"], "neither a number nor a category"),
+            (["fit", "penguins.csv", "-t", "species", "-m", "forest", "-o", "x.cw"], "is not one of auto, lda"),
+            (
+                ["fit", "penguins.csv", "-t", "species", "-m", "lda", "--set", "shrnk=1", "-o", "x.cw"],
+                "no option 'shrnk'",
+            ),
+            (["predict", "penguins.csv", "new.csv"], "penguins.csv"),
+            (["predict", "nb.cw", "one.csv"], "one.csv has no column 'island'"),
+            (["predict", "nb.cw", "new.csv", "-k", "tag"], "no column 'tag'"),
+            (["predict", "nb.cw", "new.csv", "--priors", "Adelie=1"], "lack the label 'Chinstrap'"),
+            (["predict", "nb.cw", "new.csv", "--priors", "Adelie=x"], "A prior is a number"),
+            (
+                ["predict", "nb.cw", "new.csv", "--costs", "one.csv"],
+                "is not a class; the classes are Adelie, Chinstrap",
+            ),
+            (["predict", "nb.cw", "new.csv", "-o", "x.xlsx"], "does not say in which format"),
+            (["explain", "nb.cw", "new.csv", "--row", "999"], "there is no row 999"),
+            (["explain", "lda.cw", "--columns", "sex"], "'sex'"),
+            (["plot", "nb.cw", "penguins.csv", "-t", "species", "-o", "x.bmp"], "end it in .png, .svg or .pdf"),
+            (["plot", "nb.cw", "penguins.csv", "-t", "speces", "-o", "x.png"], "did you mean 'species'?"),
+            (["plot", "nb.cw", "penguins.csv", "-t", "species", "--kind", "projection", "-o", "x.png"], "fit an LDA"),
+            (["merge", "penguins.csv", "-o", "x.cws"], "penguins.csv"),
+            (["info", "penguins.csv"], "penguins.csv"),
+            (["export", "sql", "nb.cw", "--table", "t", "--dialect", "esperanto"], "esperanto"),
+        ],
+    )
+    def test_bad_data_is_one_line_and_exit_code_1(self, here, arguments, words):
+        (here / "one.csv").write_text("x,y\n1,a\n2,a\n3,a\n")
+        (here / "none.csv").write_text("x,y\n")
+        (here / "unlabeled.csv").write_text("x,y\n1,\n2,\n")
+        (here / "dates.csv").write_text("x,y\n2026-01-01,a\n2026-01-02,b\n")
+        before = sorted(path.name for path in here.iterdir())
+        assert words in fails(*arguments)
+        assert sorted(path.name for path in here.iterdir()) == before
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["compare", "penguins.csv"],
+            ["compare", "penguins.csv", "-t", "species", "--folds", "1"],
+            ["compare", "penguins.csv", "-t", "species", "--frobnicate"],
+            ["fit", "penguins.csv", "-o", "x.cw"],
+            ["predict", "nb.cw", "new.csv", "--reject", "2"],
+            ["predict", "nb.cw", "new.csv", "--reject", "0.9", "--reject-cost", "1"],
+            ["plot", "nb.cw", "penguins.csv", "-t", "species", "--kind", "oil", "-o", "x.png"],
+            ["predict", "nb.cw", "new.csv", "--format", "xlsx"],
+            ["export", "onnx", "nb.cw", "-o", "x.onnx", "--dtype", "float16"],
+            ["frobnicate"],
+        ],
+    )
+    def test_bad_usage_is_exit_code_2(self, here, arguments):
+        assert "Usage: classwise" in run(*arguments, code=2).stderr
+
+    @pytest.mark.parametrize("arguments", [["--debug", "info", "new.csv"], ["info", "new.csv", "--debug"]])
+    def test_debug_shows_where(self, here, arguments):
+        assert "Traceback" in run(*arguments, code=1).stderr
+
+    def test_a_mistake_of_ours_says_that_it_is_unexpected(self, here, monkeypatch):
+        monkeypatch.setattr("classwise.storage.describe", lambda path: 1 / 0)
+        line = fails("info", "nb.cw")
+        assert line.startswith("classwise: unexpected ZeroDivisionError: ")
+        assert line.endswith("; --debug shows where")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["compare", "penguins.csv", "-t", "species", "--save", "there"],
+            ["compare", "penguins.csv", "-t", "species", "--html", "there"],
+            ["fit", "penguins.csv", "-t", "species", "-m", "lda", "-o", "there"],
+            ["predict", "nb.cw", "new.csv", "-o", "there.csv"],
+            ["sample", "nb.cw", "-o", "there.csv"],
+            ["plot", "nb.cw", "penguins.csv", "-t", "species", "-o", "there.png"],
+            ["summarize", "penguins.csv", "-t", "species", "-o", "there"],
+            ["merge", "nb.cw", "-o", "there"],
+            ["subtract", "nb.cw", "nb.cw", "-o", "there"],
+            ["export", "json", "nb.cw", "-o", "there"],
+            ["export", "onnx", "nb.cw", "-o", "there"],
+            ["export", "sql", "nb.cw", "--table", "t", "-o", "there"],
+        ],
+        ids=lambda arguments: "-".join(arguments[:2]),
+    )
+    def test_existing_files_are_not_replaced(self, here, arguments):
+        for name in ("there", "there.csv", "there.png"):
+            (here / name).write_text("precious")
+        assert "exists already; --force replaces it" in fails(*arguments)
+        assert {(here / name).read_text() for name in ("there", "there.csv", "there.png")} == {"precious"}
+
+    def test_force_replaces(self, here):
+        (here / "there.csv").write_text("precious")
+        run("predict", "nb.cw", "new.csv", "-o", "there.csv", "--force")
+        assert read_rows("there.csv").num_rows == 39
+
+
+class TestPredict:
+    def test_labels_and_posteriors_are_the_models(self, here):
+        run("predict", "nb.cw", "new.csv", "--proba", "-o", "out.parquet")
+        out, m = read_rows("out.parquet").to_pandas(), cw.load("nb.cw")
+        X = read_rows("new.csv").drop_columns(["year"])
+        assert out["label"].tolist() == m.predict(X).tolist()
+        posteriors = out[[f"posterior_{label}" for label in m.classes_]].to_numpy()
+        np.testing.assert_array_equal(posteriors, m.predict_proba(X))
+        np.testing.assert_array_equal(out["posterior"], posteriors.max(axis=1))
+        assert list(out.columns)[:7] == read_rows("new.csv").column_names  # carried along
+
+    @pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.json", "out.jsonl", "out.feather", "out.csv.gz"])
+    def test_formats_by_suffix(self, here, name):
+        run("predict", "nb.cw", "new.csv", "-o", name)
+        assert read_rows(name)["label"].to_pylist() == read_stdout(run("predict", "nb.cw", "new.csv"))["label"].tolist()
+
+    def test_formats_on_standard_output(self, here):
+        lines = run("predict", "nb.cw", "new.csv", "--format", "jsonl", "-k", "island").stdout.splitlines()
+        assert len(lines) == 39
+        assert set(json.loads(lines[0])) == {"island", "label", "posterior"}
+
+    def test_standard_input(self, here):
+        rows = (here / "new.csv").read_bytes()
+        assert run("predict", "nb.cw", "-", input=rows).stdout == run("predict", "nb.cw", "new.csv").stdout
+
+    def test_reject(self, here):
+        out = read_stdout(run("predict", "nb.cw", "penguins.csv", "--reject", "0.99"))
+        X = read_rows("penguins.csv").drop_columns(["species", "year"])
+        m = cw.load("nb.cw")
+        sure = m.predict_proba(X).max(axis=1) >= 0.99
+        assert 0 < (~sure).sum() < 100
+        assert out["label"].tolist() == np.where(sure, m.predict(X), "reject").tolist()
+        cost = read_stdout(run("predict", "nb.cw", "penguins.csv", "--reject-cost", "0.01"))
+        assert cost["label"].tolist() == out["label"].tolist()
+
+    def test_reject_of_labels_that_are_numbers(self, here):
+        PENGUINS[NUMBERS[:2]].assign(y=pd.factorize(PENGUINS["species"])[0]).to_csv("codes.csv", index=False)
+        run("fit", "codes.csv", "-t", "y", "-m", "qda", "-o", "codes.cw")
+        labels = read_stdout(run("predict", "codes.cw", "codes.csv", "--reject", "0.9"))["label"]
+        assert set(labels) == {"0", "1", "2", "reject"}
+        assert set(read_stdout(run("predict", "codes.cw", "codes.csv"))["label"]) == {0, 1, 2}
+
+    def test_costs(self, here):
+        (here / "costs.csv").write_text("true,Adelie,Gentoo,Chinstrap\nChinstrap,50,1,0\n")
+        out = read_stdout(run("predict", "nb.cw", "penguins.csv", "--costs", "costs.csv"))
+        X = read_rows("penguins.csv").drop_columns(["species", "year"])
+        decision = cw.Decision(cw.load("nb.cw"), costs={"Chinstrap": {"Adelie": 50}})
+        assert out["label"].tolist() == decision.predict(X).tolist()
+        posterior = decision.predict_proba(X)
+        own = np.searchsorted(decision.classes_, out["label"])
+        np.testing.assert_allclose(out["posterior"], posterior[np.arange(len(own)), own], rtol=1e-15)
+        assert (own != posterior.argmax(axis=1)).any()
+
+    @pytest.mark.parametrize("priors", ["uniform", "Adelie=0.1,Chinstrap=0.8,Gentoo=0.1"])
+    def test_priors(self, here, priors):
+        out = read_stdout(run("predict", "nb.cw", "new.csv", "--proba", "--priors", priors))
+        given = priors if priors == "uniform" else {"Adelie": 0.1, "Chinstrap": 0.8, "Gentoo": 0.1}
+        expected = cw.load("nb.cw").with_priors(given).predict_proba(read_rows("new.csv").drop_columns(["year"]))
+        np.testing.assert_allclose(out.filter(like="posterior_"), expected, rtol=1e-15)
+
+    def test_priors_of_the_rows_themselves(self, here):
+        PENGUINS[PENGUINS["species"] != "Gentoo"].to_csv("shifted.csv", index=False)
+        result = run("predict", "nb.cw", "shifted.csv", "--priors", "estimate", "--proba")
+        m, X = cw.load("nb.cw"), read_rows("shifted.csv").drop_columns(["species", "year"])
+        expected = m.with_priors(m.estimate_priors(X)).predict_proba(X)
+        np.testing.assert_allclose(read_stdout(result).filter(like="posterior_"), expected, rtol=1e-12)
+        assert "note: " in result.stderr
+
+    def test_columns_that_would_be_hidden_are_refused(self, here):
+        run("predict", "nb.cw", "new.csv", "-o", "once.csv")
+        assert "--drop label" in fails("predict", "nb.cw", "once.csv")
+        run("predict", "nb.cw", "once.csv", "--drop", "label,posterior")
+
+    def test_text_stays_text_where_all_of_it_looks_like_numbers(self, here):
+        (here / "train.csv").write_text("code,y\n" + "7,a\nx,b\n" * 5)
+        (here / "sevens.csv").write_text("code\n7\n7\n")
+        run("fit", "train.csv", "-t", "y", "-m", "naive-bayes", "-o", "code.cw")
+        assert read_stdout(run("predict", "code.cw", "sevens.csv"))["label"].tolist() == ["a", "a"]
+
+
+def read_stdout(result):
+    import io
+
+    return pd.read_csv(io.StringIO(result.stdout))
+
+
+class TestExplain:
+    def test_formulas(self, here):
+        lines, m = run("explain", "lda.cw").stdout.splitlines(), cw.load("lda.cw")
+        assert lines[0] == f"g(Adelie) = {m.discriminant('Adelie')}"
+        assert lines[4:6] == ["Adelie | Chinstrap: line", f"  {m.boundary('Adelie', 'Chinstrap')}"]
+        assert len(lines) == 3 + 1 + 2 * 3
+
+    def test_formulas_for_latex_and_in_one_column(self, here):
+        lines, m = run("explain", "lda.cw", "--latex").stdout.splitlines(), cw.load("lda.cw")
+        assert lines[0] == m.discriminant("Adelie")._repr_latex_() + " % g(Adelie)"
+        lines = run("explain", "lda.cw", "-c", "bill_depth_mm").stdout.splitlines()
+        assert lines[5] == f"  {m.boundary('Adelie', 'Chinstrap', columns=['bill_depth_mm'])}"
+
+    def test_models_without_polynomials_show_what_was_estimated(self, here):
+        result = run("explain", "nb.cw")
+        assert result.stdout.startswith("prior: Adelie 0.4419, Chinstrap 0.1977, Gentoo 0.3605\nisland (categorical)\n")
+        assert "note: " in result.stderr
+
+    def test_logistic_regression_shows_its_weights_and_boundaries(self, here):
+        two = PENGUINS[PENGUINS["species"] != "Gentoo"].dropna()
+        two.to_csv("two.csv", index=False)
+        run("fit", "two.csv", "-t", "species", "-d", "year", "-m", "logistic", "--set", "precision=1", "-o", "l.cw")
+        m = cw.load("l.cw")
+        assert run("explain", "l.cw").stdout == f"{m.coefficients()}\n"
+        lines = run("explain", "l.cw", "-c", "bill_depth_mm").stdout.splitlines()
+        assert lines[1] == f"  {m.boundary('Adelie', 'Chinstrap', columns=['bill_depth_mm'])}"
+        row = read_rows("two.csv").drop_columns(["species", "year"]).slice(2, 1)
+        assert run("explain", "l.cw", "two.csv", "--row", "3").stdout == f"{m.explain(row)}\n"
+        content = json.loads(run("export", "json", "l.cw").stdout)
+        assert [row["weight"] for row in content["weights"]] == [*m.coef_[0], *m.intercept_]
+        assert run("export", "sql", "l.cw", "--table", "two").stdout == cw.to_sql(m, "two") + "\n"
+        assert "set_params(predictive='plugin')" in fails("export", "onnx", "l.cw", "-o", "l.onnx")
+
+    def test_a_row(self, here):
+        row = read_rows("penguins.csv").drop_columns(["species", "year"]).slice(2, 1)
+        m = cw.load("nb.cw")
+        assert run("explain", "nb.cw", "penguins.csv", "--row", "3").stdout == f"{m.explain(row)}\n"
+        named = run("explain", "nb.cw", "penguins.csv", "-r", "3", "--label", "Gentoo", "--against", "Adelie").stdout
+        assert named == f"{m.explain(row, 'Gentoo', 'Adelie')}\n"
+        assert "'Emperor' is not a class" in fails("explain", "nb.cw", "penguins.csv", "--label", "Emperor")
+
+
+class TestOtherVerbs:
+    def test_sample(self, here):
+        run("sample", "nb.cw", "-n", "7", "--seed", "3", "-t", "species", "-o", "new.feather")
+        X, y = cw.load("nb.cw").sample(7, random_state=3)
+        drawn = read_rows("new.feather")
+        assert drawn["species"].to_pylist() == y.tolist()
+        assert drawn.drop_columns(["species"]).to_pydict() == pa.table(X).to_pydict()
+
+    @pytest.mark.parametrize("kind", ["regions", "pairs", "densities", "projection", "confusion", "reliability"])
+    def test_plot(self, here, kind):
+        options = ["--dark"] if kind == "regions" else []
+        run("plot", "lda.cw", "penguins.csv", "-t", "species", "--kind", kind, "-o", "picture.png", *options)
+        assert (here / "picture.png").read_bytes().startswith(b"\x89PNG")
+        assert (here / "picture.png").stat().st_size > 10_000
+
+    @pytest.mark.parametrize(("suffix", "start"), [("svg", b"<?xml"), ("pdf", b"%PDF")])
+    def test_plot_formats(self, here, suffix, start):
+        run("plot", "lda.cw", "penguins.csv", "-t", "species", "-o", f"picture.{suffix}")
+        assert (here / f"picture.{suffix}").read_bytes().startswith(start)
+
+    def test_parts_add_up_to_the_whole(self, here):
+        PENGUINS[:150].to_csv("a.csv", index=False)
+        PENGUINS[150:].to_csv("b.csv", index=False)
+        for part in "ab":
+            run("summarize", f"{part}.csv", "-t", "species", "-d", "year", "-o", f"{part}.cws")
+        run("merge", "b.cws", "a.cws", "-o", "both.cws")
+        run("fit", "both.cws", "-m", "lda", "--set", "shrink=oas", "-o", "parts.cw")
+        run("fit", "penguins.csv", "-t", "species", "-d", "year", "-m", "lda", "--set", "shrink=oas", "-o", "whole.cw")
+        X = read_rows("penguins.csv").drop_columns(["species", "year"])
+        whole, parts = cw.load("whole.cw"), cw.load("parts.cw")
+        assert whole.get_params()["shrink"] == "oas"
+        np.testing.assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9, atol=1e-9)
+        run("subtract", "both.cws", "b.cws", "-o", "rest.cws")
+        rest, a = cw.load("rest.cws"), cw.load("a.cws")
+        np.testing.assert_allclose(rest.mean, a.mean, rtol=1e-10)
+        assert "sources     b.cws, a.cws" in run("info", "both.cws").stdout
+        assert "needs rows" in fails("fit", "both.cws", "-o", "auto.cw")
+        assert "holds statistics, not a model" in fails("predict", "both.cws", "new.csv")
+
+    def test_models_without_statistics_still_answer(self, here):
+        options = ["-t", "species", "-d", "year", "-m", "naive-bayes", "--without-statistics", "-o", "lean.cw"]
+        run("fit", "penguins.csv", *options)
+        assert run("predict", "lean.cw", "new.csv").stdout == run("predict", "nb.cw", "new.csv").stdout
+        assert json.loads(run("info", "lean.cw", "--json").stdout)["statistics"] is False
+
+    def test_fit_without_a_model_keeps_the_winner(self, here):
+        run("fit", "penguins.csv", "-t", "species", "-c", ",".join(NUMBERS), "--set", "folds=3", "-o", "auto.cw")
+        table = read_rows("penguins.csv")
+        best = cw.AutoClassifier(folds=3).fit(table.select(NUMBERS), table["species"].to_numpy()).best_
+        assert repr(cw.load("auto.cw")) == repr(best)
+
+    def test_export_json_has_all_that_answers_take(self, here):
+        run("export", "json", "lda.cw", "-o", "lda.json")
+        found = json.loads((here / "lda.json").read_text())
+        table = read_rows("penguins.csv")
+        x = table.select(NUMBERS[:2]).to_pandas().dropna().to_numpy()
+        scores = []
+        for label in found["labels"]:
+            g = {key: np.array(value) for key, value in found["discriminants"][label].items() if key != "text"}
+            d = x - g["center"]
+            scores.append(np.einsum("ni,ij,nj->n", d, g["quadratic"], d) + d @ g["linear"] + g["constant"])
+        scores = np.array(scores).T
+        m = cw.load("lda.cw")
+        expected = m.decision_function(pd.DataFrame(x, columns=NUMBERS[:2]))
+        differences = scores - scores[:, :1] - (expected - expected[:, :1])
+        assert np.abs(differences).max() < 1e-8
+        assert [column["name"] for column in found["columns"]] == NUMBERS[:2]
+        assert json.loads(run("export", "json", "nb.cw").stdout)["columns"][0]["family"] == "categorical"
+
+    def test_export_onnx_runs(self, here):
+        onnxruntime = pytest.importorskip("onnxruntime")
+        run("export", "onnx", "lda.cw", "-o", "lda.onnx", "--dtype", "float64")
+        session = onnxruntime.InferenceSession((here / "lda.onnx").read_bytes())
+        X = PENGUINS[NUMBERS[:2]].dropna()
+        inputs = {name: X[[name]].to_numpy() for name in X}
+        labels = session.run(None, inputs)[0]
+        assert labels.ravel().tolist() == cw.load("lda.cw").predict(X).tolist()
+
+    def test_export_sql_runs(self, here):
+        import duckdb
+
+        run("export", "sql", "lda.cw", "--table", "rows", "-k", "species", "-o", "lda.sql")
+        rows = read_rows("penguins.csv").filter(read_rows("penguins.csv")["bill_depth_mm"].is_valid())
+        answered = duckdb.connect().register("rows", rows).sql((here / "lda.sql").read_text()).fetchall()
+        assert sorted(answered) == sorted(
+            zip(rows["species"].to_pylist(), cw.load("lda.cw").predict(rows.select(NUMBERS[:2])).tolist(), strict=True)
+        )
+        assert "posterior_Gentoo" in run("export", "sql", "lda.cw", "--table", "t", "--answer", "posteriors").stdout
+
+
+def test_rows_may_have_odd_names(here):
+    """Brackets are no markup, and nothing else is either."""
+    names = ["[bold]x", "a,b", "ünï", "'q'"]
+    rows = PENGUINS[NUMBERS].set_axis(names, axis=1).assign(**{"[red]y": PENGUINS["species"]})
+    write_rows(pa.Table.from_pandas(rows), "odd.csv")
+    result = run("compare", "odd.csv", "-t", "[red]y", *QUICK)
+    for name in names:
+        assert f"\n{name} " in result.stderr
+    assert "[red]y from 4 columns" in result.stderr
+
+
+def test_no_verb_is_missing_from_the_page():
+    page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
+    for words, _ in verbs():
+        assert f"classwise {' '.join(words)}" in page
