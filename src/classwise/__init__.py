@@ -21,25 +21,37 @@ if TYPE_CHECKING:
     from classwise.errors import ClasswiseError as ClasswiseError
     from classwise.errors import DegenerateColumnWarning as DegenerateColumnWarning
     from classwise.errors import IgnoredColumnWarning as IgnoredColumnWarning
+    from classwise.errors import ImputedValueWarning as ImputedValueWarning
     from classwise.errors import MissingExtraError as MissingExtraError
     from classwise.errors import MissingLabelWarning as MissingLabelWarning
     from classwise.errors import NotAvailableError as NotAvailableError
     from classwise.errors import SingularCovarianceError as SingularCovarianceError
     from classwise.errors import SingularRowWarning as SingularRowWarning
+    from classwise.errors import SkippedFileWarning as SkippedFileWarning
     from classwise.errors import StatisticsError as StatisticsError
     from classwise.errors import StoredFileError as StoredFileError
     from classwise.errors import UnscorableError as UnscorableError
     from classwise.estimators import LDA as LDA
     from classwise.estimators import QDA as QDA
     from classwise.estimators import RDA as RDA
+    from classwise.estimators import BayesianLogistic as BayesianLogistic
     from classwise.estimators import Decision as Decision
     from classwise.estimators import GaussianClassifier as GaussianClassifier
     from classwise.estimators import NaiveBayes as NaiveBayes
     from classwise.estimators import NearestMean as NearestMean
     from classwise.evaluation import Evaluation as Evaluation
+    from classwise.export import to_onnx as to_onnx
+    from classwise.export import to_sql as to_sql
+    from classwise.files import load as load
+    from classwise.gathering import summarize as summarize
+    from classwise.learning import LearningCurve as LearningCurve
+    from classwise.learning import learning_curve as learning_curve
+    from classwise.report import write_report as write_report
+    from classwise.scoring import predict as predict
+    from classwise.sources import Query as Query
     from classwise.statistics import ClassStatistics as ClassStatistics
-    from classwise.storage import load as load
-    from classwise.summarizing import summarize as summarize
+    from classwise.storage import describe as describe
+    from classwise.storage import save as save
 
 __version__ = "0.1.0"
 
@@ -53,20 +65,37 @@ _HOMES = {
         "ClasswiseError",
         "DegenerateColumnWarning",
         "IgnoredColumnWarning",
+        "ImputedValueWarning",
         "MissingExtraError",
         "MissingLabelWarning",
         "NotAvailableError",
         "SingularCovarianceError",
         "SingularRowWarning",
+        "SkippedFileWarning",
         "StatisticsError",
         "StoredFileError",
         "UnscorableError",
     ],
-    "estimators": ["LDA", "QDA", "RDA", "Decision", "GaussianClassifier", "NaiveBayes", "NearestMean"],
+    "estimators": [
+        "LDA",
+        "QDA",
+        "RDA",
+        "BayesianLogistic",
+        "Decision",
+        "GaussianClassifier",
+        "NaiveBayes",
+        "NearestMean",
+    ],
     "evaluation": ["Evaluation"],
+    "export": ["to_onnx", "to_sql"],
+    "files": ["load"],
+    "gathering": ["summarize"],
+    "learning": ["LearningCurve", "learning_curve"],
+    "report": ["write_report"],
+    "scoring": ["predict"],
+    "sources": ["Query"],
     "statistics": ["ClassStatistics"],
-    "storage": ["load"],
-    "summarizing": ["summarize"],
+    "storage": ["describe", "save"],
 }
 
 __all__ = sorted(["datasets", "plot", *(name for names in _HOMES.values() for name in names)])
