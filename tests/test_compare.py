@@ -214,6 +214,19 @@ class TestChoice:
         comparison = cw.compare(X, y, 3, references=False)
         assert "references=True insists" in comparison["logistic"].reason
 
+    def test_gaps_that_the_twin_fills_are_told_of_when_it_is_had(self):
+        rows = X.copy()
+        rows[::7, 2] = np.nan
+        comparison = cw.compare(rows, y, 3, references=False)
+        with pytest.warns(cw.ImputedValueWarning, match="Values are missing in column 2"):
+            comparison.fitted("logistic")
+
+    def test_a_twin_of_ones_own_may_win(self):
+        own = cw.BayesianLogistic(precision=1.0, predictive="plugin")
+        comparison = cw.compare(X, y, 3, references=False, models={"mine": own})
+        assert comparison["mine"].is_ours
+        np.testing.assert_allclose(comparison.fitted("mine").predict_proba(X), own.fit(X, y).predict_proba(X))
+
     def test_the_twin_takes_counts_for_numbers(self):
         rng = np.random.default_rng(0)
         counts = rng.poisson(np.where(np.arange(200) % 2, 2.0, 5.0))[:, None].astype(float)

@@ -41,8 +41,8 @@ def compare(
 ) -> None:
     """Find the classifier whose probabilities come true on rows it has not seen.
 
-    LDA, QDA, all between them, nearest means and naive Bayes are tried on the same folds, and ranked by log loss. The
-    best is the simplest of those that tie with the leader.
+    LDA, QDA, all between them, nearest means, naive Bayes and logistic regression are tried on the same folds, and
+    ranked by log loss. The best is the simplest of those that tie with the leader.
 
     Example: classwise compare penguins.csv --target species --save model.cw --html report.html
     """

@@ -15,15 +15,15 @@ from classwise.storage import shown, stored
 
 @stored("AutoClassifier", kind="model")
 class AutoClassifier(ClassifierMixin, BaseEstimator):
-    """Compares the whole family by cross-validated log loss, and is the winner.
+    """Compares the whole family, and logistic regression, by cross-validated log loss, and is the winner.
 
     folds: how rows are held out: a number of stratified folds, the fold of each row, or a splitter of scikit-learn's.
-    calibrate: "temperature" gives every model the power that suits its posteriors before they are compared; None does
-        not.
+    calibrate: "temperature" gives every model but logistic regression the power that suits its posteriors before they
+        are compared; None does not.
     families: what columns are, where it is not what their type says; as in NaiveBayes.
     random_state: which rows are in which fold.
 
-    `best_` is the winner, an estimator of classwise that can be asked for everything; `comparison_` has the table.
+    `best_` is the winner, an estimator of classwise that can be asked for everything else; `comparison_` has the table.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)

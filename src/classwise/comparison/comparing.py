@@ -47,18 +47,22 @@ def compare(
     families: Any = "auto",
     random_state: int = 0,
 ) -> Comparison:
-    """Cross-validate the whole family on the same folds, from statistics gathered in one pass.
+    """Cross-validate the whole family on the same folds, from statistics gathered in one pass, and its twin from rows.
+
+    The twin is Bayesian logistic regression: "logistic", with its most probable weights, and for up to four classes
+    "logistic, averaged" over their posterior. It may win like any member, but has no power and no evidence.
 
     Every model answers for rows it was not fitted on. Error, log loss, Brier score and calibration error have 95 %
     intervals over the folds; dials, priors' strengths and powers that are used for a fold are chosen on the others.
-    `.table()` shows all, `.best` is the simplest member of the family that ties with the best, fitted on all rows.
+    `.table()` shows all, `.best` is the simplest of family and twin that ties with the best, fitted on all rows.
 
     X, y: as for all estimators. folds: a number of stratified folds, the fold of each row, a splitter of
         scikit-learn's, or pairs (train, test). groups (n,): rows of one group stay in one fold.
     models: further models by name: estimators of classwise, or any classifier with fit and predict_proba.
     references: softmax regression, nearest neighbors and the class shares, from scikit-learn; "auto" leaves the slow
-        ones out of large tables, and says so.
-    calibrate: "temperature" also gives every model the power that suits its posteriors; None leaves them as they are.
+        ones out of large tables, and says so. So is the twin where it would take minutes, unless this is True.
+    calibrate: "temperature" also gives every model but the twin, whose probabilities are fitted to labels already, the
+        power that suits its posteriors; None leaves them as they are.
     families: what columns are, as in NaiveBayes.
 
     >>> import classwise as cw
@@ -147,6 +151,8 @@ class Trials:
     def _given(self, name: str, model: Any) -> Trial:
         if isinstance(model, ChoosingEstimator):
             return Trial(name, "given", model)
+        if isinstance(model, BayesianLogistic):
+            return Trial(name, "given", Twin(model, self.X))
         if not hasattr(model, "fit") or not hasattr(model, "predict_proba"):
             raise ClasswiseError(f"models[{name!r}] has no fit and predict_proba, and cannot be compared.")
         return Trial(name, "given", Given(model, self.X))
@@ -188,7 +194,7 @@ class Trials:
                 is_auto = isinstance(own, str) and own == "auto"
                 crossing = self.crossing() if is_auto else self.crossing(own, needs_full(trial.model))
                 return try_member(trial, crossing, calibrate, step)
-            if trial.kind == "twin":
+            if isinstance(trial.model, Twin):
                 return try_twin(trial, self.crossing(), step)
             return try_reference(trial, self.crossing(), calibrate, step)
 

@@ -10,6 +10,7 @@ from classwise.arrays import Codes, Labels
 from classwise.comparison.report import ComparisonTable, Line
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
+from classwise.estimators import warn_of_imputed
 from classwise.evaluation import Estimate, merged
 from classwise.storage import stored
 
@@ -87,6 +88,8 @@ class Comparison:
         """A member of the family, or its name, fitted on all rows with what was chosen in the comparison."""
         trial = self[trial] if isinstance(trial, str) else trial
         if trial.trained is not None:
+            # Said now, and of this model alone: while many are compared it would be noise.
+            warn_of_imputed(trial.trained.model_.schema, trial.trained.model_.missing)
             return trial.trained
         if trial.tuned is None or trial.statistics is None:
             raise ClasswiseError(f"{trial.name} is not an estimator of classwise; fit it yourself.")

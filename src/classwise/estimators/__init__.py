@@ -8,6 +8,7 @@ from classwise.estimators.deciding import Decision
 from classwise.estimators.fitted import required
 from classwise.estimators.gaussian import GaussianClassifier
 from classwise.estimators.logistic import BayesianLogistic
+from classwise.estimators.logistic_columns import warn_of_imputed
 from classwise.estimators.naive_bayes import NaiveBayes
 from classwise.estimators.named import LDA, QDA, RDA, NearestMean
 
@@ -29,4 +30,5 @@ __all__ = [
     "is_complete",
     "out_of_fold",
     "required",
+    "warn_of_imputed",
 ]

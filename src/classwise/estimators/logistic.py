@@ -124,7 +124,7 @@ class BayesianLogistic(ClassifierMixin, LogisticWeights):
         statistics = summarize_table(table, DiagonalScatter, allow_missing=allow_missing)
         refuse_few_classes(statistics.labels)
         model = self._make(table, statistics, near)
-        warn_of_imputed(statistics, model.missing)
+        warn_of_imputed(statistics.schema, model.missing)
         self.model_ = model
         remember_columns(self, statistics)
         return self

@@ -9,6 +9,7 @@ import numpy as np
 from classwise.arrays import Array
 from classwise.errors import ImputedValueWarning
 from classwise.estimators.blocks import MANY_LEVELS
+from classwise.schema import Schema
 from classwise.statistics import ClassStatistics, code_labels
 from classwise.tables import Coded, Table
 from classwise.tables.table import Columns
@@ -47,11 +48,11 @@ def why_ignored(statistics: ClassStatistics) -> dict[int, str]:
     return ignored
 
 
-def warn_of_imputed(statistics: ClassStatistics, missing: Array) -> None:
+def warn_of_imputed(schema: Schema, missing: Array) -> None:
     """One warning that names the columns in which means stand for missing values."""
     columns = [j for j in np.flatnonzero(missing).tolist() if missing[j] < 1 - 1e-9]
     if columns:
-        named = ", ".join(f"{statistics.name(j)} ({100 * missing[j]:.3g} %)" for j in columns[:5])
+        named = ", ".join(f"{schema.name(j)} ({100 * missing[j]:.3g} %)" for j in columns[:5])
         more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
         warnings.warn(
             f"Values are missing in {named}{more}; the mean of the column stands for them, whatever the class. "
