@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -456,7 +457,9 @@ class TestOtherVerbs:
     def test_fit_without_a_model_keeps_the_winner(self, here):
         run("fit", "penguins.csv", "-t", "species", "-c", ",".join(NUMBERS), "--set", "folds=3", "-o", "auto.cw")
         table = read_rows("penguins.csv")
-        best = cw.AutoClassifier(folds=3).fit(table.select(NUMBERS), table["species"].to_numpy()).best_
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cw.ImputedValueWarning)
+            best = cw.AutoClassifier(folds=3).fit(table.select(NUMBERS), table["species"].to_numpy()).best_
         assert repr(cw.load("auto.cw")) == repr(best)
 
     def test_export_json_has_all_that_answers_take(self, here):
