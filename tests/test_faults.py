@@ -254,7 +254,7 @@ def timed(script):
     return time.monotonic() - start
 
 
-ROUNDS = int(os.environ.get("CLASSWISE_KILLS", "30"))
+ROUNDS = int(os.environ.get("CLASSWISE_KILLS", "10"))
 
 
 @pytest.mark.slow

@@ -145,6 +145,7 @@ class TestRegions:
         axes = plot.plot_regions(cw.LDA().fit(X, y), at={0: 5.0})
         assert (axes.get_xlabel(), axes.get_ylabel()) == ("x1", "x2")
 
+    @pytest.mark.filterwarnings("ignore::classwise.ImputedValueWarning")
     @pytest.mark.parametrize(
         "model",
         [
