@@ -161,18 +161,10 @@ class Fitted(BaseEstimator):
         return MemoryEngine().apply(score, table, max(size // whole.density.width, 64))
 
     def _codes_of(self, table: Table) -> NDArray[Any]:
-        labels, codes = code_labels(required(table.labels))
-        known = self.classes_.tolist()
-        unknown = [label for label in labels.tolist() if label not in known]
-        if unknown:
-            raise ClasswiseError(f"y contains the label {unknown[0]!r}, which is not a class; the classes are {known}.")
-        return np.searchsorted(self.classes_, labels)[codes]
+        return codes_among(self.classes_, table.labels)
 
     def _position(self, label: Any) -> int:
-        labels = self.classes_.tolist()
-        if label not in labels:
-            raise ClasswiseError(f"{label!r} is not a class of the model; the classes are {labels}.")
-        return labels.index(label)
+        return position_among(self.classes_, label)
 
     # State ----------------------------------------------------------------------------------------------------------
 
@@ -236,3 +228,21 @@ def required(y: Any) -> Any:
     if y is None:
         raise ClasswiseError("This estimator requires y to be passed, but the target y is None.")
     return y
+
+
+def codes_among(classes: Labels, labels: Labels | None) -> NDArray[Any]:
+    """The positions of labels (n,) among sorted classes (g,); an error names one that is none of them."""
+    distinct, codes = code_labels(required(labels))
+    known = classes.tolist()
+    unknown = [label for label in distinct.tolist() if label not in known]
+    if unknown:
+        raise ClasswiseError(f"y contains the label {unknown[0]!r}, which is not a class; the classes are {known}.")
+    return np.searchsorted(classes, distinct)[codes]
+
+
+def position_among(classes: Labels, label: Any) -> int:
+    """Where a label stands among the classes (g,)."""
+    labels = classes.tolist()
+    if label not in labels:
+        raise ClasswiseError(f"{label!r} is not a class of the model; the classes are {labels}.")
+    return int(labels.index(label))

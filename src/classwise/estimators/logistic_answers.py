@@ -14,7 +14,7 @@ from classwise.discriminant import Boundary
 from classwise.engines import MemoryEngine
 from classwise.errors import ClasswiseError, UnscorableError
 from classwise.estimators.columns import check_columns
-from classwise.estimators.fitted import SCORING_SIZE, required
+from classwise.estimators.fitted import SCORING_SIZE, codes_among, position_among, required
 from classwise.estimators.logistic_model import LogisticModel
 from classwise.estimators.logistic_reasons import linear_boundary, linear_explanation
 from classwise.estimators.report import SchemaReport
@@ -23,7 +23,6 @@ from classwise.explanation import Explanation
 from classwise.logistic import LogisticClassifier
 from classwise.logistic.predictive import POINTS
 from classwise.options import choose, fraction
-from classwise.statistics import code_labels
 from classwise.tables import Table, open_row, open_source, refuse_unsuitable
 
 MISSING = {"mean": True, "error": False}
@@ -188,18 +187,10 @@ class LogisticAnswers(BaseEstimator):
         return max(min(plain, many), 64)
 
     def _codes_of(self, table: Table) -> NDArray[Any]:
-        labels, codes = code_labels(required(table.labels))
-        known = self.classes_.tolist()
-        unknown = [label for label in labels.tolist() if label not in known]
-        if unknown:
-            raise ClasswiseError(f"y contains the label {unknown[0]!r}, which is not a class; the classes are {known}.")
-        return np.searchsorted(self.classes_, labels)[codes]
+        return codes_among(self.classes_, table.labels)
 
     def _position(self, label: Any) -> int:
-        labels = self.classes_.tolist()
-        if label not in labels:
-            raise ClasswiseError(f"{label!r} is not a class of the model; the classes are {labels}.")
-        return int(labels.index(label))
+        return position_among(self.classes_, label)
 
     def _fitted(self) -> Self:
         if not hasattr(self, "model_"):

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from classwise.arrays import Array, Labels
-from classwise.estimators.report import ColumnReport, SchemaReport
+from classwise.estimators.report import SchemaReport
 from classwise.logistic import Diagnostics, Draws, Groups, Likelihood, LogisticClassifier
 from classwise.logistic.design import NUMBER, marked_levels
 from classwise.schema import Schema
@@ -64,18 +64,7 @@ class LogisticModel:
 
     def report(self) -> SchemaReport:
         """What each column was taken for."""
-        return SchemaReport(
-            ColumnReport(
-                name=j if column.name is None else column.name,
-                type=column.type,
-                kind=column.family.kind,
-                family=str(column.family),
-                levels=len(self.levels[j]) if j in self.levels else None,
-                missing=float(self.missing[j]),
-                note=self.notes.get(j, ""),
-            )
-            for j, column in enumerate(self.schema)
-        )
+        return SchemaReport.of(self.schema, self.levels, self.missing, self.notes)
 
     def reach(self) -> Array:
         """Two rows that others lie between: means less and plus three deviations, first and last levels; (2, p)."""

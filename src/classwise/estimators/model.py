@@ -8,7 +8,7 @@ from classwise.arrays import Array, Codes, Labels
 from classwise.classifier import BayesClassifier
 from classwise.covariance import Completion
 from classwise.densities import Block, Categorical, Constant, Product
-from classwise.estimators.report import ColumnReport, SchemaReport
+from classwise.estimators.report import SchemaReport
 from classwise.schema import Schema
 from classwise.statistics import ClassStatistics, is_sorted
 from classwise.storage import stored
@@ -59,15 +59,4 @@ class Model:
 
     def report(self) -> SchemaReport:
         """What each column was taken for."""
-        return SchemaReport(
-            ColumnReport(
-                name=j if column.name is None else column.name,
-                type=column.type,
-                kind=column.family.kind,
-                family=str(column.family),
-                levels=len(self.levels[j]) if j in self.levels else None,
-                missing=float(self.missing[j]),
-                note=self.notes.get(j, ""),
-            )
-            for j, column in enumerate(self.schema)
-        )
+        return SchemaReport.of(self.schema, self.levels, self.missing, self.notes)

@@ -1,8 +1,11 @@
 """What each column was taken for, as a table to look at."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+from classwise.arrays import Array, Labels
+from classwise.schema import Schema
 
 
 class ColumnReport(NamedTuple):
@@ -31,6 +34,22 @@ class SchemaReport(tuple[ColumnReport, ...]):
     >>> m.schema_["city"].levels
     2
     """
+
+    @classmethod
+    def of(cls, schema: Schema, levels: Mapping[int, Labels], missing: Array, notes: Mapping[int, str]) -> Self:
+        """levels: of each column that has some; missing (p,): the share without a value; notes: what to know."""
+        return cls(
+            ColumnReport(
+                name=j if column.name is None else column.name,
+                type=column.type,
+                kind=column.family.kind,
+                family=str(column.family),
+                levels=len(levels[j]) if j in levels else None,
+                missing=float(missing[j]),
+                note=notes.get(j, ""),
+            )
+            for j, column in enumerate(schema)
+        )
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, (int, slice)):
