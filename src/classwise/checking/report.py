@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from classwise.arrays import Array
 from classwise.checking.words import DEPENDENT, WORDS, dependence
 from classwise.diagnostics.section import chance, classes
 from classwise.errors import MissingExtraError
+from classwise.tabular import Tabular
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,10 @@ class Histogram(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CheckTable:
+class CheckTable(Tabular):
     """Lines, the most surprising first."""
+
+    sides = "<<<>>>>"
 
     lines: tuple[CheckLine, ...]
 
@@ -85,21 +87,6 @@ class CheckTable:
         """The table as text, header first."""
         header = ("class", "column", "measure", "rows", "samples", "p", "adjusted")
         return [header, *(_cells(line) for line in self.lines)]
-
-    def __str__(self) -> str:
-        cells = self.cells()
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        sides = "<<<>>>>"
-        rows = ("  ".join(f"{c:{s}{w}}" for c, s, w in zip(row, sides, widths, strict=True)) for row in cells)
-        return "\n".join(row.rstrip() for row in rows)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        header, *rows = self.cells()
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def records(self) -> dict[str, list[Any]]:
         """Columns of plain values."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from classwise.logistic.design import NUMBER, marked_levels
 from classwise.schema import Schema
 from classwise.statistics import is_sorted
 from classwise.storage import stored
+from classwise.tabular import Tabular
 
 
 @stored("LogisticModel", loose=("values", "log_evidence"))
@@ -142,8 +142,10 @@ class Coefficient(NamedTuple):
     high: float
 
 
-class Coefficients(tuple[Coefficient, ...]):
+class Coefficients(Tabular, tuple[Coefficient, ...]):
     """Weights, by class and column; prints as a table."""
+
+    sides = "<<>>>>"
 
     def __iter__(self) -> Iterator[Coefficient]:
         return super().__iter__()
@@ -153,20 +155,3 @@ class Coefficients(tuple[Coefficient, ...]):
         numbers = [tuple(f"{value:.4g}" for value in row[2:]) for row in self]
         rows = [(str(row.label), row.column, *cells) for row, cells in zip(self, numbers, strict=True)]
         return [("label", "column", "weight", "deviation", "low", "high"), *rows]
-
-    def __str__(self) -> str:
-        cells = self.cells()
-        widths = [max(len(row[i]) for row in cells) for i in range(6)]
-        sides = ["<", "<", ">", ">", ">", ">"]
-        return "\n".join(
-            "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
-            for row in cells
-        )
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        header, *rows = self.cells()
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

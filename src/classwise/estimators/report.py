@@ -1,11 +1,11 @@
 """What each column was taken for, as a table to look at."""
 
 from collections.abc import Iterator, Mapping
-from html import escape
 from typing import Any, NamedTuple, Self
 
 from classwise.arrays import Array, Labels
 from classwise.schema import Schema
+from classwise.tabular import Tabular
 
 
 class ColumnReport(NamedTuple):
@@ -20,7 +20,7 @@ class ColumnReport(NamedTuple):
     note: str
 
 
-class SchemaReport(tuple[ColumnReport, ...]):
+class SchemaReport(Tabular, tuple[ColumnReport, ...]):
     """The columns in order; prints as a table, and is found by name or position.
 
     >>> import classwise as cw, pandas as pd
@@ -34,6 +34,8 @@ class SchemaReport(tuple[ColumnReport, ...]):
     >>> m.schema_["city"].levels
     2
     """
+
+    sides = "<<<<>><"
 
     @classmethod
     def of(cls, schema: Schema, levels: Mapping[int, Labels], missing: Array, notes: Mapping[int, str]) -> Self:
@@ -66,24 +68,6 @@ class SchemaReport(tuple[ColumnReport, ...]):
         """The table as text, header first."""
         rows = [(str(c.name), c.type, c.kind, c.family, _number(c.levels), _share(c.missing), c.note) for c in self]
         return [("column", "type", "kind", "family", "levels", "missing", "note"), *rows]
-
-    def __str__(self) -> str:
-        cells = self.cells()
-        widths = [max(len(row[i]) for row in cells) for i in range(7)]
-        sides = ["<", "<", "<", "<", ">", ">", "<"]
-        lines = (
-            "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True))
-            for row in cells
-        )
-        return "\n".join(line.rstrip() for line in lines)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        header, *rows = self.cells()
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _number(levels: int | None) -> str:
