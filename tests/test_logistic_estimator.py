@@ -460,6 +460,17 @@ class TestPriors:
         again = shifted.with_priors("empirical")
         np.testing.assert_allclose(again.predict_proba(self.X), m.predict_proba(self.X), rtol=1e-9)
 
+    def test_shifted_shares_are_found(self):
+        rng = np.random.default_rng(0)
+        codes = np.repeat([0, 1], [1000, 1000])
+        m = cw.BayesianLogistic().fit(rng.normal(3 * codes, 1)[:, None], codes)
+        new = np.repeat([0, 1], [900, 100])
+        shift = m.estimate_priors(rng.normal(3 * new, 1)[:, None])
+        assert shift[1] == pytest.approx(0.1, abs=0.04)
+        shifted = m.with_priors(shift)
+        np.testing.assert_allclose(shifted.priors_, [shift[0], shift[1]], rtol=1e-9)
+        np.testing.assert_allclose(m.priors_, [0.5, 0.5])
+
     def test_intervals_hold_the_probability(self):
         for classes in (2, 3):
             rows = self.y < classes

@@ -23,6 +23,7 @@ from classwise.explanation import Explanation
 from classwise.logistic import LogisticClassifier
 from classwise.logistic.predictive import POINTS
 from classwise.options import choose, fraction
+from classwise.shift import PriorShift, estimate_shift
 from classwise.tables import Table, open_row, open_source, refuse_unsuitable
 
 MISSING = {"mean": True, "error": False}
@@ -74,6 +75,14 @@ class LogisticAnswers(BaseEstimator):
         table = self._table(X, required(y), sample_weight).weighted()
         log_posterior = self._apply(LogisticClassifier.log_posterior, table).T
         return Evaluation.of(log_posterior, self._codes_of(table), self.classes_, table.weights)
+
+    def estimate_priors(self, X: Any) -> PriorShift:
+        """The class priors of rows without labels, whose classes may be mixed in other shares than those learned from.
+
+        As of the other estimators; it takes posteriors alone. The result is for with_priors.
+        """
+        log_posterior = self._apply(LogisticClassifier.log_posterior, self._table(X)).T
+        return estimate_shift(log_posterior, self.classes_, self.priors_)
 
     def reject_curve(self, X: Any, y: Any, sample_weight: Any = None) -> RejectCurve:
         """Error against coverage on labeled rows, as only the surest decisions are kept."""
@@ -152,8 +161,9 @@ class LogisticAnswers(BaseEstimator):
 
     @property
     def priors_(self) -> Array:
-        """The share of each class among the rows learned from; (g,)."""
-        return self._fitted().model_.shares
+        """The share of each class among the rows learned from, or what with_priors was given; (g,)."""
+        shift, shares = self.classifier_.shift, self.model_.shares
+        return shares * np.exp(shift) if shift else shares
 
     # Rows -----------------------------------------------------------------------------------------------------------
 
