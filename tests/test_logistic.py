@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import classwise as cw
 from classwise.logistic import Design, Logit, Model, Point, Probit, Softmax
 from classwise.logistic.predictive import cubature, grid, lattice, log_average
+from classwise.statistics.curvature import gather_curvature
 
 IRIS = load_iris(return_X_y=True)
 SOME_ROWS = json.loads(Path(__file__).with_name("data").joinpath("logistic_reference.json").read_text())
@@ -170,6 +171,34 @@ def test_gradient_and_hessian_match_finite_differences(likelihood):
     np.testing.assert_allclose(at(here).hessian(precision), hessian, rtol=1e-7, atol=1e-7)
     slope = model.slope(here, X, codes, weights)
     np.testing.assert_array_equal(slope.gradient, at(here).curvature.gradient)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("likelihood", [Logit(), Softmax(4)], ids=str)
+def test_slopes_of_rows_as_they_are(likelihood, intercept):
+    """The direct way, without columns, against that by columns: offsets, scales and weights of rows."""
+    rng = np.random.default_rng(0)
+    center, scale = np.array([300.0, -2.0, 0.0]), np.array([4.0, 1.0, 1e-5])
+    X = (center + scale * rng.normal(size=(9000, 3))).astype(np.float32)
+    codes, weights = rng.integers(likelihood.classes, size=9000), rng.uniform(0.5, 2, 9000)
+    design = Design(np.arange(3), np.full(3, -1), center, intercept * center, scale, intercept)
+    by_columns, direct = Model(design, likelihood), Model(design, likelihood, direct=True)
+    at = rng.normal(size=direct.shape)
+    for own in (None, weights):
+        expected, found = by_columns.slope(at, X, codes, own), direct.slope(at, X, codes, own)
+        np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-10, atol=1e-8)
+        assert found.loss == pytest.approx(expected.loss, rel=1e-12)
+        assert found.weight == expected.weight
+        assert found.products.shape == expected.products.shape == (0, direct.shape[1], direct.shape[1])
+
+
+@pytest.mark.parametrize(("columns", "factors"), [(1, 8), (4, 10), (21, 10), (21, 55), (100, 10), (101, 10), (3, 0)])
+def test_products_of_columns_are_their_definition(columns, factors):
+    """Two ways, for few and for many factors, over blocks that do not divide the rows."""
+    rng = np.random.default_rng(0)
+    z, bends = rng.normal(size=(columns, 2001)), rng.uniform(size=(factors, 2001))
+    found = gather_curvature(z, np.zeros(2001), np.zeros((1, 2001)), bends, None).products
+    np.testing.assert_allclose(found, np.einsum("cm,im,jm->cij", bends, z, z, optimize=True), rtol=1e-12, atol=1e-10)
 
 
 class TestAverages:

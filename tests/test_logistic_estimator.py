@@ -13,9 +13,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import classwise as cw
 from classwise.engines import MemoryEngine
-from classwise.estimators import logistic_learning
+from classwise.estimators import logistic, logistic_learning
 from classwise.estimators.logistic_learning import Rows
-from classwise.logistic import Groups, Model
+from classwise.logistic import Groups, Model, approach
+from classwise.logistic.evidence import _crossing
 from classwise.tables import read_table
 
 X, y = load_iris(return_X_y=True)
@@ -166,6 +167,12 @@ class TestPrecision:
         assert np.abs(m.coef_).max() < 1e-9
         assert np.isfinite(m.log_marginal_likelihood_)
 
+    def test_a_narrow_top_is_not_stepped_over(self):
+        """The evidence rises up to 0, falls to 0.3, and rises again: from just below 0 its top is near."""
+        assert _crossing(lambda t: t * (t - 0.3), -1e-9, -20.0, 20.0) == pytest.approx(0, abs=1e-9)
+        assert _crossing(lambda t: t * (t - 0.3), 0.2, -20.0, 20.0) == pytest.approx(0, abs=1e-9)
+        assert _crossing(lambda t: t * (t - 0.3), 0.31, -20.0, 20.0) == 20.0
+
     def test_no_prior_has_no_evidence(self):
         assert not hasattr(cw.BayesianLogistic(precision=0).fit(X[50:, :2], y[50:]), "log_marginal_likelihood_")
 
@@ -277,6 +284,67 @@ class TestChunks:
         assert quick.passes_ < slow.passes_
         np.testing.assert_allclose(quick.coef_, slow.coef_, atol=1e-10)
         np.testing.assert_allclose(quick.coef_cov_, slow.coef_cov_, atol=1e-9)
+
+    @pytest.mark.parametrize("precision", [1.0, "evidence", {(0, 1): "evidence", 2: 3.0, 3: "evidence"}])
+    @pytest.mark.parametrize("kind", ["plain", "far", "missing", "collinear", "weighted", "no intercept"])
+    def test_fewer_rows_first_then_all(self, monkeypatch, kind, precision):
+        """A tenth of a tenth, a tenth, all: the same answer as from all rows at once, of which curvature is rare."""
+        rng = np.random.default_rng(1)
+        rows, labels = 2 * rng.normal(size=(20_000, 4)) + 5, np.arange(20_000) % 3
+        rows[labels == 1, 0] += 1
+        rows[labels == 2, 1] -= 1
+        if kind == "missing":
+            rows[rng.random(rows.shape) < 0.02] = np.nan
+        if kind == "collinear":
+            rows = np.column_stack([rows, rows[:, 0]])
+        rows += 1e8 * (kind == "far")
+        weights = rng.exponential(size=20_000) if kind == "weighted" else None
+        options = {"precision": precision, "fit_intercept": kind != "no intercept"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cw.ImputedValueWarning)
+            slow = cw.BayesianLogistic(**options).fit(rows, labels, weights)
+            monkeypatch.setattr(logistic_learning, "FEWEST_ROWS", 800)
+            monkeypatch.setattr(logistic_learning, "ROWS_PER_WEIGHT", 20)
+            assert len(logistic_learning.levels_of_rows(20_000, 10)) == 2
+            quick = cw.BayesianLogistic(**options).fit(rows, labels, weights)
+        assert quick.passes_ <= 3 < slow.passes_
+        np.testing.assert_allclose(quick.coef_, slow.coef_, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(quick.coef_std_, slow.coef_std_, rtol=1e-7)
+        np.testing.assert_allclose(list(quick.precision_.values()), list(slow.precision_.values()), rtol=1e-5)
+        assert quick.log_marginal_likelihood_ == pytest.approx(slow.log_marginal_likelihood_, abs=1e-6)
+
+    def test_mixed_steps_need_fewer_gradients(self, monkeypatch):
+        """Of all rows one curvature, and gradients that each bring the mode nearer by more than the metric alone."""
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(40_000, 5))
+        labels = (rows @ rng.normal(size=(5, 3)) + rng.gumbel(size=(40_000, 3))).argmax(axis=1)
+        monkeypatch.setattr(logistic_learning, "FEWEST_ROWS", 1000)
+        slope, calls = Rows.slope, []
+        monkeypatch.setattr(Rows, "slope", lambda self, weights: calls.append(weights) or slope(self, weights))
+        assert cw.BayesianLogistic().fit(rows, labels).passes_ == 1
+        mixed = len(calls)
+        monkeypatch.setattr(approach, "_mixed", lambda trials, metric: trials[-1].weights + trials[-1].change)
+        cw.BayesianLogistic().fit(rows, labels)
+        assert mixed < len(calls) - mixed
+
+    def test_which_rows_need_no_columns(self):
+        def is_direct(table, **options):
+            found = []
+            with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+                warnings.simplefilter("ignore", cw.ImputedValueWarning)
+                patch.setattr(
+                    logistic, "learn", lambda rows, *rest: found.append(rows.model.direct) or learn(rows, *rest)
+                )
+                cw.BayesianLogistic(precision=1.0, **options).fit(table, y)
+            return found[0]
+
+        learn, gap = logistic_learning.learn, X.copy()
+        gap[3, 1] = np.nan
+        assert is_direct(X)
+        assert is_direct(100 + X, standardize=False)
+        assert not is_direct(1e6 + X)
+        assert not is_direct(gap)
+        assert not is_direct(pd.DataFrame(X).assign(level=np.where(y == 1, "a", "b")))
 
     def test_curvature_is_a_statistic(self):
         whole, first, second = curvature_of(slice(None)), curvature_of(slice(0, 37)), curvature_of(slice(37, None))

@@ -17,7 +17,7 @@ from classwise.estimators.fitted import required
 from classwise.estimators.logistic_answers import MISSING
 from classwise.estimators.logistic_columns import known_levels, recoded, warn_of_imputed, why_ignored
 from classwise.estimators.logistic_groups import read_groups, read_value
-from classwise.estimators.logistic_learning import Near, Rows, draw, learn
+from classwise.estimators.logistic_learning import Rows, draw, learn
 from classwise.estimators.logistic_model import LogisticModel
 from classwise.estimators.logistic_weights import LogisticWeights
 from classwise.logistic import (
@@ -27,10 +27,12 @@ from classwise.logistic import (
     LogisticClassifier,
     Logit,
     Model,
+    Near,
     Posterior,
     Probit,
     Softmax,
     diagnose_chains,
+    is_direct,
     make_design,
     spread_of_numbers,
 )
@@ -216,7 +218,7 @@ class BayesianLogistic(ClassifierMixin, LogisticWeights):
         groups = read_groups(self.precision, statistics.schema, design, bool(self.penalize_intercept))
         likelihood = self._likelihood(statistics)
         coded = recoded(table, statistics)
-        rows = Rows(coded, Model(design, likelihood), MemoryEngine())
+        rows = Rows(coded, Model(design, likelihood, is_direct(design, statistics)), MemoryEngine())
         shares = statistics.weight / statistics.weight.sum()
         learned = learn(rows, groups, shares, near)
         posterior: Posterior = learned.posterior

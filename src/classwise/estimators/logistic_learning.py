@@ -1,6 +1,6 @@
 """Learning weights from a table: passes over the rows, each of which gathers the curvature at some weights."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,9 +15,12 @@ from classwise.logistic import (
     Groups,
     Laplace,
     Model,
+    Near,
     Point,
     approach_mode,
+    best_values,
     draw_chain,
+    first_values,
     log_evidence,
     most_probable,
     refine,
@@ -28,12 +31,12 @@ from classwise.statistics import Curvature
 from classwise.summarizing import CHUNK_SIZE, COPY_SIZE
 from classwise.tables import Table
 
-# Newton's method starts from the mode of so many rows for each weight, or so much of all rows, where there are several
-# times as many.
+# Newton's method starts from near the mode of a tenth of the rows, at least so many and so many for each weight, where
+# there are several times as many.
 ROWS_PER_WEIGHT = 100
 FEWEST_ROWS = 20_000
-SHARE_OF_ROWS = 0.05
 START_STEPS = 12
+LAST_STEP = 4.0
 
 # The Hessian of more weights than this takes 3 GB and more.
 MOST_WEIGHTS = 20_000
@@ -79,14 +82,19 @@ class Rows:
 
     def _chunk_rows(self) -> int:
         size = COPY_SIZE if self.table.is_copied else CHUNK_SIZE
-        # The work is by columns of the design, of which categories have many. A statistic holds c matrices of q², and
-        # chunks grow with them, so that merging stays a small part of the work.
+        # The work is by columns of the design, of which categories have many, and there is much of it for each. A
+        # statistic holds c matrices of q², and chunks grow with them, so that merging stays a small part of the work.
         width = self.model.design.width
-        return max(size // max(len(self.table.schema), width), 8 * self.model.likelihood.factors * width)
+        return max(size // (4 * max(len(self.table.schema), width)), 8 * self.model.likelihood.factors * width)
 
     def thinned(self, count: int) -> "Rows":
         """About so many of the rows, from all over the table."""
         return Rows(self.table.take(spread_positions(len(self.table), count)), self.model, self.engine)
+
+    @property
+    def weight(self) -> float:
+        """Of all rows."""
+        return float(len(self.table) if self.table.weights is None else self.table.weights.sum())
 
     def point(self, weights: Array) -> Point:
         return Point(self.model.likelihood, weights, self.curvature(weights))
@@ -103,31 +111,24 @@ def spread_positions(length: int, count: int) -> Codes:
     return np.minimum(((parts + within) * length / count).astype(np.intp), length - 1)
 
 
-@dataclass(frozen=True, eq=False)
-class Near:
-    """Where to look first: weights (r, q) and the precision of each group, as almost the same rows have them."""
-
-    weights: Array
-    values: Array
-
-    def fits(self, rows: Rows, groups: Groups) -> bool:
-        """Whether these are weights and precisions of the same columns."""
-        return self.weights.shape == rows.model.shape and self.values.shape == groups.given.shape
-
-
 def learn(rows: Rows, groups: Groups, shares: Array, near: Near | None = None) -> Learned:
     """The posterior of the weights; shares (g,): of the classes. near: a place to start from, if it is known."""
     refuse_too_many(rows.model)
     # Products are of cache-sized blocks: several threads of BLAS would spend their time waiting for each other.
     with BLAS.held():
-        return _learn(rows, groups, shares, near if near is not None and near.fits(rows, groups) else None)
+        return _learn(rows, groups, shares, near if near is not None and _fits(near, rows, groups) else None)
+
+
+def _fits(near: Near, rows: Rows, groups: Groups) -> bool:
+    """Whether these are weights and precisions of the same columns."""
+    known = near.values is not None and near.values.shape == groups.given.shape
+    return known and near.weights.shape == rows.model.shape
 
 
 def _learn(rows: Rows, groups: Groups, shares: Array, near: Near | None) -> Learned:
-    start = _start(rows, groups, shares) if near is None else near.weights
-    point = rows.point(start)
-    mode, values = most_probable(rows.curvature, point, groups, None if near is None else near.values)
-    precision = groups.precision(values, len(start))
+    near = _start(rows, groups, shares) if near is None else near
+    mode, values = most_probable(rows.curvature, rows.point(near.weights), groups, near.values)
+    precision = groups.precision(values, len(near.weights))
     hessian = mode.point.hessian(precision)
     proper = bool((groups.given != 0).all())
     if not proper:
@@ -137,23 +138,48 @@ def _learn(rows: Rows, groups: Groups, shares: Array, near: Near | None) -> Lear
     return Learned(Laplace.of(settled(mode.point, precision).weights, hessian), values, evidence, mode.passes + 1)
 
 
-def _start(rows: Rows, groups: Groups, shares: Array) -> Array:
-    """The class shares alone, or where rows are many the mode of some of them."""
-    null = rows.model.null(shares)
-    count = max(FEWEST_ROWS, ROWS_PER_WEIGHT * null.size, int(SHARE_OF_ROWS * len(rows.table)))
-    if len(rows.table) < 4 * count:
-        return null
-    some = rows.thinned(count)
-    assert some.table.labels is not None
-    if len(np.unique(some.table.labels)) < len(shares):
-        return null
-    first = some.point(null)
-    values = np.where(np.isnan(groups.given), 1.0, groups.given)
-    precision = groups.precision(values, len(null))
-    ratio = len(rows.table) / len(some.table)
-    near = approach_mode(some.curvature, first, precision / ratio, START_STEPS)
-    scaled = replace(near, curvature=near.curvature.scaled(ratio))
-    return refine(rows.slope, near.weights, scaled, precision)
+def _start(rows: Rows, groups: Groups, shares: Array) -> Near:
+    """The class shares alone, or where rows are many a place near the mode, found by way of fewer of them."""
+    near = Near(rows.model.null(shares), None)
+    counts = levels_of_rows(len(rows.table), near.weights.size)
+    if not counts:
+        return near
+    for count in counts:
+        some = rows.thinned(count)
+        if len(np.unique(required(some.table.labels))) < len(shares):
+            return Near(rows.model.null(shares), None)
+        point, values = _near_mode_of_some(some, rows.weight / some.weight, groups, near)
+        near = Near(point.weights, values)
+    return refine(rows.slope, point, groups, near.values)
+
+
+def levels_of_rows(rows: int, weights: int) -> list[int]:
+    """How many rows to go by, one after the other, on the way to all: a tenth, a tenth of that, and so on, from few on.
+
+    >>> levels_of_rows(1_000_000, 84), levels_of_rows(100_000, 84), levels_of_rows(50_000, 84)
+    ([10000, 100000], [20000], [])
+    """
+    most = max(FEWEST_ROWS, ROWS_PER_WEIGHT * weights, rows // 10)
+    if rows < 4 * most:
+        return []
+    least = max(FEWEST_ROWS // 4, ROWS_PER_WEIGHT * weights)
+    counts = [most]
+    while counts[0] // 10 >= least:
+        counts.insert(0, counts[0] // 10)
+    return counts
+
+
+def _near_mode_of_some(some: Rows, ratio: float, groups: Groups, near: Near) -> tuple[Point, Array]:
+    """A point near the mode of some rows, taken for as many as all: within a step of a few deviations of their own."""
+
+    def evaluate(weights: Array) -> Curvature:
+        return some.curvature(weights).scaled(ratio)
+
+    start = Point(some.model.likelihood, near.weights, evaluate(near.weights))
+    values, bounds = first_values(start, groups, near.values)
+    precision = groups.precision(values, len(near.weights))
+    point = approach_mode(evaluate, start, precision, START_STEPS, LAST_STEP * np.sqrt(ratio))
+    return point, best_values(point, groups, values, bounds) if groups.open else values
 
 
 def refuse_too_many(model: Model) -> None:

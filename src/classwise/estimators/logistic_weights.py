@@ -95,7 +95,7 @@ class LogisticWeights(LogisticAnswers):
 
     @property
     def passes_(self) -> int:
-        """How many times all rows were gone through to find the weights."""
+        """How many times the curvature of all rows was gathered; passes that gather gradients alone are not counted."""
         return self._fitted().model_.passes
 
     def _split(self, values: Array) -> tuple[Array, Array]:

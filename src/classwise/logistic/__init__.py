@@ -3,14 +3,15 @@
 score = V z;  P(label | score) by logit, probit or softmax;  V ~ N(0, 1 / precision);  predict by averaging over V
 """
 
+from classwise.logistic.approach import Near, approach_mode, refine
 from classwise.logistic.chains import Diagnostics, diagnose_chains
 from classwise.logistic.classifier import PREDICTIVES, LogisticClassifier
-from classwise.logistic.design import Design, make_design, spread_of_numbers
-from classwise.logistic.evidence import Groups, log_evidence, most_probable
+from classwise.logistic.design import Design, is_direct, make_design, spread_of_numbers
+from classwise.logistic.evidence import Groups, best_values, first_values, log_evidence, most_probable
 from classwise.logistic.gathering import Model
 from classwise.logistic.gibbs import Chain, draw_chain
 from classwise.logistic.likelihood import Likelihood, Logit, Probit, Softmax
-from classwise.logistic.newton import Mode, Point, approach_mode, find_mode, refine, settled
+from classwise.logistic.newton import Mode, Point, find_mode, settled
 from classwise.logistic.posterior import Draws, Laplace, Posterior, refuse_flat
 
 __all__ = [
@@ -26,14 +27,18 @@ __all__ = [
     "Logit",
     "Mode",
     "Model",
+    "Near",
     "Point",
     "Posterior",
     "Probit",
     "Softmax",
     "approach_mode",
+    "best_values",
     "diagnose_chains",
     "draw_chain",
     "find_mode",
+    "first_values",
+    "is_direct",
     "log_evidence",
     "make_design",
     "most_probable",

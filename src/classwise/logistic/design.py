@@ -24,6 +24,9 @@ from classwise.storage import stored
 
 NUMBER = -1
 
+# Numbers whose means are no more than so many deviations away lose three of sixteen digits, if the means stay.
+FARTHEST = 1e3
+
 
 @stored("LogisticDesign")
 @dataclass(frozen=True, eq=False)
@@ -50,21 +53,22 @@ class Design:
         return len(self.source) + self.intercept
 
     @cached_property
-    def _is_plain(self) -> bool:
+    def is_plain(self) -> bool:
         """Whether the columns are those of the table, all numbers."""
         return bool((self.level == NUMBER).all()) and self.source.tolist() == list(range(len(self.source)))
 
-    def columns(self, rows: NDArray[Any]) -> Array:
+    def columns(self, rows: NDArray[Any], out: Array | None = None) -> Array:
         """Rows (m, p) of a table as columns (q, m): categories come as positions among their levels."""
-        result = np.empty((self.width, len(rows)))
+        result = np.empty((self.width, len(rows))) if out is None else out
         result[len(self.source) :] = 1.0
         numbers = result[: len(self.source)]
-        if self._is_plain and rows.shape[1] == len(self.source):
+        if self.is_plain and rows.shape[1] == len(self.source):
             np.subtract(rows.T, self.center[:, None], out=numbers)
         else:
             self._spread(np.asarray(rows, dtype=np.float64), numbers)
         self._fill(numbers)
-        numbers /= self.scale[:, None]
+        if (self.scale != 1).any():
+            numbers /= self.scale[:, None]
         return result
 
     def _spread(self, rows: Array, target: Array) -> None:
@@ -136,6 +140,16 @@ def spread_of_numbers(statistics: ClassStatistics) -> tuple[dict[int, float], di
     spread = np.where(moments.constant(), 1.0, np.sqrt(moments.overall_variance()))
     means = moments.overall_mean()
     return dict(zip(places, means.tolist(), strict=True)), dict(zip(places, spread.tolist(), strict=True))
+
+
+def is_direct(design: Design, statistics: ClassStatistics) -> bool:
+    """Whether sums over the rows can be of the table's own numbers, and mapped to columns afterwards: all columns are
+    numbers, none is missing, and their means are not far away.
+    """
+    if not design.is_plain or len(design.source) != len(statistics.schema) or statistics.missing_weight().any():
+        return False
+    deviation = np.array(list(spread_of_numbers(statistics)[1].values()))
+    return bool((np.abs(design.mean) <= FARTHEST * deviation).all() and np.isfinite(design.to_raw).all())
 
 
 def _shares_of_levels(statistics: ClassStatistics) -> dict[int, Array]:

@@ -23,7 +23,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh
 from scipy.optimize import brentq
 
 from classwise.arrays import Array, Codes
-from classwise.logistic.newton import Evaluate, Mode, Point, find_mode
+from classwise.logistic.newton import Evaluate, Mode, Point, find_mode, tolerance_of
 from classwise.storage import stored
 
 # How far the mode may be, in posterior deviations, while precisions are still moving.
@@ -85,7 +85,7 @@ def most_probable(evaluate: Evaluate, start: Point, groups: Groups, given: Array
     given: where to start from.
     """
     contrasts = len(start.weights)
-    values, bounds = _first_values(start, groups, given)
+    values, bounds = first_values(start, groups, given)
     if not groups.open:
         return find_mode(evaluate, start, groups.precision(values, contrasts)), values
     mode, passes = find_mode(evaluate, start, groups.precision(values, contrasts), ROUGH)
@@ -93,8 +93,8 @@ def most_probable(evaluate: Evaluate, start: Point, groups: Groups, given: Array
         updated = best_values(mode, groups, values, bounds)
         moved = np.abs(np.log(updated / values)).max(initial=0.0)
         values = updated
-        tolerance = ROUGH * min(1.0, moved)
-        mode, more = find_mode(evaluate, mode, groups.precision(values, contrasts), max(tolerance, 1e-8))
+        tolerance = max(ROUGH * min(1.0, moved), 1e-8, tolerance_of(start.curvature))
+        mode, more = find_mode(evaluate, mode, groups.precision(values, contrasts), tolerance)
         passes += more
         if moved < STILL or (round_ > 20 and moved < 1e-4):
             break
@@ -102,7 +102,7 @@ def most_probable(evaluate: Evaluate, start: Point, groups: Groups, given: Array
     return Mode(mode, passes + more), values
 
 
-def _first_values(start: Point, groups: Groups, given: Array | None) -> tuple[Array, Bounds]:
+def first_values(start: Point, groups: Groups, given: Array | None) -> tuple[Array, Bounds]:
     """Where precisions start, and the bounds of those that are chosen: in units of the curvature at the start."""
     diagonal = start.likelihood.hessian(start.curvature.products).diagonal().reshape(start.weights.shape).mean(axis=0)
     curvature = np.array([diagonal[groups.codes == c].mean() for c in range(len(groups.given))])
@@ -124,8 +124,7 @@ def best_values(point: Point, groups: Groups, values: Array, bounds: Bounds) -> 
     codes = np.tile(groups.codes, contrasts)
     if len(groups.given) > 1:
         return _by_turns(hessian, target, codes, groups, values, bounds)
-    best = _best_of_one(*_without_flat(hessian, target, codes), values[0])
-    return np.clip([best], *bounds)
+    return np.array([_best_of_one(*_without_flat(hessian, target, codes), values[0], bounds[0][0], bounds[1][0])])
 
 
 def _by_turns(hessian: Array, target: Array, codes: Codes, groups: Groups, values: Array, bounds: Bounds) -> Array:
@@ -143,7 +142,7 @@ def _by_turns(hessian: Array, target: Array, codes: Codes, groups: Groups, value
             inside = np.flatnonzero(codes == c)
             block = np.linalg.inv(covariance[np.ix_(inside, inside)])
             own = block - values[c] * np.eye(len(inside))
-            best = float(np.clip(_best_of_one(eigh(own), block @ mean[inside], values[c]), bounds[0][c], bounds[1][c]))
+            best = _best_of_one(eigh(own), block @ mean[inside], values[c], bounds[0][c], bounds[1][c])
             _change(covariance, mean, inside, best - values[c])
             values[c] = best
         if np.abs(np.log(values / before)).max() < 0.1 * STILL:
@@ -164,11 +163,12 @@ def _change(covariance: Array, mean: Array, inside: Codes, more: float) -> None:
     covariance -= columns @ np.linalg.solve(inner, more * columns.T)
 
 
-def _best_of_one(spectrum: Sequence[Array], target: Array, start: float) -> float:
+def _best_of_one(spectrum: Sequence[Array], target: Array, start: float, least: float, largest: float) -> float:
     """Where weights share a precision t: one decomposition serves all of its values.
 
     The first top of the evidence uphill from where it stands: sum of l / (l + t) = t sum of (b / (l + t))².
     """
+    start = min(max(start, least), largest)
     values, axes = spectrum
     values, loads = np.maximum(values, 0.0), (axes.T @ target) ** 2
 
@@ -176,7 +176,8 @@ def _best_of_one(spectrum: Sequence[Array], target: Array, start: float) -> floa
         t = np.exp(log_t)
         return float((values / (values + t)).sum() - t * (loads / (values + t) ** 2).sum())
 
-    return float(np.exp(_crossing(slope, float(np.log(start)))))
+    found = np.exp(_crossing(slope, float(np.log(start)), float(np.log(least)), float(np.log(largest))))
+    return float(min(max(found, least), largest))
 
 
 def _without_flat(hessian: Array, target: Array, codes: Codes) -> tuple[Sequence[Array], Array]:
@@ -191,12 +192,16 @@ def _without_flat(hessian: Array, target: Array, codes: Codes) -> tuple[Sequence
     return eigh(inner), own
 
 
-def _crossing(slope: Callable[[float], float], start: float) -> float:
-    """Where a slope changes from positive to negative, uphill from the start; the end of the range, if nowhere."""
-    step, here = (2.0 if slope(start) > 0 else -2.0), start
-    for _ in range(40):
-        there = here + step
+def _crossing(slope: Callable[[float], float], start: float, least: float, largest: float) -> float:
+    """Where a slope changes from positive to negative, uphill from the start; the end of the range, if nowhere.
+
+    Steps are small at first, and grow: a start just below a narrow top must not step over it.
+    """
+    step, here = (0.01 if slope(start) > 0 else -0.01), start
+    while True:
+        there = min(max(here + step, least), largest)
+        if there == here:
+            return here
         if (slope(there) > 0) != (step > 0):
             return float(brentq(slope, min(here, there), max(here, there), xtol=1e-12))
-        here = there
-    return here
+        here, step = there, float(np.clip(2 * step, -2.0, 2.0))

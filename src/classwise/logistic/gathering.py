@@ -1,6 +1,11 @@
-"""The curvature of rows at given weights: columns, scores, losses, sums; block by block, in cache."""
+"""The curvature of rows at given weights: columns, scores, losses, sums; block by block, in cache.
 
-from dataclasses import dataclass
+First derivatives can do without columns: with z = A'u, u = (x, 1), scores are W z = (W A') u, and the sum of r z' is
+that of r u' times A. So rows are multiplied as they lie in memory. Second derivatives are of columns with their means
+taken away, and so are the first derivatives that come with them: the last step has all digits.
+"""
+
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +20,14 @@ from classwise.statistics.curvature import block_rows, gather_curvature
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What the rows are seen as, and what their labels say: everything but the weights."""
+    """What the rows are seen as, and what their labels say: everything but the weights.
+
+    direct: rows are numbers, all there, and means are not far away (see is_direct): first derivatives need no columns.
+    """
 
     design: Design
     likelihood: Likelihood
+    direct: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -31,6 +40,8 @@ class Model:
 
     def slope(self, weights: Array, rows: NDArray[Any], codes: Codes, row_weights: Array | None) -> Curvature:
         """The same without second derivatives, at a fraction of the cost."""
+        if self.direct:
+            return self._directly(weights, rows, codes, row_weights)
         return self._gathered(weights, rows, codes, row_weights, bent=False)
 
     def _gathered(
@@ -39,11 +50,28 @@ class Model:
         by_score = self.likelihood.basis @ weights
         factors = self.likelihood.factors if bent else 0
         total = Curvature.empty(len(by_score), factors, self.design.width)
-        for block in slices(len(rows), block_rows(self.design.width, factors)):
-            columns = self.design.columns(rows[block])
+        size = min(block_rows(self.design.width, factors), len(rows))
+        space = np.empty((self.design.width, size))  # new memory for every block would cost as much as its filling
+        for block in slices(len(rows), max(size, 1)):
+            columns = self.design.columns(rows[block], space[:, : block.stop - block.start])
             losses = self.likelihood.losses(product(by_score, columns), codes[block], bent)
             total += gather_curvature(columns, *losses, None if row_weights is None else row_weights[block])
         return total
+
+    def _directly(self, weights: Array, rows: NDArray[Any], codes: Codes, row_weights: Array | None) -> Curvature:
+        """The slope, from rows as they are: gathered in columns x, with residuals for the 1, and mapped at the end."""
+        width, numbers = self.design.width, rows.shape[1]
+        by_score = self.likelihood.basis @ weights @ self.design.to_raw.T
+        slopes, offsets = np.ascontiguousarray(by_score[:, :numbers].T), by_score[:, numbers:].sum(axis=1)
+        total, residuals = Curvature.empty(len(by_score), 0, numbers), np.zeros(len(by_score))
+        for block in slices(len(rows), block_rows(numbers, 0)):
+            x, own = np.asarray(rows[block], dtype=np.float64), None if row_weights is None else row_weights[block]
+            scores = np.add(product(x, slopes).T, offsets[:, None], order="C")
+            losses = self.likelihood.losses(scores, codes[block], bent=False)
+            total += gather_curvature(x.T, *losses, own)
+            residuals += losses.residuals.sum(axis=1) if own is None else product(losses.residuals, own)
+        gradient = np.column_stack([total.gradient, residuals])[:, :width] @ self.design.to_raw
+        return replace(total, gradient=gradient, products=np.zeros((0, width, width)))
 
     def null(self, shares: Array) -> Array:
         """Weights under which every row has these class probabilities, as far as an intercept can; (r, q)."""

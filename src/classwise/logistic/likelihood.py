@@ -153,17 +153,17 @@ class Softmax(Likelihood):
         return self.classes * (self.classes - 1) // 2
 
     def losses(self, scores: Array, codes: Codes, bent: bool = True) -> Losses:
-        rows = np.arange(scores.shape[1])
-        shifted = scores - scores.max(axis=0)
-        own = shifted[codes, rows]
+        shifted = np.subtract(scores, scores.max(axis=0), out=np.empty(scores.shape))
+        flat, own = shifted.reshape(-1), _own_places(codes, scores.shape[1])
+        score = flat[own]
         p = np.exp(shifted, out=shifted)
         total = p.sum(axis=0)
         p /= total
         factors = self._factors(p) if bent else p[:0]
         # p - 1 of the own class is minus the sum of the others, which keeps its digits where p is almost 1.
-        p[codes, rows] = 0.0
-        p[codes, rows] = -p.sum(axis=0)
-        return Losses(np.log(total) - own, p, factors)
+        flat[own] = 0.0
+        flat[own] = -p.sum(axis=0)
+        return Losses(np.log(total) - score, p, factors)
 
     def _factors(self, p: Array) -> Array:
         """p_k p_l of the pairs k < l; (c, m)."""
@@ -190,3 +190,10 @@ class Softmax(Likelihood):
     def log_probabilities(self, scores: Array) -> Array:
         shifted = scores - scores.max(axis=0)
         return shifted - np.log(np.exp(shifted).sum(axis=0))
+
+
+def _own_places(codes: Codes, count: int) -> Codes:
+    """Where the entries of the rows' own classes are in a flattened array (g, m)."""
+    places = np.multiply(codes, count, dtype=np.intp)
+    places += np.arange(count)
+    return places

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_solve, cholesky
 
-from classwise.arrays import EPS, Array
+from classwise.arrays import EPS, Array, product
 from classwise.errors import ClasswiseError
 from classwise.logistic.likelihood import Likelihood
 from classwise.statistics import Curvature
@@ -23,7 +23,6 @@ from classwise.statistics import Curvature
 TOLERANCE = 1e-10
 MOST_STEPS = 200
 MOST_HALVINGS = 40
-MOST_REFINEMENTS = 9
 SUFFICIENT = 1e-4
 
 # Decrements that no longer fall, once they are this small, are rounding.
@@ -70,53 +69,44 @@ class Step(NamedTuple):
     decrement: float
 
 
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """Second derivatives H = S^-1 L L' S^-1, in which lengths are deviations of the posterior.
+
+    scale (r q,): S, so that columns of very different spread are not mistaken for dependent ones; factor (r q, r q): L.
+    """
+
+    scale: Array
+    factor: Array
+
+    @classmethod
+    def of(cls, hessian: Array) -> "Metric":
+        """With a guard, as small as can be, where rounding leaves H without an inverse."""
+        scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), np.finfo(np.float64).tiny))
+        scaled = hessian * scale * scale[:, None]
+        guard = 0.0
+        while True:
+            try:
+                return cls(scale, cholesky(scaled + guard * np.eye(len(scaled)), lower=True, check_finite=False))
+            except LinAlgError:
+                guard = max(10 * guard, len(scaled) * EPS)
+                if guard > 10 * len(scaled):  # more than any finite matrix can need
+                    raise _too_large() from None
+
+    def step(self, gradient: Array) -> Step:
+        """-H^-1 gradient; (r, q)."""
+        change = -self.scale * cho_solve((self.factor, True), self.scale * gradient.ravel(), check_finite=False)
+        decrement = np.sqrt(max(-float(change @ gradient.ravel()), 0.0))
+        return Step(change.reshape(gradient.shape), decrement)
+
+    def whiten(self, changes: Array) -> Array:
+        """Changes (t, r q) in coordinates in which their lengths are deviations; (t, r q)."""
+        return product(changes / self.scale, self.factor)
+
+
 def newton_step(point: Point, precision: Array) -> Step:
     """-(H + guard)^-1 gradient."""
-    gradient, hessian = point.gradient(precision), point.hessian(precision)
-    # In units of its own diagonal: columns of very different spread are not mistaken for dependent ones.
-    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), np.finfo(np.float64).tiny))
-    scaled = hessian * scale * scale[:, None]
-    guard = 0.0
-    while True:
-        try:
-            factor = cho_factor(scaled + guard * np.eye(len(scaled)), lower=True, check_finite=False)
-            break
-        except LinAlgError:
-            guard = max(10 * guard, len(scaled) * EPS)
-    change = -scale * cho_solve(factor, scale * gradient.ravel(), check_finite=False)
-    decrement = np.sqrt(max(-float(change @ gradient.ravel()), 0.0))
-    return Step(change.reshape(gradient.shape), decrement)
-
-
-def approach_mode(evaluate: Evaluate, start: Point, precision: Array, steps: int) -> Point:
-    """A point near the mode, after so many steps at most: a place to start from."""
-    point = start
-    for _ in range(steps):
-        step = newton_step(point, precision)
-        if step.decrement <= 1.0:
-            break
-        point, _ = descend(evaluate, point, step, precision)
-    return point
-
-
-def refine(slope: Evaluate, start: Array, bent: Point, precision: Array) -> Array:
-    """Weights nearer to the mode of all rows, by steps whose curvature is that of some of them; (r, q).
-
-    slope gathers first derivatives of all rows, which is cheap; bent: a point with the curvature of some rows, scaled
-    to the weight of all. Each step shortens the way by the error of that curvature, until it no longer does.
-    """
-    weights, before = start, np.inf
-    for _ in range(MOST_REFINEMENTS):
-        here = slope(weights)
-        point = Point(bent.likelihood, weights, replace(here, products=bent.curvature.products))
-        step = newton_step(point, precision)
-        if not step.decrement < before / 4:
-            break
-        left = step.decrement**2 / min(before, 10 * step.decrement)  # if steps go on to shorten the way as they did
-        weights, before = weights + step.change, step.decrement
-        if left <= 0.5 * tolerance_of(here):
-            break
-    return weights
+    return Metric.of(point.hessian(precision)).step(point.gradient(precision))
 
 
 def tolerance_of(curvature: Curvature) -> float:
@@ -161,4 +151,8 @@ def descend(evaluate: Evaluate, point: Point, step: Step, precision: Array) -> t
         if np.isfinite(reached) and reached <= value - SUFFICIENT * length * promised + rounding:
             return trial, tried
         length /= 2
-    raise ClasswiseError("No step lowers the loss: X holds numbers too large for float64; rescale its columns.")
+    raise _too_large()
+
+
+def _too_large() -> ClasswiseError:
+    return ClasswiseError("No step lowers the loss: X holds numbers too large for float64; rescale its columns.")

@@ -15,6 +15,13 @@ import numpy as np
 from classwise.arrays import BLOCK_SIZE, Array, product, slices
 from classwise.errors import StatisticsError
 
+# From so many factors on, of columns that are not many times more, pairs of columns are multiplied first (z_i z_j is
+# z_j z_i, which halves the work), for so many rows at a time.
+MANY_FACTORS = 8
+PAIR_ROWS = 768
+# BLAS multiplies matrices whose product has no more numbers than this as they are, without packing them first.
+SMALL_PRODUCT = 500
+
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
@@ -80,18 +87,67 @@ def gather_curvature(
 
 
 def _products(columns: Array, factors: Array) -> Array:
-    """sum over rows of factor_c z z'; (c, q, q).
+    """sum over rows of factor_c z z'; (c, q, q)."""
+    return (_by_pairs if _is_shared(len(columns), len(factors)) else _one_by_one)(columns, factors)
 
-    As many factors at once as stay in cache: one tall product is faster than many small ones.
-    """
-    count, size = len(columns), max(columns.size, 1)
-    result = np.empty((len(factors), count, count))
-    for some in slices(len(factors), max(BLOCK_SIZE // size, 1)):
-        scaled = factors[some, None, :] * columns
-        result[some] = product(scaled.reshape(-1, columns.shape[1]), columns.T).reshape(-1, count, count)
+
+def _is_shared(columns: int, factors: int) -> bool:
+    """Whether it pays to multiply pairs of columns first, once for all factors."""
+    return factors >= MANY_FACTORS and columns <= 12 * factors
+
+
+def _one_by_one(columns: Array, factors: Array) -> Array:
+    """Columns times a factor, in cache, and then their products with the columns."""
+    result = np.zeros((len(factors), len(columns), len(columns)))
+    size = block_rows(len(columns), 1)
+    space = np.empty((len(columns), min(size, columns.shape[1])))
+    for rows in slices(columns.shape[1], size):
+        block = columns[:, rows]
+        scaled = space[:, : block.shape[1]]
+        for total, factor in zip(result, factors[:, rows], strict=True):
+            total += product(np.multiply(factor, block, out=scaled), block.T)
+    return result
+
+
+def _by_pairs(columns: Array, factors: Array) -> Array:
+    """First z_i z_j of the pairs i <= j, which are the same for all factors, a strip of them at a time."""
+    strips = _strips(len(columns), len(factors))
+    sums = [np.zeros((len(factors), (s.stop - s.start) * (len(columns) - s.start))) for s in strips]
+    space = np.empty(max(total.shape[1] for total in sums) * PAIR_ROWS)
+    for rows in slices(columns.shape[1], PAIR_ROWS):
+        block, own = np.ascontiguousarray(columns[:, rows]), np.ascontiguousarray(factors[:, rows])
+        for strip, total in zip(strips, sums, strict=True):
+            pairs = space[: total.shape[1] * block.shape[1]].reshape(-1, block.shape[1])
+            shape = (-1, len(columns) - strip.start, block.shape[1])
+            np.multiply(block[strip, None], block[None, strip.start :], out=pairs.reshape(shape))
+            total += product(own, pairs.T)
+    return _symmetric(strips, sums, len(columns))
+
+
+def _strips(columns: int, factors: int) -> list[slice]:
+    """The first columns i of the pairs of each strip; the second are all from the first i on."""
+    strips, start = [], 0
+    while start < columns:
+        size = max(SMALL_PRODUCT // (factors * (columns - start)), 1)
+        strips.append(slice(start, min(start + size, columns)))
+        start += size
+    return strips
+
+
+def _symmetric(strips: list[slice], sums: list[Array], columns: int) -> Array:
+    """The matrices (c, q, q) of sums by strip."""
+    result = np.empty((len(sums[0]), columns, columns))
+    for strip, total in zip(strips, sums, strict=True):
+        part = total.reshape(len(total), -1, columns - strip.start)
+        result[:, strip, strip.start :] = part
+        result[:, strip.start :, strip] = part.transpose(0, 2, 1)
     return result
 
 
 def block_rows(columns: int, factors: int) -> int:
-    """How many rows to gather at once: their products by all factors stay in cache, if there are enough of them."""
-    return max(BLOCK_SIZE // (columns * max(factors, 4)), 2 * columns, 256)
+    """How many rows to gather at once: they stay in cache, and are worth the calls.
+
+    Columns times one factor need as much room as the columns; pairs of columns are multiplied in smaller parts.
+    """
+    room = 2 * columns + factors if factors == 0 or _is_shared(columns, factors) else 4 * columns
+    return max(BLOCK_SIZE // room, 2 * columns, 256)
