@@ -34,9 +34,9 @@ def believe(
         refuse_never_seen(statistics, statistics.numbers.present_weight())
         if isinstance(prior, str) and prior == "evidence" and len(statistics.numbers.gaps):
             # The strength that suits the rows as a weaker prior completes them: sought once, not in every step of EM.
-            weakly = _complete(statistics, shared, "weak", tolerance)
+            weakly = complete_to_mode(statistics, shared, "weak", tolerance)
             prior = most_probable_form(weakly.statistics.denoised(), structure, shared)
-        completion = _complete(statistics, shared, prior, tolerance)
+        completion = complete_to_mode(statistics, shared, prior, tolerance)
         remarks = [] if completion.converged else [f"stopped EM for missing values early: {completion}"]
         statistics = completion.statistics
     elif len(statistics.numbers.gaps):
@@ -49,7 +49,7 @@ def believe(
     return GaussianFit(density, remarks, completion, log_evidence(before, statistics, shared) if closed else None)
 
 
-def _complete(statistics: ClassStatistics, shared: bool, prior: Any, tolerance: float) -> Completion:
+def complete_to_mode(statistics: ClassStatistics, shared: bool, prior: Any, tolerance: float = TOLERANCE) -> Completion:
     """EM to the mode of the posterior, under the prior that the completed rows suggest."""
 
     def mode(full: ClassStatistics) -> Parameters:

@@ -1,0 +1,219 @@
+"""Mixture discriminant analysis: each class is a few Gaussians, so that it may be bent, or fall into clusters."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from classwise.arrays import Array
+from classwise.covariance import (
+    DiagonalCovariance,
+    FullCovariance,
+    NormalInverseWishart,
+    read_prior,
+    refuse_never_seen,
+)
+from classwise.densities import Block, Mixture, Presence, Product
+from classwise.errors import ClasswiseError, NotAvailableError
+from classwise.estimators.answers import read_generator
+from classwise.estimators.base import BayesEstimator
+from classwise.estimators.belief import believe, complete_to_mode
+from classwise.estimators.blocks import GaussianFit
+from classwise.estimators.fitted import codes_among, required
+from classwise.mixture import MOST_ITERATIONS, STARTS, TOLERANCE, Arranged, Ascent, PseudoRows, Search, learn_mixture
+from classwise.options import at_least, choose
+from classwise.priors import Priors
+from classwise.schema import Families
+from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
+from classwise.storage import stored
+from classwise.tables import Table, open_source
+
+COVARIANCES = {"tied": True, "class": False}
+
+
+def _lacks_rows(estimator: Any) -> NotAvailableError:
+    name = type(estimator).__name__
+    return NotAvailableError(
+        f"{name} learns from rows, which EM goes through many times: statistics of them do not suffice, so it has no "
+        "partial_fit, fit_statistics or leave_one_out. Call fit with all rows; LDA, QDA and NaiveBayes learn from "
+        "statistics."
+    )
+
+
+@stored("MixtureClassifier", kind="model")
+class MixtureClassifier(BayesEstimator):
+    """A mixture of Gaussians for each class: log p(x | k) = log sum over components c of share_c N(x | m_c, C).
+
+    components: how many each class has; a class has no more than one for every five rows (components_ tells).
+    covariance: "tied" for one covariance that all components of all classes share (Hastie and Tibshirani 1996), "class"
+        for one that the components of a class share.
+    prior: what is believed of means and covariances before the rows, which keeps components from shrinking to a point:
+        "weak" (worth little, in the units of the data), or a NormalInverseWishart.
+    starts: EM is started so often, from clusters drawn with random_state; the best goes on.
+    tol: EM stops when the objective of a row gains less than this; max_iter: or after so many iterations (em_ tells).
+    priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
+    families: what columns are, where it is not what their type says: {"visits": "poisson", "grade": "categorical"}.
+        The mixture is over the columns of numbers; all others stand beside it, independent within a class.
+    smoothing: pseudo-rows at each level of a category; 0 is maximum likelihood.
+    min_frequency: levels with a smaller share of the rows (or weight, from 1 on) are pooled, with levels never seen.
+    missing: "integrate" integrates missing values out, at predict and in every step of EM; "level" also learns from
+        the fact that a value is missing; "error" refuses missing values.
+    ties: "first" label, or one at "random", drawn with random_state.
+
+    >>> import classwise as cw
+    >>> X, y = cw.datasets.banana(400, random_state=0)
+    >>> [int((m.fit(X, y).predict(X) != y).sum()) for m in (cw.QDA(), cw.MixtureClassifier(components=3))]
+    [54, 20]
+    """
+
+    def __init__(
+        self,
+        *,
+        components: int = 3,
+        covariance: Literal["tied", "class"] = "tied",
+        prior: Literal["weak"] | NormalInverseWishart = "weak",
+        starts: int = STARTS,
+        tol: float = TOLERANCE,
+        max_iter: int = MOST_ITERATIONS,
+        priors: Priors = "empirical",
+        families: Families = "auto",
+        smoothing: float = 1.0,
+        min_frequency: float = 0.0,
+        missing: Literal["integrate", "level", "error"] = "integrate",
+        ties: Literal["first", "random"] = "first",
+        random_state: Any = 0,
+    ) -> None:
+        self.components = components
+        self.covariance = covariance
+        self.prior = prior
+        self.starts = starts
+        self.tol = tol
+        self.max_iter = max_iter
+        self.priors = priors
+        self.families = families
+        self.smoothing = smoothing
+        self.min_frequency = min_frequency
+        self.missing = missing
+        self.ties = ties
+        self.random_state = random_state
+
+    em_: Ascent | None
+    """How EM went: objective, iterations, convergence; None where no column is a number."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X (n, p) and labels y (n,); a weight of two is the row twice, a weight of zero is no row.
+
+        X is an array or a pandas, polars or Arrow table; text, categories, booleans and missing values are welcome.
+        The columns of numbers are copied once, and gone through many times.
+        """
+        form = self._checked_form()
+        table = open_source(X).read(self.families, required(y), sample_weight, strict=self._strict).weighted()
+        statistics = self._summarize(table, form)
+        ascent: list[Ascent] = []
+        model = self._made(statistics, lambda numbers: self._mixture_of(numbers, table, ascent))
+        self._keep(model, statistics)
+        self.em_ = ascent[0] if ascent else None
+        return self
+
+    def with_priors(self, priors: Priors) -> Self:
+        """The same model under other class priors: a new estimator, with nothing fitted again."""
+        other = super().with_priors(priors)
+        other.em_ = self.em_
+        return other
+
+    # What was found -------------------------------------------------------------------------------------------------
+
+    @property
+    def mixture_(self) -> Mixture:
+        """The density of the columns of numbers: the owner, share, mean and covariance of each component."""
+        density = self.classifier_.density
+        blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
+        for block in blocks:
+            numbers = block.density.numbers if isinstance(block.density, Presence) else block.density
+            if isinstance(numbers, Mixture):
+                return numbers
+        raise NotAvailableError("This model has no mixture: none of its columns is a number.")
+
+    @property
+    def n_iter_(self) -> int:
+        """How many iterations EM took, from the start that was best."""
+        return 0 if self.em_ is None else self.em_.iterations
+
+    @property
+    def components_(self) -> dict[Any, int]:
+        """How many components each class has, by label."""
+        return dict(zip(self.classes_.tolist(), np.bincount(self.mixture_.owner).tolist(), strict=True))
+
+    @property
+    def means_(self) -> Array:
+        """The mean of each component; those of a class stand side by side; (q, p)."""
+        return self.mixture_.components.means
+
+    @property
+    def covariances_(self) -> Array:
+        """The covariance of each component; (q, p, p), read-only where they are one."""
+        return self.mixture_.components.matrices()
+
+    # Learning -------------------------------------------------------------------------------------------------------
+
+    def _mixture_of(self, numbers: ClassStatistics, table: Table, ascent: list[Ascent]) -> GaussianFit:
+        """The mixture of the columns of numbers; how EM went is appended to ascent."""
+        refuse_never_seen(numbers, numbers.numbers.present_weight())
+        tied = choose("covariance", self.covariance, COVARIANCES)
+        # One Gaussian for each class says what gaps are filled with, to have units for the prior and a start.
+        filled = complete_to_mode(numbers, tied, self.prior).statistics
+        prior = PseudoRows.of(read_prior(self.prior, filled.denoised(), FullCovariance, tied))
+        rows = np.asarray(table.block([column.place for column in numbers.schema]), dtype=np.float64)
+        codes = codes_among(numbers.labels, table.labels)
+        weights = np.ones(len(rows)) if table.weights is None else table.weights
+        arranged = Arranged.of(rows, codes, weights, filled.mean, 1 if tied else len(numbers.labels))
+        search = Search(int(self.components), int(self.starts), float(self.tol), int(self.max_iter))
+        learned = learn_mixture(arranged, prior, search, read_generator(self.random_state))
+        ascent.append(learned.ascent)
+        remarks = [] if learned.ascent.converged else [f"stopped EM early (max_iter, tol): {learned.ascent}"]
+        return GaussianFit(learned.mixture, remarks)
+
+    def _scatter_form(self) -> type[Scatter]:
+        for name in ("components", "starts", "max_iter"):
+            _whole_number(name, getattr(self, name))
+        at_least("tol", self.tol, 0)
+        if not isinstance(self.prior, NormalInverseWishart) and self.prior != "weak":
+            raise ClasswiseError(f"prior={self.prior!r} is not an option; choose 'weak' or a NormalInverseWishart.")
+        return PooledScatter if choose("covariance", self.covariance, COVARIANCES) else FullScatter
+
+    def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
+        raise _lacks_rows(self)
+
+    def _independent(self, statistics: ClassStatistics) -> GaussianFit:
+        return believe(statistics, DiagonalCovariance, False, "weak")
+
+    @property
+    def _is_bayes(self) -> bool:
+        return False
+
+    # What takes statistics that add up ------------------------------------------------------------------------------
+
+    @property
+    def partial_fit(self) -> Any:
+        """Not available: EM needs all rows at once."""
+        raise _lacks_rows(self)
+
+    @property
+    def fit_statistics(self) -> Any:
+        """Not available: EM needs the rows."""
+        raise _lacks_rows(self)
+
+    @property
+    def leave_one_out(self) -> Any:
+        """Not available: a row cannot be taken out of a mixture."""
+        raise _lacks_rows(self)
+
+    @property
+    def leave_one_out_evidence(self) -> Any:
+        """Not available: a row cannot be taken out of a mixture."""
+        raise _lacks_rows(self)
+
+
+def _whole_number(option: str, value: Any) -> int:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1:
+        return int(value)
+    raise ClasswiseError(f"{option}={value!r} is not an option; give a whole number of at least 1.")

@@ -1,0 +1,175 @@
+"""Rows arranged for many passes: sorted by class and by what they lack, less a center of their class.
+
+With r = x - center, the sum of w r r' over the complete rows of a class is what it is, whichever components they belong
+to: it is gathered once, and a pass has only sums of r to gather. So it is with rows that lack some columns, in those
+that they have.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classwise.arrays import BLOCK_SIZE, Array, Codes, patterns, product, slices
+
+# Complete rows of a class are gone through in blocks of this many numbers, which threads share.
+PIECE = 8 * BLOCK_SIZE
+
+# Rows with gaps are gone through in batches that hold no more numbers, with matrices of this many.
+BATCH = 4 * BLOCK_SIZE
+
+
+@dataclass(frozen=True, eq=False)
+class Complete:
+    """Rows of class k that lack nothing: rows (m, p), less the center; weights (m,)."""
+
+    k: int
+    rows: Array
+    weights: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Gappy:
+    """Rows of class k in b patterns of what they have: present (b, p). Rows of a pattern stand together.
+
+    rows (m, p): less the center, 0 where a value is missing; weights (m,); group (m,): the pattern of each row;
+    products (b, p, p): the sum of w r r' of each pattern.
+    """
+
+    k: int
+    rows: Array
+    weights: Array
+    present: NDArray[np.bool_]
+    group: Codes
+    products: Array
+
+    @cached_property
+    def starts(self) -> Codes:
+        """The first row of each pattern; (b,)."""
+        return np.flatnonzero(np.diff(self.group, prepend=-1))
+
+    @cached_property
+    def weight(self) -> Array:
+        """Of each pattern; (b,)."""
+        return np.asarray(np.add.reduceat(self.weights, self.starts))
+
+
+@dataclass(frozen=True, eq=False)
+class Arranged:
+    """All rows. centers (g, p); products (kinds, p, p): the sum of w r r' over complete rows, of each class, or of all;
+    parts: the rows, in the order of their classes.
+    """
+
+    centers: Array
+    products: Array
+    parts: tuple[Complete | Gappy, ...]
+
+    @classmethod
+    def of(cls, rows: Array, codes: Codes, weights: Array, centers: Array, kinds: int) -> Self:
+        """rows (n, p), NaN where a value is missing; codes (n,): classes; kinds: 1, or g for products by class.
+
+        Rows without a single value are left out.
+        """
+        features = centers.shape[1]
+        missing: NDArray[np.bool_] = np.asarray(np.isnan(rows).any(axis=1))
+        products = np.zeros((kinds, features, features))
+        parts: list[Complete | Gappy] = []
+        for k, own in _by_class(codes):
+            whole, some = own[~missing[own]], own[missing[own]]
+            for part in slices(len(whole), max(PIECE // features, 1)):
+                piece = Complete(k, rows[whole[part]] - centers[k], weights[whole[part]])
+                scaled = np.sqrt(piece.weights)[:, None] * piece.rows
+                products[k if kinds > 1 else 0] += product(scaled.T, scaled)
+                parts.append(piece)
+            parts += _batches(k, rows[some] - centers[k], weights[some])
+        return cls(centers, products, tuple(parts))
+
+    @property
+    def kinds(self) -> int:
+        return len(self.products)
+
+    def kind(self, k: int) -> int:
+        """Which covariance is class k's."""
+        return k if self.kinds > 1 else 0
+
+    def of_kind(self, owner: Codes, kind: int) -> Codes:
+        """The components that have a covariance."""
+        return np.flatnonzero(owner == kind) if self.kinds > 1 else np.arange(len(owner))
+
+    def weight_of_kinds(self, weight: Array) -> Array:
+        """The weight (g,) of the classes of each covariance; (kinds,)."""
+        return weight if self.kinds > 1 else weight.sum(keepdims=True)
+
+    @cached_property
+    def weight(self) -> Array:
+        """Of the rows of each class; (g,)."""
+        return self._weight_in(Complete, Gappy)
+
+    @cached_property
+    def complete_weight(self) -> Array:
+        """Of the complete rows of each class; (g,)."""
+        return self._weight_in(Complete)
+
+    def _weight_in(self, *kinds: type[Complete] | type[Gappy]) -> Array:
+        total = np.zeros(len(self.centers))
+        for part in self.parts:
+            total[part.k] += part.weights.sum() if isinstance(part, kinds) else 0.0
+        return total
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        return any(isinstance(part, Gappy) for part in self.parts)
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether threads pay."""
+        return sum(part.rows.size for part in self.parts) > 2 * PIECE
+
+
+def _by_class(codes: Codes) -> Iterator[tuple[int, Codes]]:
+    """Each class that occurs, and the positions of its rows."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    return ((int(codes[own[0]]), own) for own in np.split(order, starts[1:]))
+
+
+def _batches(k: int, rows: Array, weights: Array) -> Iterator[Gappy]:
+    """Rows with gaps (m, p), so many rows and so many patterns at a time as memory should hold."""
+    if not len(rows):
+        return
+    features = rows.shape[1]
+    distinct, group = patterns(~np.isnan(rows))
+    order = np.argsort(group, kind="stable")
+    runs = np.split(order, np.searchsorted(group[order], np.arange(1, len(distinct))))
+    valued = [run for run in runs if distinct[group[run[0]]].any()]
+    for batch in _batched(valued, max(PIECE // features, 1), max(BATCH // features**2, 1)):
+        own, codes = np.concatenate(batch), np.repeat(np.arange(len(batch)), [len(run) for run in batch])
+        filled, present = np.nan_to_num(rows[own]), distinct[[group[run[0]] for run in batch]]
+        yield Gappy(k, filled, weights[own], present, codes, _products(filled, weights[own], codes, len(batch)))
+
+
+def _batched(runs: Iterable[Codes], most_rows: int, most_runs: int) -> Iterator[list[Codes]]:
+    """Runs of rows in batches of at most so many rows and so many runs; a run that is too long is cut."""
+    batch: list[Codes] = []
+    for run in runs:
+        for part in slices(len(run), most_rows):
+            size = sum(map(len, batch))
+            if batch and (size + len(run[part]) > most_rows or len(batch) == most_runs):
+                yield batch
+                batch = []
+            batch.append(run[part])
+    if batch:
+        yield batch
+
+
+def _products(rows: Array, weights: Array, group: Codes, count: int) -> Array:
+    """The sum of w r r' of each group; (count, p, p)."""
+    total = np.empty((count, rows.shape[1], rows.shape[1]))
+    bounds = np.searchsorted(group, np.arange(count + 1))
+    for j in range(count):
+        own = slice(bounds[j], bounds[j + 1])
+        total[j] = product((weights[own, None] * rows[own]).T, rows[own])
+    return total
