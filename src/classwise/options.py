@@ -38,6 +38,20 @@ def at_least(option: str, value: Any, least: float) -> float:
     raise ClasswiseError(f"{option}={value!r} is not an option; give a number of at least {least:g}.")
 
 
+def above(option: str, value: Any, least: float) -> float:
+    """A number above `least`."""
+    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and least < value < np.inf:
+        return float(value)
+    raise ClasswiseError(f"{option}={value!r} is not an option; give a number above {least:g}.")
+
+
+def whole(option: str, value: Any, least: int) -> int:
+    """A whole number that is not below `least`."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least:
+        return int(value)
+    raise ClasswiseError(f"{option}={value!r} is not an option; give a whole number of at least {least}.")
+
+
 def _either(names: Any) -> str:
     quoted = [repr(name) for name in names]
     return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " or " + quoted[-1]

@@ -1,11 +1,13 @@
 """2. A density is what a statistic lets us believe about a class."""
 
+from classwise.densities.aode import OneDependence
 from classwise.densities.categorical import Categorical, Levels, levels_evidence
 from classwise.densities.constant import Constant
 from classwise.densities.counts import Binomial, Poisson
 from classwise.densities.density import Density
 from classwise.densities.gaussian import Gaussian
 from classwise.densities.lognormal import LogNormal
+from classwise.densities.mixture import Mixture
 from classwise.densities.observed import Observed
 from classwise.densities.presence import Presence
 from classwise.densities.product import Block, Product
@@ -21,7 +23,9 @@ __all__ = [
     "IndependentStudent",
     "Levels",
     "LogNormal",
+    "Mixture",
     "Observed",
+    "OneDependence",
     "Poisson",
     "Presence",
     "Product",

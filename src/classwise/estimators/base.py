@@ -1,7 +1,7 @@
 """What all estimators share: rows in, statistics kept, a Bayes classifier made of them."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -22,26 +22,18 @@ from classwise.schema import read_families
 from classwise.selection import choose_families
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
 from classwise.summarizing import MISSING, summarize_table
-from classwise.tables import open_source
+from classwise.tables import Table, open_source
 
 
-class BayesEstimator(ClassifierMixin, Answers):
+class SummaryEstimator(ClassifierMixin, Answers):
     """A scikit-learn classifier that is a summary of the rows, and a Bayes classifier made from it.
 
-    A subclass says which scatter it needs and what density it makes of columns of numbers.
+    A subclass says which scatter it needs and what model it makes of statistics.
     """
 
     @abstractmethod
     def _scatter_form(self) -> type[Scatter]:
         """The leanest scatter that serves; options are checked here, before any row is read."""
-
-    @abstractmethod
-    def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
-        """The density of the Gaussian columns, from statistics of them alone."""
-
-    @abstractmethod
-    def _independent(self, statistics: ClassStatistics) -> GaussianFit:
-        """The density of columns that are Gaussian by themselves, from statistics of them alone."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, p) and labels y (n,); a weight of two is the row twice, a weight of zero is no row.
@@ -51,7 +43,7 @@ class BayesEstimator(ClassifierMixin, Answers):
         """
         form = self._checked_form()
         table = open_source(X).read(self.families, required(y), sample_weight, strict=self._strict)
-        return self._learn(summarize_table(table, form, allow_missing=not self._strict, quartics=self._needs_quartics))
+        return self._learn(self._summarize(table, form))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those learned from so far; the result is that of fitting all of them at once.
@@ -67,7 +59,7 @@ class BayesEstimator(ClassifierMixin, Answers):
             check_columns(self, source)
             form, known = type(before.moments.scatter), before.known_columns()
         table = source.read(self.families, required(y), sample_weight, strict=self._strict, known=known)
-        batch = summarize_table(table, form, allow_missing=not self._strict, quartics=self._needs_quartics)
+        batch = self._summarize(table, form, before)
         _check_expected(batch.labels, classes)
         statistics = batch if before is None else before + batch
         # Early batches may hold one class, or too few rows for a covariance: the model is made when it is asked for.
@@ -96,6 +88,9 @@ class BayesEstimator(ClassifierMixin, Answers):
     def _needs_quartics(self) -> bool:
         return False
 
+    def _summarize(self, table: Table, form: type[Scatter], before: ClassStatistics | None = None) -> ClassStatistics:
+        return summarize_table(table, form, allow_missing=not self._strict, quartics=self._needs_quartics)
+
     def _checked_form(self) -> type[Scatter]:
         choose("ties", self.ties, TIES)
         at_least("smoothing", self.smoothing, 0)
@@ -119,7 +114,37 @@ class BayesEstimator(ClassifierMixin, Answers):
         self._model, self.statistics_ = model, statistics
         remember_columns(self, statistics)
 
+    def _priors(self, priors: Priors, statistics: ClassStatistics) -> Array:
+        """Full Bayes counts one more row in each class: the posterior mean under a uniform Dirichlet prior."""
+        return class_priors(priors, statistics.labels, statistics.weight + (1.0 if self._is_bayes else 0.0))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        # Not the tag `categorical`: scikit-learn takes it for columns that hold nothing but codes.
+        tags.input_tags.string = True
+        return tags
+
+
+class BayesEstimator(SummaryEstimator):
+    """Its density is a product over blocks of columns, one for each family.
+
+    A subclass says what density it makes of columns of numbers.
+    """
+
+    @abstractmethod
+    def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
+        """The density of the Gaussian columns, from statistics of them alone."""
+
+    @abstractmethod
+    def _independent(self, statistics: ClassStatistics) -> GaussianFit:
+        """The density of columns that are Gaussian by themselves, from statistics of them alone."""
+
     def _make(self, statistics: ClassStatistics) -> Model:
+        return self._made(statistics, self._gaussian)
+
+    def _made(self, statistics: ClassStatistics, gaussian: Callable[[ClassStatistics], GaussianFit]) -> Model:
+        """The model whose Gaussian columns have the density that `gaussian` makes."""
         refuse_few_classes(statistics.labels)
         priors = self._priors(self.priors, statistics)
         keys = list(statistics.schema.names or range(len(statistics.schema)))
@@ -128,7 +153,7 @@ class BayesEstimator(ClassifierMixin, Answers):
         choices = choose_families(statistics)
         statistics = statistics.seen_as({j: choice.family for j, choice in choices.items()})
         smoothing = Smoothing(self.smoothing, self.min_frequency, self.missing == "level")
-        blocks = Blocks(statistics, smoothing, self._gaussian, self._independent)
+        blocks = Blocks(statistics, smoothing, gaussian, self._independent)
         density = _computed(blocks)
         notes = {j: str(choice) for j, choice in choices.items()}
         notes |= {j: "; ".join(filter(None, [notes.get(j), note])) for j, note in blocks.notes.items()}
@@ -140,17 +165,6 @@ class BayesEstimator(ClassifierMixin, Answers):
         warn_of_ignored(statistics, blocks.ignored)
         warn_of_remarks(type(self).__name__, blocks)
         return model
-
-    def _priors(self, priors: Priors, statistics: ClassStatistics) -> Array:
-        """Full Bayes counts one more row in each class: the posterior mean under a uniform Dirichlet prior."""
-        return class_priors(priors, statistics.labels, statistics.weight + (1.0 if self._is_bayes else 0.0))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing != "error"
-        # Not the tag `categorical`: scikit-learn takes it for columns that hold nothing but codes.
-        tags.input_tags.string = True
-        return tags
 
 
 def _computed(blocks: Blocks) -> Density:

@@ -24,11 +24,7 @@ from classwise.densities import (
     levels_evidence,
 )
 from classwise.errors import ClasswiseError, DegenerateColumnWarning, IgnoredColumnWarning
-from classwise.statistics import ClassStatistics, LevelCounts, Moments
-
-# A column of levels is taken for an id or free text where a level has fewer than two rows on average,
-# and there are at least this many levels.
-MANY_LEVELS = 20
+from classwise.statistics import ClassStatistics, LevelCounts, Moments, is_id
 
 
 @dataclass(frozen=True)
@@ -191,7 +187,7 @@ class Blocks:
         if count == 0:
             return "no values"
         rows = self.statistics.rows * column.weight.sum() / self.statistics.weight.sum()
-        if count >= MANY_LEVELS and 2 * count > rows and not schema.asked:
+        if is_id(count, rows) and not schema.asked:
             return f"{count} levels in {rows:.0f} rows, an id or free text"
         return ""
 

@@ -20,7 +20,7 @@ from classwise.options import choose
 from classwise.priors import Priors
 from classwise.schema import Families
 from classwise.selection import Downdates
-from classwise.statistics import ClassStatistics, code_labels
+from classwise.statistics import ClassStatistics, Scatter, code_labels
 from classwise.storage import shown
 from classwise.summarizing import MISSING
 from classwise.tables import Table, open_source, refuse_unscorable, refuse_unsuitable
@@ -56,6 +56,10 @@ class Fitted(BaseEstimator):
     @abstractmethod
     def _make(self, statistics: ClassStatistics) -> Model:
         """The model that these statistics make."""
+
+    @abstractmethod
+    def _summarize(self, table: Table, form: type[Scatter], before: ClassStatistics | None = None) -> ClassStatistics:
+        """The statistics of rows, to be added to those of rows before."""
 
     @abstractmethod
     def fit_statistics(self, statistics: ClassStatistics) -> Self:

@@ -13,7 +13,6 @@ from classwise.priors import class_priors
 from classwise.progress import progress
 from classwise.selection import Downdates, groups_of
 from classwise.statistics import ClassStatistics
-from classwise.summarizing import summarize_table
 from classwise.tables import Source, Table
 
 
@@ -102,8 +101,7 @@ class LeavingOut:
         table = source.read(
             self.model.families, self.labels[row : row + 1], weights, known=self.statistics.schema.columns
         )
-        quartics = "quartics" in self.statistics.parts
-        alone = summarize_table(table, type(self.statistics.moments.scatter), quartics=quartics)
+        alone = self.model._summarize(table, type(self.statistics.moments.scatter), self.statistics)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say was said when all rows were fitted
             fitted = self.model._unfitted().fit_statistics(self.statistics - alone)

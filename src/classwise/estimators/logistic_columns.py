@@ -8,9 +8,8 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.errors import ImputedValueWarning
-from classwise.estimators.blocks import MANY_LEVELS
 from classwise.schema import Schema
-from classwise.statistics import ClassStatistics, code_labels
+from classwise.statistics import ClassStatistics, code_labels, is_id
 from classwise.tables import Coded, Table
 from classwise.tables.table import Columns
 
@@ -43,7 +42,7 @@ def why_ignored(statistics: ClassStatistics) -> dict[int, str]:
     empty = np.flatnonzero(statistics.missing_weight().sum(axis=0) >= whole * (1 - 1e-9))
     ignored = {int(j): "no values" for j in empty}
     for j, levels in known_levels(statistics).items():
-        if len(levels) >= MANY_LEVELS and 2 * len(levels) > statistics.rows and not statistics.schema.columns[j].asked:
+        if is_id(len(levels), statistics.rows) and not statistics.schema.columns[j].asked:
             ignored[j] = f"{len(levels)} levels in {statistics.rows} rows, an id or free text"
     return ignored
 

@@ -7,10 +7,10 @@ import numpy as np
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier import BayesClassifier
 from classwise.covariance import Completion
-from classwise.densities import Block, Categorical, Constant, Product
+from classwise.densities import Block, Categorical, Constant, OneDependence, Product
 from classwise.estimators.report import SchemaReport
 from classwise.schema import Schema
-from classwise.statistics import ClassStatistics, is_sorted
+from classwise.statistics import ClassStatistics, Named, is_sorted
 from classwise.storage import stored
 
 
@@ -42,6 +42,9 @@ class Model:
         if isinstance(block.density, Categorical):
             names = [column.names for column in block.density.columns]
             return [n.tolist() for n in names] == [n.tolist() for n in levels]
+        if isinstance(block.density, OneDependence):
+            named = [place.levels for place in block.density.columns if isinstance(place, Named)]
+            return [n.tolist() for n in named] == [n.tolist() for n in levels]
         # What was left out is sampled as missing: -1, where there are levels.
         return not levels or (isinstance(block.density, Constant) and self._are_left_out(block.columns, block.density))
 

@@ -15,6 +15,7 @@ from classwise.statistics.counts import Counts, LevelCounts
 from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.labels import is_sorted, union_labels
 from classwise.statistics.moments import Moments
+from classwise.statistics.pairs import PairCounts
 from classwise.statistics.records import read_labels, read_parts
 from classwise.statistics.scatter import Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
@@ -27,8 +28,8 @@ class ClassStatistics:
     """What each class weighs, and what its columns hold. `+` merges, `-` removes, the empty one is the identity of `+`.
 
     labels (g,) sorted; weight (g,); rows: how many rows were read, whatever they weigh; schema: what each column is;
-    parts: the statistics of the columns, where there are any: "numbers", "logs", "factorials", "levels", "values" and
-    "quartics".
+    parts: the statistics of the columns, where there are any: "numbers", "logs", "factorials", "levels", "values",
+    "quartics" and "pairs".
 
     >>> import classwise as cw
     >>> morning = cw.summarize([[1.0], [2.0], [9.0]], ["a", "a", "b"])
@@ -109,6 +110,16 @@ class ClassStatistics:
         Full and pooled scatter is that of the rows without gaps; what the others hold is in `numbers.gaps`.
         """
         return self.moments.scatter.values
+
+    @property
+    def pairs(self) -> PairCounts:
+        """The weight of each two places of all columns."""
+        pairs = self.gathered.get("pairs")
+        if not isinstance(pairs, PairCounts):
+            raise StatisticsError(
+                "These statistics hold no pairs of columns, which AODE needs; gather them: summarize(X, y, pairs=7)."
+            )
+        return pairs
 
     @property
     def features(self) -> tuple[str, ...] | None:
@@ -240,6 +251,10 @@ class ClassStatistics:
         if schema.candidates:
             kept = pick(schema.candidates, ours.candidates)
             parts |= {name: self.parts[name].restrict(kept) for name in ("factorials", "values")}
+        if "sketches" in self.parts:
+            parts["sketches"] = self.parts["sketches"].restrict(source)
+        if "pairs" in self.parts:
+            parts["pairs"] = self.pairs.restrict(source).with_levels(schema.levels)
         return replace(self, schema=schema, parts=parts)
 
     def _valueless(self) -> list[int]:

@@ -12,6 +12,10 @@ from classwise.statistics.labels import is_sorted, union_labels
 from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import stored
 
+# A column of levels is taken for an id or free text where a level has fewer than two rows on average,
+# and there are at least this many levels.
+MANY_LEVELS = 20
+
 
 @stored("LevelCounts")
 @dataclass(frozen=True, eq=False)
@@ -107,6 +111,15 @@ class Counts(Statistic):
 
     def _with(self, columns: Iterable[LevelCounts | None]) -> Self:
         return replace(self, columns=tuple(_limited(column, self.most) for column in columns))
+
+
+def is_id(levels: int, rows: float) -> bool:
+    """Whether a column of so many levels in so many rows is taken for an id or free text, which tell no classes apart.
+
+    >>> is_id(50, 60.0), is_id(50, 600.0), is_id(5, 5.0)
+    (True, False, False)
+    """
+    return levels >= MANY_LEVELS and 2 * levels > rows
 
 
 def _limited(column: LevelCounts | None, most: int | None) -> LevelCounts | None:
