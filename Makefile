@@ -29,7 +29,7 @@ bench-selection: .venv/test.stamp  ## one comparison of the whole family beside 
 bench-sql: .venv/test.stamp  ## rows scored in DuckDB by a query, beside rows fetched and scored in Python
 	$(BIN)/python benchmarks/sql.py
 
-bench-scale: .venv/test.stamp  ## files larger than memory: learning beside merely reading; Dask and Spark beside their own
+bench-scale: .venv/bench.stamp  ## files larger than memory: learning beside merely reading; Dask and Spark beside their own
 	$(BIN)/python benchmarks/scale.py --clusters
 
 docs: .venv/docs.stamp  ## the documentation, every example executed

@@ -1,24 +1,26 @@
 """Rows that do not fit in memory: how fast they are learned from, beside merely reading them with the same reader.
 
-Every measurement is made in a process of its own, whose peak of memory is its own too. The rows are made here, once,
-and kept: random numbers in ten columns, and a label in three classes. At full size: --rows 1e8 --csv-rows 1e7.
+Every verb is measured in a process of its own, whose peak of memory is its own too. Verbs take turns, so that a machine
+that is busy for a while is so for all of them; the median of the rounds is shown. Clusters take turns with the naive
+Bayes of their own libraries, in one session. The rows are made here, once, and kept: random numbers in ten columns, and
+a label in three classes.
+
+At full size: --rows 1e8 --csv-rows 1e7 --cluster-rows 1e7 --clusters --rounds 3, which takes 12 GB of disk.
 """
 
 import argparse
 import json
-import os
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import machine
+from scale_clusters import CLUSTERS, median
+from scale_files import COLUMNS, VERBS, Facts
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
-COLUMNS = [f"x{j}" for j in range(10)]
 ROWS_PER_FILE = 1_000_000
 EXAMPLE = "example: python benchmarks/scale.py --rows 1e6 --csv-rows 2e5 --folder /tmp/rows --clusters"
 
@@ -29,25 +31,29 @@ def main() -> None:
         print(json.dumps(MEASURES[options.measure](options.source)))
         return
     options.folder.mkdir(parents=True, exist_ok=True)
-    parquet = make_parquet(options.folder, int(options.rows))
-    text = make_csv(options.folder, int(options.csv_rows), parquet)
     found: dict[str, Any] = {"machine": machine.facts()}
-    for name, source in (("parquet", parquet), ("csv", text)):
-        found[name] = {verb: measured(verb, source) for verb in ("scan", "fit", "predict")}
+    for name in options.only or [*FILES, *(CLUSTERS if options.clusters else ())]:
+        source = make_rows(name, options)
+        found[name] = in_rounds(source, options) if name in FILES else measured(name, source)
         show(name, found[name])
-    if options.clusters:
-        found["clusters"] = {verb: measured(verb, parquet) for verb in CLUSTERS}
-        show("clusters", found["clusters"])
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(found, indent=2) + "\n")
+
+
+FILES = ("parquet", "csv")
+MEASURES: dict[str, Callable[[str], Any]] = {**VERBS, **CLUSTERS}
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLE)
     parser.add_argument("--rows", type=float, default=1e6, help="of Parquet; default: 1e6")
     parser.add_argument("--csv-rows", type=float, default=2e5, help="of CSV; default: 2e5")
+    parser.add_argument("--cluster-rows", type=float, default=1e6, help="of Parquet, for clusters; default: 1e6")
     parser.add_argument("--folder", type=Path, default=Path("/tmp/classwise-scale"), help="for the rows")
+    parser.add_argument("--verbs", nargs="+", choices=VERBS, default=list(VERBS), help="default: all of them")
+    parser.add_argument("--rounds", type=int, default=1, help="how often each verb has its turn; default: 1")
     parser.add_argument("--clusters", action="store_true", help="Dask and Spark too, beside their own naive Bayes")
+    parser.add_argument("--only", nargs="+", choices=[*FILES, *CLUSTERS], help="these alone")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="PATH", help=f"default: {RESULTS}")
     parser.add_argument("--measure", choices=MEASURES, help=argparse.SUPPRESS)
     parser.add_argument("--source", help=argparse.SUPPRESS)
@@ -55,6 +61,12 @@ def read_options() -> argparse.Namespace:
 
 
 # Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def make_rows(name: str, options: argparse.Namespace) -> str:
+    if name == "csv":
+        return make_csv(options.folder, int(options.csv_rows), make_parquet(options.folder, int(options.csv_rows)))
+    return make_parquet(options.folder, int(options.rows if name == "parquet" else options.cluster_rows))
 
 
 def make_parquet(folder: Path, rows: int) -> str:
@@ -87,142 +99,34 @@ def make_csv(folder: Path, rows: int, parquet: str) -> str:
 # Measurements ---------------------------------------------------------------------------------------------------------
 
 
-def measured(verb: str, source: str) -> dict[str, float]:
+def in_rounds(source: str, options: argparse.Namespace) -> dict[str, Facts]:
+    rounds = [{verb: measured(verb, source) for verb in options.verbs} for _ in range(options.rounds)]
+    return {verb: median([found[verb] for found in rounds]) for verb in options.verbs}
+
+
+def measured(verb: str, source: str) -> Any:
+    """What a process of its own finds."""
     command = [sys.executable, __file__, "--measure", verb, "--source", source]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        return {"failed": done.stderr.strip().splitlines()[-1]}  # type: ignore[dict-item]
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+        failed = {"failed": done.stderr.strip().splitlines()[-1]}
+        return {verb: failed} if verb in CLUSTERS else failed
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def timed(work: Callable[[], int]) -> dict[str, float]:
-    start = perf_counter()
-    rows = work()
-    seconds = perf_counter() - start
-    return {"rows": rows, "seconds": seconds, "rows_per_second": rows / seconds, "peak_mb": peak()}
-
-
-def peak() -> float:
-    """The most memory that this process has held; getrusage would count that of the process that started it."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e3
-
-
-def scan(source: str) -> dict[str, float]:
-    """The batches that a fit reads, and nothing done with them."""
-    from classwise.sources import open_stream
-    from classwise.summarizing import chunk_rows
-
-    needed = [*COLUMNS, "y"]
-    stream = open_stream(source, exact=["y"])
-    return timed(lambda: sum(len(b) for piece in stream.pieces for b in piece.batches(needed, chunk_rows(11))))
-
-
-def fit(source: str) -> dict[str, float]:
-    import classwise as cw
-
-    cw.LDA(), cw.summarize("SELECT 1 AS y, 2 AS x0", target="y")  # imports are not part of the work
-    return timed(lambda: cw.LDA().fit_statistics(cw.summarize(source, target="y", columns=COLUMNS)).statistics_.rows)
-
-
-def predict(source: str) -> dict[str, float]:
-    import classwise as cw
-
-    model = cw.LDA().fit_statistics(cw.summarize(source, target="y", columns=COLUMNS))
-    target = Path("/tmp") / f"classwise-answers-{os.getpid()}.parquet"
-    try:
-        return timed(lambda: cw.predict(model, source, target, keys=["y"]))
-    finally:
-        target.unlink(missing_ok=True)
-
-
-# Clusters, beside their own naive Bayes -------------------------------------------------------------------------------
-
-
-def dask_fit(source: str) -> dict[str, float]:
-    import dask.dataframe as dd
-    from distributed import Client, LocalCluster
-
-    import classwise as cw
-
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
-        frame = dd.read_parquet(source)
-        cw.summarize(dd.from_pandas(frame.head(100), npartitions=4), target="y")  # workers import what they need
-        return timed(lambda: cw.summarize(frame, target="y", scatter="diagonal").rows)
-
-
-def dask_ml_fit(source: str) -> dict[str, float]:
-    import dask.dataframe as dd
-    from dask_ml.naive_bayes import GaussianNB
-    from distributed import Client, LocalCluster
-
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
-        model = GaussianNB(classes=[0, 1, 2])
-        rows = dd.read_parquet(source)[[*COLUMNS, "y"]]
-        some, all_ = (numbers(frame) for frame in (dd.from_pandas(rows.head(100), npartitions=4), rows))
-        model.fit(some[:, :-1], some[:, -1])
-        return timed(lambda: int(model.fit(all_[:, :-1], all_[:, -1]).class_count_.sum()))
-
-
-def numbers(frame: Any) -> Any:
-    """As an array with chunks of known sizes, which dask-ml asks for; counting the rows is not part of its time."""
-    array = frame.to_dask_array()
-    array.compute_chunk_sizes()
-    return array
-
-
-def spark() -> Any:
-    from pyspark.sql import SparkSession
-
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    warnings.simplefilter("ignore")
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    return (
-        builder.config("spark.log.level", "ERROR")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", "4g")
-        .getOrCreate()
-    )
-
-
-def spark_fit(source: str) -> dict[str, float]:
-    import classwise as cw
-
-    frame = spark().read.parquet(str(Path(source).parent))
-    cw.summarize(frame.limit(100), target="y")
-    return timed(lambda: cw.summarize(frame, target="y", scatter="diagonal").rows)
-
-
-def spark_ml_fit(source: str) -> dict[str, float]:
-    from pyspark.ml.classification import NaiveBayes
-    from pyspark.ml.feature import VectorAssembler
-
-    frame = spark().read.parquet(str(Path(source).parent))
-
-    def work(rows: Any = frame) -> int:
-        vectors = VectorAssembler(inputCols=COLUMNS, outputCol="features").transform(rows)
-        NaiveBayes(modelType="gaussian", labelCol="y").fit(vectors)
-        return 0
-
-    work(frame.limit(100))
-    seconds = timed(work)["seconds"]
-    rows = frame.count()
-    return {"rows": rows, "seconds": seconds, "rows_per_second": rows / seconds, "peak_mb": peak()}
-
-
-CLUSTERS = {"dask": dask_fit, "dask-ml": dask_ml_fit, "spark": spark_fit, "spark-ml": spark_ml_fit}
-MEASURES: dict[str, Callable[[str], dict[str, float]]] = {"scan": scan, "fit": fit, "predict": predict, **CLUSTERS}
-
-
-def show(name: str, found: dict[str, dict[str, float]]) -> None:
+def show(name: str, found: dict[str, Facts]) -> None:
     scanned = found.get("scan", {}).get("rows_per_second")
     for verb, facts in found.items():
         if "failed" in facts:
-            print(f"{name:8} {verb:9} failed: {facts['failed']}")
+            print(f"{name:8} {verb:15} failed: {facts['failed']}")
             continue
-        share = f"{facts['rows_per_second'] / scanned:6.0%} of scan" if scanned else ""
-        rate = f"{facts['rows_per_second'] / 1e6:7.2f} M rows/s"
-        print(f"{name:8} {verb:9} {facts['seconds']:8.2f} s {rate} {facts['peak_mb']:7.0f} MB peak {share}")
+        print(f"{name:8} {verb:15} {facts['seconds']:8.2f} s {facts['rows_per_second'] / 1e6:7.2f} M rows/s", end=" ")
+        if name in FILES:  # workers of a cluster, and Java, are other processes
+            print(f"{facts['cpu_seconds']:8.2f} s of cores {facts['peak_mb']:7.0f} MB peak", end=" ")
+        print(f"{facts['rows_per_second'] / scanned:6.0%} of scan" if scanned else "")
+        if "first_pass" in facts:
+            passes = f"first pass {facts['first_pass']:.2f} s, second pass {facts['second_pass']:.2f} s"
+            print(f"{'':8} {'':15} {passes}, choosing between them {facts['between']:.2f} s")
 
 
 if __name__ == "__main__":

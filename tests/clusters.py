@@ -7,11 +7,28 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sql_engines import absent
+
+# For tables of a few rows, where starting takes longer than working: little is compiled, and little is shuffled.
+SPARK = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.default.parallelism": "3",
+    "spark.python.daemon.module": "spark_daemon",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.log.level": "ERROR",
+}
 
 
 @contextmanager
@@ -27,29 +44,26 @@ def dask_cluster() -> Iterator[Any]:
         yield client
 
 
+def spark_environment() -> dict[str, str]:
+    """Workers are of this Python, and find spark_daemon, which is beside this file."""
+    found = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    path = os.pathsep.join(dict.fromkeys([str(Path(__file__).parent), *filter(None, found)]))
+    return {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": path}
+
+
 @contextmanager
 def spark_session() -> Iterator[Any]:
-    """A session of two threads, in which a task may fail three times."""
+    """A session of two threads, in which a task may fail once."""
     pytest.importorskip("pyspark")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         absent("Spark needs Java, which is not installed")
     from pyspark.sql import SparkSession
 
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    os.environ |= spark_environment()
     with tempfile.TemporaryDirectory(prefix="cwspark") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark warns of libraries that are newer than it
-        builder = SparkSession.builder.master("local[2,4]").appName("classwise tests")
-        settings = {
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.memory": "1g",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.warehouse.dir": folder,
-            "spark.log.level": "ERROR",
-        }
-        for name, value in settings.items():
+        builder = SparkSession.builder.master("local[2,2]").appName("classwise tests")
+        for name, value in {**SPARK, "spark.sql.warehouse.dir": folder}.items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
         try:

@@ -1,11 +1,12 @@
 """One body for every source and engine: the same labels, levels, statistics and predictions from each."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import warnings
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import duckdb
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 
 import classwise as cw
 from classwise.sources import write_rows
-from clusters import dask_cluster, spark_session
+from clusters import SPARK, dask_cluster, spark_environment, spark_session
 from sql_engines import absent, postgres_engine
 
 # One process for all of them: every server is started once.
@@ -121,11 +122,19 @@ def dask_frame(servers):
     return dd.from_pandas(ROWS, npartitions=5, sort=False)
 
 
+@contextmanager
+def spark_trees():
+    """Three partitions, in the order of the rows; in a session of their own, which all tests share."""
+    with spark_session() as session:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            frame = session.createDataFrame(ARROW)
+        assert frame.rdd.getNumPartitions() == 3
+        yield frame
+
+
 def spark_frame(servers):
-    session = servers(spark_session)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return session.createDataFrame(ARROW).repartitionByRange(5, "id").sortWithinPartitions("id")
+    return servers(spark_trees)
 
 
 SOURCES = {
@@ -240,16 +249,20 @@ def assert_same_numbers(found, expected):
 
 
 CONNECTED = """
-import sys, warnings
+import json, sys, warnings
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
-import classwise as cw
+import classwise as cw, classwise.engines.spark as engine
 from pyspark.sql import SparkSession
 
 warnings.simplefilter("ignore")
 rows = pq.read_table(sys.argv[1])
-session = SparkSession.builder.remote("local[2]").getOrCreate()
+builder = SparkSession.builder.remote("local[2]")
+for name, value in json.loads(sys.argv[2]).items():
+    builder = builder.config(name, value)
+session = builder.getOrCreate()
 frame = session.createDataFrame(rows).repartition(3)
 assert ".connect." in type(frame).__module__
+engine.FAN = 2
 columns = ["length", "count", "color", "smooth"]
 found = cw.summarize(frame, target="tree", weights="weight", columns=columns)
 expected = cw.summarize(rows, target="tree", weights="weight", columns=columns)
@@ -269,10 +282,16 @@ def test_spark_connect(folder):
     pytest.importorskip("grpc")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         absent("Spark needs Java, which is not installed")
-    env = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    command = [sys.executable, "-c", CONNECTED, one_file(folder, ".parquet")]
+    env = os.environ | spark_environment()
+    command = [sys.executable, "-c", CONNECTED, one_file(folder, ".parquet"), json.dumps(SPARK)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.stdout.endswith("agreed\n"), done.stdout + done.stderr[-3000:]
+
+
+def test_statistics_of_many_partitions_of_spark_meet_on_executors(monkeypatch, folder, servers, plain):
+    monkeypatch.setattr("classwise.engines.spark.FAN", 1)
+    found = cw.summarize(spark_frame(servers), target="tree", weights="weight", columns=FEATURES, quartics=True)
+    assert_same(found, plain)
 
 
 def test_arrays_of_dask(servers):

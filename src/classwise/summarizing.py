@@ -20,7 +20,9 @@ from classwise.statistics import (
     code_labels,
     gather_columns,
     gather_counts,
+    gather_from_columns,
     gather_moments,
+    suits_columns,
 )
 from classwise.tables import Table, refuse_unsuitable
 
@@ -28,7 +30,7 @@ from classwise.tables import Table, refuse_unsuitable
 CHUNK_SIZE = 16 * BLOCK_SIZE
 
 # Chunks of a table whose columns must first be put side by side are copies, and shorter: memory stays flat.
-COPY_SIZE = 8 * BLOCK_SIZE
+COPY_SIZE = 10 * BLOCK_SIZE
 
 # A number with at most this many distinct values may be taken for a category, where its family is to be chosen.
 FEW_VALUES = 32
@@ -87,16 +89,24 @@ def _gather_numbers(chunk: Table, codes: Codes, count: int, form: type[Scatter],
     columns = chunk.schema.numbers
     if not len(chunk):
         return Numbers(Moments.empty(count, len(columns), form), Gaps.empty(len(columns)))
-    numbers = chunk.block(columns)
     # NaN and infinity travel to the sums, so looking there spares a pass over the rows.
     with np.errstate(all="ignore"):
-        moments = gather_moments(numbers, codes, count, chunk.weights, form)
+        moments = _gather_moments(chunk, codes, count, form)
     if np.isfinite(moments.scatter.pooled_diagonal()).all():
         return Numbers(moments, Gaps.empty(len(columns)))
     refuse_unsuitable(chunk, allow_missing)
+    numbers = chunk.block(columns)
     if not np.isnan(numbers).any():
         raise ClasswiseError("X has a scatter beyond what float64 can hold; rescale its columns.")
     return Numbers.gather(np.asarray(numbers, dtype=np.float64), codes, count, chunk.weights, form)
+
+
+def _gather_moments(chunk: Table, codes: Codes, count: int, form: type[Scatter]) -> Moments:
+    places = chunk.schema.numbers
+    columns = chunk.columns(places) if suits_columns(len(places), count) else None
+    if columns:
+        return gather_from_columns(columns, codes, count, chunk.weights, form)
+    return gather_moments(chunk.block(places), codes, count, chunk.weights, form)
 
 
 def _gather_quartics(chunk: Table, codes: Codes, count: int) -> Quartics:

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
 from operator import add
+from threading import local
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,8 +24,8 @@ class MemoryEngine:
 
     def gather(self, summarize: Callable[[Table], S], table: Table, chunk_rows: int) -> S:
         chunks = list(table.chunks(chunk_rows))
-        if len(chunks) == 1:
-            return summarize(chunks[0])
+        if len(chunks) == 1 or OURS.working:
+            return reduce(add, map(summarize, chunks))
         with threads(len(chunks)) as pool:
             return reduce(add, pool.map(summarize, chunks))
 
@@ -56,11 +57,23 @@ def in_threads(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
         yield from pool.map(function, tasks)
 
 
+class Ours(local):
+    """Whether this thread is one of a pool of ours: then the cores are at work, and it starts no pool of its own."""
+
+    working = False
+
+    def begin(self) -> None:
+        self.working = True
+
+
+OURS = Ours()
+
+
 @contextmanager
 def threads(tasks: int) -> Iterator[ThreadPoolExecutor]:
     """A pool of as many threads as BLAS may use, with BLAS itself held to one."""
     with BLAS.held() as allowed:
-        pool = ThreadPoolExecutor(min(allowed, tasks))
+        pool = ThreadPoolExecutor(min(allowed, tasks), initializer=OURS.begin)
         try:
             yield pool
         finally:

@@ -3,11 +3,10 @@
 import pickle
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any
 
 from classwise.engines.protocol import S
@@ -15,6 +14,12 @@ from classwise.errors import ClasswiseError
 
 # Spark's batches are short: so many rows of them are put together for a chunk.
 CHUNK = 1 << 16
+
+# So many tasks add the statistics of many partitions, before they are sent here.
+FAN = 16
+
+# A row that holds a statistic.
+PART = "part binary"
 
 TOLD = re.compile(r"classwise\.errors\.\w+: (.*)")
 
@@ -36,13 +41,15 @@ class SparkEngine:
 
     def gather(self, summarize: Callable[[Any], S], columns: Sequence[str]) -> S | None:
         """The sum of summarize(chunk); None, where there are no rows."""
-        parts = self._mapped(columns, partial(_summarize_partition, summarize), "part binary")
+        parts = self._mapped(columns, partial(_summarize_partition, summarize), PART)
         with _complaining():
-            if ".connect." in type(self.rows).__module__:  # there are no RDDs: what partitions add up to meets here
-                found = [pickle.loads(row.part) for row in parts.collect()]
-                return reduce(add, found) if found else None
-            total: S | None = parts.rdd.map(_unpickle).treeAggregate(None, _add, _add)
-        return total
+            if self._has_many_partitions():
+                parts = self._quietly(parts.repartition(FAN).mapInArrow, _add_parts, PART)
+            return _total(pickle.loads(row.part) for row in parts.collect())
+
+    def _has_many_partitions(self) -> bool:
+        """Whether their statistics are better added by executors first; Spark Connect does not tell how many."""
+        return ".connect." in type(self.rows).__module__ or self.rows.rdd.getNumPartitions() > 2 * FAN
 
     def apply(self, function: Callable[[Any], Any], columns: Sequence[str], schema: Any) -> Any:
         """function(chunk) of each, as a DataFrame of the same session. schema: of the result, as Spark writes it."""
@@ -50,19 +57,35 @@ class SparkEngine:
 
     def _mapped(self, columns: Sequence[str], function: Callable[[Iterator[Any]], Iterator[Any]], schema: Any) -> Any:
         chosen = self.rows.select(*("`" + name.replace("`", "``") + "`" for name in columns))
+        return self._quietly(chosen.mapInArrow, function, schema)
+
+    @staticmethod
+    def _quietly(verb: Callable[..., Any], *arguments: Any) -> Any:
+        """Without Spark's warning of a new pandas, which Arrow batches have nothing to do with."""
         with warnings.catch_warnings():
-            # Spark warns of a new pandas, which Arrow batches have nothing to do with.
             warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-            return chosen.mapInArrow(function, schema)
+            return verb(*arguments)
 
 
 def _summarize_partition(summarize: Callable[[Any], S], batches: Iterator[Any]) -> Iterator[Any]:
+    return _sent(_total(map(summarize, _chunks(batches))))
+
+
+def _add_parts(batches: Iterator[Any]) -> Iterator[Any]:
+    return _sent(_total(pickle.loads(part.as_py()) for batch in batches for part in batch.column(0)))
+
+
+def _total(parts: Iterable[S]) -> S | None:
+    total: S | None = None
+    for part in parts:
+        total = part if total is None else total + part
+    return total
+
+
+def _sent(total: Any) -> Iterator[Any]:
+    """A statistic as a row; no row, where there is none."""
     import pyarrow as pa
 
-    total: S | None = None
-    for chunk in _chunks(batches):
-        part = summarize(chunk)
-        total = part if total is None else total + part
     if total is not None:
         yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(total)], pa.binary())], ["part"])
 
@@ -84,16 +107,6 @@ def _chunks(batches: Iterator[Any]) -> Iterator[Any]:
             held = []
     if sum(len(one) for one in held):
         yield pa.Table.from_batches(held)
-
-
-def _unpickle(row: Any) -> Any:
-    return pickle.loads(row.part)
-
-
-def _add(first: Any, second: Any) -> Any:
-    if first is None or second is None:
-        return second if first is None else first
-    return first + second
 
 
 @contextmanager

@@ -49,12 +49,14 @@ class StreamEngine:
     batch: int
     skip: bool = False
 
-    def gather(self, summarize: Callable[[Any], S], pieces: Sequence[Piece] | None = None) -> Iterator[Gathered[S]]:
-        """The sum of summarize(batch) over each piece, added in the order of the rows."""
+    def gather(
+        self, summarize: Callable[[Any], S], pieces: Sequence[Piece] | None = None, what: str = "Learning"
+    ) -> Iterator[Gathered[S]]:
+        """The sum of summarize(batch) over each piece, added in the order of the rows; what: is said of the work."""
         chosen = self.rows.pieces if pieces is None else pieces
         total: S | None = None
         problem: ClasswiseError | None = None
-        with metered("Learning", chosen) as meter:
+        with metered(what, chosen) as meter:
             for piece, part in overlapped(_attempt(summarize), self._events(chosen, meter)):
                 if isinstance(part, End):
                     yield Gathered(piece, None if problem else total, problem)

@@ -19,9 +19,12 @@ def open_stream(
 ) -> Stream | None:
     """Paths, patterns, folders, queries, addresses, lazy frames, Arrow streams and iterators of tables, as a stream.
 
-    None for rows in memory, which are no stream. exact: columns whose whole numbers stay whole in text files, where
-    other columns of whole numbers are read as numbers; missing, text: as for RowFile.
+    None for rows in memory, which are no stream; a stream that is open already stays as it is. exact: columns whose
+    whole numbers stay whole in text files, where other columns of whole numbers are read as numbers; missing, text: as
+    for RowFile.
     """
+    if isinstance(source, Stream):
+        return source
     if isinstance(source, Query):
         return Stream((source,), "query")
     paths = _paths(source)

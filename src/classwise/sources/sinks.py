@@ -14,20 +14,28 @@ from classwise.errors import ClasswiseError
 from classwise.sources.databases import Query, import_adbc, read_address, table_name
 from classwise.sources.formats import Format, output_format
 from classwise.sources.reading import import_duckdb
-from classwise.sources.writing import json_rows, writing
+from classwise.sources.writing import STANDARD, json_rows, shown_format, write_csv, writing
 
 # What takes the next table of pyarrow's; the first one tells the columns.
 Write: TypeAlias = Callable[[Any], None]
 
 
 @contextmanager
-def open_sink(sink: str | os.PathLike[str], overwrite: bool = False) -> Iterator[Write]:
-    """A file by the end of its name, or "shop.duckdb#table" or "postgresql://host/shop#table"; what takes its rows."""
+def open_sink(
+    sink: str | os.PathLike[str], overwrite: bool = False, format: Format | str | None = None
+) -> Iterator[Write]:
+    """A file by the end of its name, or "shop.duckdb#table" or "postgresql://host/shop#table"; what takes its rows.
+
+    "-" is standard output, in CSV, unless another format is given. format: of a file, instead of what its name tells.
+    """
     path = os.fspath(sink)
     query = read_address(path)
     if query is not None and query.database is None:
         raise ClasswiseError(f"sink={path!r} is a query; give a file, or a database and a table.")
-    opened = _file(path, overwrite) if query is None else DATABASES[query.is_remote](query, overwrite)
+    if query is not None and format is not None:
+        raise ClasswiseError(f"format={format!r} is for files, and {query.name} is none; leave it out.")
+    chosen = None if format is None else Format(format)
+    opened = _file(path, overwrite, chosen) if query is None else DATABASES[query.is_remote](query, overwrite)
     with opened as write:
         yield _alike(write, path if query is None else query.name)
 
@@ -53,16 +61,18 @@ def _alike(write: Write, where: str) -> Write:
 
 
 @contextmanager
-def _file(path: str, overwrite: bool) -> Iterator[Write]:
+def _file(path: str, overwrite: bool, chosen: Format | None) -> Iterator[Write]:
+    if path == STANDARD:
+        with writing(path) as file, WRITERS[shown_format(chosen)](file) as write:
+            yield write
+        return
     format, compression = output_format(path)
-    if format is Format.JSON:
-        raise ClasswiseError(f"sink={path!r}: JSON is one long list, and has no rows to write one by one; use .jsonl.")
     if not overwrite and Path(path).exists():
         raise ClasswiseError(f"sink={path!r} exists already; overwrite=True replaces it.")
     try:
         with writing(path, force=True) as file, ExitStack() as stack:
             target = stack.enter_context(_compressed(file, compression)) if compression else file
-            yield stack.enter_context(WRITERS[format](target))
+            yield stack.enter_context(WRITERS[chosen or format](target))
     except OSError as problem:
         raise ClasswiseError(f"sink={path!r} cannot be written: {problem.strerror or problem}.") from problem
 
@@ -105,11 +115,15 @@ def _arrow(file: Any) -> Any:
     return _in_turn(lambda schema: pa.ipc.new_file(file, schema))
 
 
-def _csv(file: Any, separator: str = ",") -> Any:
-    from pyarrow import csv
+@contextmanager
+def _csv(file: Any, separator: str = ",") -> Iterator[Write]:
+    begun: list[bool] = []
 
-    options = csv.WriteOptions(quoting_style="needed", quoting_header="needed", delimiter=separator)
-    return _in_turn(lambda schema: csv.CSVWriter(file, schema, write_options=options))
+    def write(table: Any) -> None:
+        write_csv(table, file, separator, names=not begun)
+        begun.append(True)
+
+    yield write
 
 
 def _tsv(file: Any) -> Any:
@@ -121,10 +135,24 @@ def _lines(file: Any) -> Iterator[Write]:
     yield lambda table: file.write("".join(line + "\n" for line in json_rows(table)).encode())
 
 
+@contextmanager
+def _json(file: Any) -> Iterator[Write]:
+    begun: list[bool] = []
+
+    def write(table: Any) -> None:
+        for line in json_rows(table):
+            file.write(((",\n " if begun else "[") + line).encode())
+            begun[:] = [True]
+
+    yield write
+    file.write(b"]\n" if begun else b"[]\n")
+
+
 WRITERS: dict[Format, Callable[[Any], Any]] = {
     Format.CSV: _csv,
     Format.TSV: _tsv,
     Format.LINES: _lines,
+    Format.JSON: _json,
     Format.PARQUET: _parquet,
     Format.ARROW: _arrow,
 }

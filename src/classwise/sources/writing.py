@@ -18,8 +18,7 @@ STANDARD = "-"
 def write_rows(table: Any, path: str, *, format: Format | None = None, force: bool = False) -> None:
     """Write a table of pyarrow's; "-" is standard output, in CSV unless another format is given."""
     if path == STANDARD:
-        format, compression = format or Format.CSV, None
-        _refuse_terminal(format)
+        format, compression = shown_format(format), None
     else:
         named, compression = output_format(path)
         format = format or named
@@ -73,9 +72,12 @@ def _umask() -> int:
     return mask
 
 
-def _refuse_terminal(format: Format) -> None:
+def shown_format(format: Format | None) -> Format:
+    """The format of standard output: CSV, unless another is given; on a terminal, one that people can read."""
+    format = format or Format.CSV
     if not format.is_text and sys.stdout.isatty():
         raise ClasswiseError(f"{format.value} is not for reading on a terminal; give a file, or send it to a program.")
+    return format
 
 
 def _write(table: Any, file: IO[bytes], format: Format, compression: str | None) -> None:
@@ -88,14 +90,17 @@ def _write(table: Any, file: IO[bytes], format: Format, compression: str | None)
         WRITERS[format](table, stream)
 
 
-def _write_csv(table: Any, file: Any, separator: str = ",") -> None:
-    """With quotes only where some value takes them; then pyarrow puts them around all text."""
+def write_csv(table: Any, file: Any, separator: str = ",", names: bool = True) -> None:
+    """With quotes only where some value takes them; then pyarrow puts them around all text.
+
+    names: whether the first line names the columns.
+    """
     from pyarrow import csv
 
     header = any(_takes_quotes(name, separator) for name in table.column_names)
     values = any(map(partial(_some_take_quotes, separator=separator), table.columns))
-    options = {"quoting_header": QUOTING[header], "quoting_style": QUOTING[values], "delimiter": separator}
-    csv.write_csv(table, file, csv.WriteOptions(**options))
+    options: dict[str, Any] = {"quoting_header": QUOTING[header], "quoting_style": QUOTING[values]}
+    csv.write_csv(table, file, csv.WriteOptions(include_header=names, delimiter=separator, **options))
 
 
 QUOTING = {False: "none", True: "needed"}
@@ -115,7 +120,7 @@ def _some_take_quotes(column: Any, separator: str) -> bool:
 
 
 def _write_tsv(table: Any, file: Any) -> None:
-    _write_csv(table, file, "\t")
+    write_csv(table, file, "\t")
 
 
 def _write_lines(table: Any, file: Any) -> None:
@@ -157,7 +162,7 @@ def _write_arrow(table: Any, file: Any) -> None:
 
 
 WRITERS: dict[Format, Callable[[Any, Any], None]] = {
-    Format.CSV: _write_csv,
+    Format.CSV: write_csv,
     Format.TSV: _write_tsv,
     Format.LINES: _write_lines,
     Format.JSON: _write_json,

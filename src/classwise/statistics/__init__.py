@@ -1,18 +1,23 @@
 """1. A statistic is a summary you can add."""
 
 from classwise.statistics.by_class import ClassStatistics
-from classwise.statistics.counts import Counts, LevelCounts, gather_counts
+from classwise.statistics.columnwise import gather_from_columns, suits_columns
+from classwise.statistics.counts import Counts, LevelCounts, gather_counts, is_id
 from classwise.statistics.curvature import Curvature
 from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.grouping import Groups
 from classwise.statistics.labels import code_labels, is_missing, is_sorted, sort_labels, union_labels
 from classwise.statistics.moments import Moments, gather_columns, gather_moments
+from classwise.statistics.pairs import PairCounts, gather_pairs
+from classwise.statistics.places import Bins, Named, Place
+from classwise.statistics.quantiles import Quantiles, Sketches
 from classwise.statistics.quartics import Quartics
 from classwise.statistics.scatter import SCATTERS, DiagonalScatter, FullScatter, PooledScatter, Scatter
 from classwise.statistics.statistic import Statistic
 
 __all__ = [
     "SCATTERS",
+    "Bins",
     "ClassStatistics",
     "Counts",
     "Curvature",
@@ -22,17 +27,26 @@ __all__ = [
     "Groups",
     "LevelCounts",
     "Moments",
+    "Named",
     "Numbers",
+    "PairCounts",
+    "Place",
     "PooledScatter",
+    "Quantiles",
     "Quartics",
     "Scatter",
+    "Sketches",
     "Statistic",
     "code_labels",
     "gather_columns",
     "gather_counts",
+    "gather_from_columns",
     "gather_moments",
+    "gather_pairs",
+    "is_id",
     "is_missing",
     "is_sorted",
     "sort_labels",
+    "suits_columns",
     "union_labels",
 ]

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, product
 
@@ -29,7 +31,8 @@ class Groups:
 
     def weight(self) -> Array:
         """The sum of weights in each group; (count,)."""
-        return np.bincount(self.codes, self.weights, minlength=self.count).astype(np.float64)
+        sizes = self._sizes if self.weights is None else np.bincount(self.codes, self.weights, minlength=self.count)
+        return sizes.astype(np.float64)
 
     def sums(self, values: Array) -> Array:
         """sum of w_i values_i over each group; (m, p) -> (count, p)."""
@@ -47,11 +50,30 @@ class Groups:
 
     def runs(self, values: Array) -> Iterator[tuple[int, Array]]:
         """Each group present, with its rows."""
-        starts, present = self._runs
-        ends = np.append(starts[1:], len(values))
-        ordered = values.take(self._order, axis=0)  # several times faster than values[order]
-        for group, start, end in zip(present.tolist(), starts.tolist(), ends.tolist(), strict=True):
-            yield group, ordered[start:end]
+        ordered = self.ordered(values)
+        for group, run in self.spans():
+            yield group, ordered[run]
+
+    def spans(self) -> Iterator[tuple[int, slice]]:
+        """Each group present, and where it lies among rows in the order of the groups."""
+        starts, present = (found.tolist() for found in self._runs)
+        return zip(present, map(slice, starts, [*starts[1:], len(self.codes)]), strict=True)
+
+    def ordered(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Rows (m, p), or a column (m,), in the order of the groups."""
+        return values.take(self._order, axis=0)  # several times faster than values[order]
+
+    def put_in_order(self, column: NDArray[Any], target: Array) -> None:
+        """The same, into target (m,)."""
+        if column.dtype == target.dtype:
+            # Without range checks, which would make it a copy of a copy: the order is one of positions by construction.
+            column.take(self._order, out=target, mode="clip")
+        else:
+            target[:] = self.ordered(column)
+
+    def ordered_weights(self) -> Array | None:
+        """The weights in the order of the groups."""
+        return None if self.weights is None else self.ordered(self.weights)
 
     @cached_property
     def _indicator(self) -> Array:
@@ -64,8 +86,11 @@ class Groups:
         return np.argsort(self.codes, kind="stable")
 
     @cached_property
+    def _sizes(self) -> Codes:
+        return np.bincount(self.codes, minlength=self.count)
+
+    @cached_property
     def _runs(self) -> tuple[Codes, Codes]:
         """Where each run of equal codes starts among the sorted rows, and its code."""
-        ordered = self.codes[self._order]
-        starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-        return starts, ordered[starts]
+        present = np.flatnonzero(self._sizes)
+        return (np.cumsum(self._sizes) - self._sizes)[present], present

@@ -36,8 +36,7 @@ def _code_integers(labels: Labels) -> tuple[Labels, Codes]:
 
 def _code_by_range(labels: Labels) -> tuple[Labels, Codes]:
     lowest = labels.min()
-    wide = labels if labels.dtype.itemsize == 8 else labels.astype(np.int64)  # int8: 127 - -128 must not wrap
-    offsets = (wide - wide.dtype.type(lowest)).astype(np.intp, copy=False)
+    offsets = labels if lowest == 0 and labels.dtype != np.uint64 else _offsets(labels, lowest)
     present = np.bincount(offsets) > 0
     distinct = np.flatnonzero(present)
     if len(distinct) < len(present):
@@ -45,6 +44,11 @@ def _code_by_range(labels: Labels) -> tuple[Labels, Codes]:
         offsets = position[offsets]
     # Adding in the labels' own type: a range that starts at -2**63 or ends at 2**64 - 1 must not pass through int64.
     return lowest + distinct.astype(labels.dtype), narrow(offsets, len(distinct))
+
+
+def _offsets(labels: Labels, lowest: Any) -> Codes:
+    wide = labels if labels.dtype.itemsize == 8 else labels.astype(np.int64)  # int8: 127 - -128 must not wrap
+    return (wide - wide.dtype.type(lowest)).astype(np.intp, copy=False)
 
 
 def _code_by_sorting(labels: Labels) -> tuple[Labels, Codes]:

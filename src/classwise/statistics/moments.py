@@ -188,7 +188,8 @@ def gather_moments(
     Block by block, about a provisional mean of each class, so that the residuals are small, exact, and in cache.
     """
     features = rows.shape[1]
-    provisional = _provisional_means(rows, codes, count)
+    first, head = first_rows(codes, count)
+    provisional = provisional_means(np.asarray(rows[first], dtype=np.float64), rows[: len(head)], head, count)
     weight = np.zeros((count, 1 if present is None else features))
     total, products = np.zeros(provisional.shape), np.zeros(form.shape(count, features))
     # A product of fewer rows than features is slow: a block holds more of each class than that.
@@ -202,9 +203,14 @@ def gather_moments(
             weight += groups.sums(present[block].astype(np.float64))
         total += groups.sums(residuals)
         form.accumulate(products, residuals, groups)
-    offset = ratio(total, weight)
-    moments = Moments(weight, *two_sum(provisional, offset), form(products) - form.between(weight, offset))
+    moments = centered(provisional, weight, total, form(products))
     return moments if present is None else moments.cleared(weight == 0)
+
+
+def centered(provisional: Array, weight: Array, total: Array, products: Scatter) -> Moments:
+    """Moments, from the sums and products of residuals about provisional means."""
+    offset = ratio(total, weight)
+    return Moments(weight, *two_sum(provisional, offset), products - products.between(weight, offset))
 
 
 def gather_columns(rows: Array, codes: Codes, count: int, weights: Array | None) -> Moments:
@@ -221,22 +227,24 @@ def _residuals(rows: Array, provisional: Array, codes: Codes) -> Array:
     return np.subtract(rows, residuals, out=residuals)
 
 
-def _provisional_means(rows: Array, codes: Codes, count: int) -> Array:
+def provisional_means(start: Array, some: Array, codes: Codes, count: int) -> Array:
     """A representative point of each class: near its mean, and equal to it where the class is constant.
 
-    The first row of the class, moved by the mean residual of its rows among the first few.
+    start (count, p): the first row of each class, which is moved by the mean residual of some rows (k, p) of the class.
     """
-    head = codes[: max(32 * count, 256)]
-    start = np.asarray(rows[_first_rows(codes, head, count)], dtype=np.float64)
-    groups = Groups(head, count)
-    away = groups.sums(_residuals(rows[: len(head)], start, head))
+    groups = Groups(codes, count)
+    away = groups.sums(_residuals(some, start, codes))
     return start + away / np.maximum(groups.weight(), 1)[:, None]
 
 
-def _first_rows(codes: Codes, head: Codes, count: int) -> Codes:
-    """The first row of each class, looked for beyond the head only where it must be."""
+def first_rows(codes: Codes, count: int) -> tuple[Codes, Codes]:
+    """Where the first row of each class is (count,), and the codes of the first few rows of all.
+
+    It is looked for beyond these only where it must be.
+    """
+    head = codes[: max(32 * count, 256)]
     first = np.full(count, -1)
     first[head[::-1]] = np.arange(len(head) - 1, -1, -1)  # of equal indices the last assignment stays
     for code in np.flatnonzero(first < 0):
         first[code] = np.argmax(codes == code)
-    return first
+    return first, head

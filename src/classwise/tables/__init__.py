@@ -4,10 +4,11 @@ from classwise.tables.checks import refuse_unscorable, refuse_unsuitable
 from classwise.tables.coding import Coded
 from classwise.tables.frames import make_frame
 from classwise.tables.reading import Source, open_row, open_source, read_table
-from classwise.tables.table import Table
+from classwise.tables.table import Matrix, Table
 
 __all__ = [
     "Coded",
+    "Matrix",
     "Source",
     "Table",
     "make_frame",

@@ -25,6 +25,7 @@ class FrameSource:
             frame = nw.from_native(frame.to_native().set_axis(list(map(str, range(len(self.keys)))), axis=1))
         self.frame = frame
         self._coded: dict[int, Coded] = {}
+        self._families: dict[int, Family] = {}
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -38,6 +39,11 @@ class FrameSource:
 
     def natural_family(self, column: int) -> Family:
         """The family that the type of a column stands for; a type that stands for none is an error."""
+        if column not in self._families:
+            self._families[column] = self._natural_family(column)
+        return self._families[column]
+
+    def _natural_family(self, column: int) -> Family:
         series, dtype = self._series(column), self._dtype(column)
         # Without a single value nothing is known: a number by default, and whatever a later batch shows it to be.
         if dtype.is_numeric() or series.null_count() == len(series):
@@ -124,6 +130,8 @@ def make_frame(rows: Array, schema: Schema, levels: dict[int, Labels]) -> Any:
 
 
 def _make_series(name: str, values: list[Any], type: Any, backend: Any) -> "nw.Series[Any]":
+    if backend == "pandas" and type.is_integer() and None in values:
+        type = nw.Float64()  # whole numbers of pandas have no place for a missing one
     if type == nw.Categorical:  # older versions of narwhals cannot make one for Arrow, but can cast
         return nw.new_series(name, values, nw.String(), backend=backend).cast(type)
     return nw.new_series(name, values, type, backend=backend)

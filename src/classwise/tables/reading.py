@@ -174,7 +174,8 @@ def open_source(X: Any) -> Source:
         if not isinstance(frame, nw.DataFrame) and hasattr(X, "__arrow_c_stream__"):
             frame = nw.from_arrow(X, backend="pyarrow")  # a stream of Arrow batches, which can be read once
         if isinstance(frame, nw.DataFrame):
-            check_array(np.empty(frame.shape, dtype=bool))  # no rows, no columns: the same message as for arrays
+            if not all(frame.shape):
+                check_array(np.empty(frame.shape, dtype=bool))  # no rows, no columns: the same message as for arrays
             return Source(FrameSource(frame))
         X = _as_objects_if_text(X)
     return Source(ArraySource(_read_array(X)))

@@ -72,6 +72,11 @@ class Columns:
                 target[:] = column
         return stacked.T
 
+    def numbers(self, columns: Sequence[int]) -> Sequence[NDArray[Any]]:
+        """Some columns, all of numbers."""
+        chosen = [self.values[j] for j in columns]
+        return [column for column in chosen if not isinstance(column, Coded)]
+
     def codes(self, column: int, missing: int) -> Codes:
         coded = self.values[column]
         assert isinstance(coded, Coded)
@@ -107,6 +112,10 @@ class Table:
     def block(self, columns: Sequence[int]) -> NDArray[Any]:
         """Some columns as a matrix (n, columns)."""
         return self.source.matrix(columns)
+
+    def columns(self, columns: Sequence[int]) -> Sequence[NDArray[Any]] | None:
+        """Some columns of numbers (n,), where they are kept column by column; else None."""
+        return self.source.numbers(columns) if isinstance(self.source, Columns) else None
 
     def codes(self, column: int) -> Codes:
         """The codes of a category (n,): the positions of its levels, and their number for what is missing."""

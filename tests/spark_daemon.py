@@ -1,0 +1,10 @@
+"""The process that starts Spark's workers, which imports classwise once for all of them; else each would by itself."""
+
+import pyarrow  # noqa: F401
+from pyspark.daemon import manager
+
+import classwise.gathering.learner
+import classwise.scoring  # noqa: F401
+
+if __name__ == "__main__":
+    manager()
