@@ -73,6 +73,17 @@ class TestPipes:
         command = "classwise sample model.cw -n 200000 | head -n 1"
         assert shell(command, folder, code=141).stderr == ""
 
+    @pytest.mark.parametrize("streams", ["", "2>&1 "])
+    def test_nor_is_a_comparison_that_nobody_reads_to_the_end(self, folder, streams):
+        """Whichever of the two is closed, and whenever: no words, no traceback, and not the exit code of an error."""
+        command = f"classwise compare penguins.csv -t species --no-references --folds 3 --json {streams}| true"
+        assert "Broken" not in shell(command, folder, code=141).stderr
+
+    def test_a_model_is_saved_whoever_listens(self, folder):
+        command = "classwise compare penguins.csv -t species --no-references --folds 3 --save kept.cw | true"
+        shell(command, folder, code=141)
+        assert cw.load(folder / "kept.cw").classes_.tolist() == ["Adelie", "Chinstrap", "Gentoo"]
+
     def test_python_m_is_the_same(self, folder):
         assert shell(f"{sys.executable} -m classwise --version", folder).stdout == f"classwise {cw.__version__}\n"
 

@@ -1,7 +1,6 @@
 """The comparison: scores that scikit-learn would find, honest ties, reasons, tables and pictures."""
 
 import io
-import pickle
 
 import matplotlib as mpl
 import numpy as np
@@ -184,7 +183,7 @@ class TestChoice:
 
     def test_a_power_is_used_where_it_helps(self, wine):
         for trial in wine.trials:
-            if trial.kind == "twin":
+            if trial.kind in ("twin", "stack"):
                 assert not trial.calibrated
                 continue
             as_is, powered = (trial.estimate("log_loss", calibrated=c).value for c in (False, True))
@@ -192,6 +191,24 @@ class TestChoice:
             assert trial.uses_power == (powered < as_is)
         nb = wine.fitted("naive Bayes, best families")
         assert hasattr(nb, "calibration_") == wine["naive Bayes, best families"].uses_power
+
+    def test_the_stack_is_compared_and_can_be_had_but_does_not_win(self, wine):
+        trial = wine["stack"]
+        assert not trial.is_ours
+        stack = wine.fitted("stack")
+        assert_allclose = np.testing.assert_allclose
+        assert_allclose(trial.estimate("log_loss").value, stack.report_.log_loss)
+        assert stack.predict_proba(X).shape == (len(y), 3)
+        alone = cw.AutoClassifier(folds=wine.folds).fit(X, y)
+        assert_allclose(alone.predict_proba(X), stack.predict_proba(X))
+        assert "stack" not in {t.name for t in cw.compare(X, y, 3, references=False).tried}
+
+    def test_weights_of_zero_are_no_rows_to_the_stack(self):
+        weights = np.where(np.arange(len(y)) % 5 == 0, 0.0, 1.0)
+        kept = weights > 0
+        folds = np.arange(len(y)) % 3
+        some = cw.compare(X, y, folds, sample_weight=weights)["stack"].estimate("log_loss").value
+        np.testing.assert_allclose(some, cw.compare(X[kept], y[kept], folds[kept])["stack"].estimate("log_loss").value)
 
     def test_the_twin_is_compared_and_can_be_had(self, wine):
         model = cw.BayesianLogistic(predictive="plugin")
@@ -210,7 +227,7 @@ class TestChoice:
         assert "does better" not in " ".join(comparison.summary())
 
     def test_the_twin_is_left_out_where_it_would_take_long(self, monkeypatch):
-        monkeypatch.setattr("classwise.comparison.comparing.LONG_NEWTON", 1000)
+        monkeypatch.setattr("classwise.comparison.trials.LONG_NEWTON", 1000)
         comparison = cw.compare(X, y, 3, references=False)
         assert "references=True insists" in comparison["logistic"].reason
 
@@ -371,7 +388,7 @@ class TestReasons:
         assert "reason" in comparison.table().frame().columns
 
     def test_very_many_columns(self, monkeypatch):
-        monkeypatch.setattr("classwise.comparison.comparing.MOST_BYTES", 1e8)
+        monkeypatch.setattr("classwise.comparison.trials.MOST_BYTES", 1e8)
         rng = np.random.default_rng(0)
         labels = np.repeat([0, 1], 20)
         rows = rng.normal(size=(40, 800)) + 0.3 * labels[:, None]
@@ -381,7 +398,7 @@ class TestReasons:
         assert comparison.winner.estimate("error").value < 0.2
 
     def test_large_tables_leave_slow_references_out(self, monkeypatch):
-        monkeypatch.setattr("classwise.comparison.comparing.LONG", 1000)
+        monkeypatch.setattr("classwise.comparison.trials.LONG", 1000)
         comparison = cw.compare(X, y, 4)
         assert "references=True insists" in comparison["softmax regression"].reason
         assert not comparison["class shares"].reason
@@ -444,7 +461,7 @@ class TestLooking:
         frame = wine.table().frame()
         assert isinstance(frame, pd.DataFrame)
         assert list(frame["name"]) == [trial.name for trial in wine.trials]
-        best = frame.iloc[0]
+        best = frame[frame["name"] == wine.leader.name].iloc[0]
         assert best["calibrated_low"] < best["calibrated"] < best["calibrated_high"]
         assert isinstance(wine.table().frame("polars"), pl.DataFrame)
         assert isinstance(penguins.table().frame(), pd.DataFrame)
@@ -465,47 +482,6 @@ class TestLooking:
         axes = wine.reliability("LDA", "naive Bayes", label=1)
         assert [text.get_text() for text in axes.get_legend().get_texts()] == ["LDA", "naive Bayes"]
         mpl.pyplot.close("all")
-
-
-class TestAuto:
-    def test_is_the_best_of_the_family(self):
-        m = cw.AutoClassifier(folds=5).fit(X, y)
-        expected = cw.compare(X, y, 5, references=False)
-        assert m.comparison_.winner.name == expected.winner.name
-        np.testing.assert_allclose(m.predict_proba(X), expected.best.predict_proba(X))
-        np.testing.assert_array_equal(m.predict(X), m.best_.predict(X))
-        np.testing.assert_allclose(np.exp(m.predict_log_proba(X)), m.predict_proba(X))
-        assert m.decision_function(X).shape == (len(y), 3)
-        assert m.score(X, y) > 0.95
-
-    def test_a_mixed_table(self):
-        rows, labels = PENGUINS.drop(columns=["species", "year"]), PENGUINS["species"]
-        m = cw.AutoClassifier(folds=5).fit(rows, labels)
-        assert m.feature_names_in_.tolist() == list(rows.columns)
-        assert (m.predict(rows) == labels).mean() > 0.98
-
-    def test_beats_its_members_on_new_rows(self):
-        rows, labels = load_breast_cancer(return_X_y=True)
-        half = np.random.default_rng(1).random(len(labels)) < 0.5
-        m = cw.AutoClassifier().fit(rows[half], labels[half])
-        auto = log_loss(labels[~half], m.predict_proba(rows[~half]))
-        for member in (cw.QDA(), cw.NaiveBayes(), cw.NearestMean()):
-            member.fit(rows[half], labels[half])
-            assert auto < log_loss(labels[~half], member.predict_proba(rows[~half]))
-
-    def test_a_pickle_holds_no_rows(self):
-        rng = np.random.default_rng(0)
-        sizes = []
-        for size in (200, 4000):
-            labels = np.arange(size) % 2
-            m = cw.AutoClassifier(folds=3).fit(rng.normal(size=(size, 3)) + labels[:, None], labels)
-            sizes.append(len(pickle.dumps(m)))
-            assert len(pickle.loads(pickle.dumps(m)).predict(np.zeros((5, 3)))) == 5
-        assert sizes[1] - sizes[0] < 20 * 3800  # the class and the fold of each row, and nothing else
-
-    def test_not_fitted(self):
-        with pytest.raises(ValueError, match="not fitted"):
-            cw.AutoClassifier().predict(X)
 
 
 def test_iris_has_the_counts_of_the_literature():

@@ -40,7 +40,9 @@ def source(tmp_path):
     return str(tmp_path / "rows-*.csv")
 
 
-@pytest.mark.parametrize("name", ["o.parquet", "o.csv", "o.tsv", "o.csv.gz", "o.jsonl", "o.jsonl.zst", "o.arrow"])
+@pytest.mark.parametrize(
+    "name", ["o.parquet", "o.csv", "o.tsv", "o.csv.gz", "o.json", "o.jsonl", "o.jsonl.zst", "o.arrow"]
+)
 def test_files(tmp_path, source, name):
     assert cw.predict(MODEL, source, tmp_path / name, keys=["y", "x"]) == N
     found = read_rows(tmp_path / name).to_pandas()
@@ -106,6 +108,47 @@ def test_decisions_that_are_refused():
     assert (found.loc[~refused, "posterior"] >= 0.8).all()
 
 
+def test_labels_that_are_numbers_are_text_where_rows_may_be_refused(tmp_path):
+    """Whether or not some row of a chunk is."""
+    model = cw.LDA().fit(ROWS[["x"]], (ROWS["y"] == "yes").astype(int))
+    decision = cw.Decision(model, reject={"posterior": 0.7})
+    parts = (ROWS[i : i + 1] for i in range(100))
+    labels = cw.predict(decision, parts, keys=["id"]).read_all()["label"].to_pylist()
+    assert labels == [str(label) for label in decision.predict(ROWS[["x"]][:100])]
+    assert set(labels) == {"0", "1", "reject"}
+    assert cw.predict(decision, ROWS[:0:-1], tmp_path / "o.parquet", keys=[]) == N - 1
+
+
+def test_a_function_makes_the_rows():
+    for made in (ROWS, iter([ROWS[:7], ROWS[7:]])):
+        found = cw.predict(MODEL, lambda made=made: made, keys=["id"]).read_all()
+        assert found["id"].to_pylist() == ROWS["id"].tolist()
+    assert cw.summarize(lambda: iter([ROWS]), target="y", columns=["x"]).rows == N
+
+
+def test_standard_output_and_formats(tmp_path, source, capfdbinary):
+    cw.predict(MODEL, source, tmp_path / "o.csv", keys=["id", "zip"])
+    expected = (tmp_path / "o.csv").read_bytes()
+    assert expected.startswith(b"id,zip,label,posterior\n00000,")
+    assert cw.predict(MODEL, source, "-", keys=["id", "zip"]) == N
+    assert capfdbinary.readouterr().out == expected
+    small = pa.Table.from_pandas(ROWS[:5], preserve_index=False)
+    assert cw.predict(MODEL, small, "-", keys=["y"], format="jsonl") == 5
+    assert capfdbinary.readouterr().out.count(b'{"y": ') == 5
+    cw.predict(MODEL, small, tmp_path / "o.csv", keys=["y"], format="tsv", overwrite=True)
+    assert (tmp_path / "o.csv").read_bytes().startswith(b"y\tlabel\tposterior\n")
+
+
+def test_what_turns_to_text_late_is_printed_as_it_is(tmp_path, capfdbinary):
+    rows = pd.DataFrame({"x": np.zeros(30_000), "zip": "10115", "note": [*range(29_999), "seven"]})
+    rows.to_csv(tmp_path / "late.csv", index=False)
+    assert cw.predict(MODEL, tmp_path / "late.csv", "-", keys=["note"]) == 30_000
+    lines = capfdbinary.readouterr().out.splitlines()
+    assert len(lines) == 30_001
+    assert lines[1].startswith(b"0,")
+    assert lines[-1].startswith(b"seven,")
+
+
 class TestRefusals:
     def test_columns(self, source):
         with pytest.raises(cw.ClasswiseError, match="no column 'idd'; did you mean 'id'"):
@@ -118,8 +161,8 @@ class TestRefusals:
     def test_sinks(self, tmp_path, source):
         with pytest.raises(cw.ClasswiseError, match="does not say in which format"):
             cw.predict(MODEL, source, tmp_path / "o.xlsx")
-        with pytest.raises(cw.ClasswiseError, match=r"use \.jsonl"):
-            cw.predict(MODEL, source, tmp_path / "o.json")
+        with pytest.raises(cw.ClasswiseError, match="is for files"):
+            cw.predict(MODEL, source, f"{tmp_path / 'shop.duckdb'}#answers", format="csv")
         with pytest.raises(cw.ClasswiseError, match="is a query"):
             cw.predict(MODEL, source, "SELECT 1")
         with pytest.raises(cw.ClasswiseError, match="no rows to predict"):

@@ -1,19 +1,34 @@
 """predict: labels and posteriors beside rows wherever they are, in the order of the rows."""
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Array
+from classwise.arrays import Array, Labels
 from classwise.engines import DaskEngine, SparkEngine, StreamEngine, is_dask, is_spark
 from classwise.errors import ClasswiseError
-from classwise.gathering import as_frame
-from classwise.sources import ChunkPiece, Stream, WiderTypeError, no_such_column, open_sink, open_stream
+from classwise.gathering import as_arrow, as_frame, open_rows
+from classwise.sources import (
+    Format,
+    Stream,
+    WiderTypeError,
+    find_format,
+    no_such_column,
+    open_sink,
+    writing,
+)
+from classwise.sources.writing import STANDARD
 from classwise.summarizing import chunk_rows
+
+# A text file of fewer bytes is seen whole when its types are told.
+ALL_SEEN = 40_000
 
 
 def predict(
@@ -25,17 +40,19 @@ def predict(
     columns: Sequence[str] | None = None,
     proba: bool = False,
     overwrite: bool = False,
+    format: str | None = None,
 ) -> Any:
     """The label of each row, and its posterior, beside the rows and in their order; memory stays flat.
 
     model: a fitted classifier, of classwise or of scikit-learn. source: rows wherever they are, as for `summarize`.
-    sink: where the answers go: a Parquet, CSV, TSV, JSON lines or Arrow file, by the end of its name, or
+    sink: where the answers go: a Parquet, CSV, TSV, JSON or Arrow file, by the end of its name, or
         "shop.duckdb#table" or "postgresql://host/shop#table". It appears when it is complete, or not at all; the
-        number of rows is returned. Without a sink, answers are returned: a DataFrame of Dask or Spark, if the rows are
-        one, and else a stream of Arrow batches, to be read once.
+        number of rows is returned. "-" is standard output. Without a sink, answers are returned: a DataFrame of Dask or
+        Spark, if the rows are one, and else a stream of Arrow batches, to be read once.
     keys: columns to carry along; all, unless given. columns: those to predict from, in the order of fit, where the
         model was fitted on rows without names.
     proba: add a column `posterior_CLASS` for each class. overwrite: replace what is there under the sink's name.
+    format: "csv", "tsv", "json", "jsonl", "parquet" or "arrow", where the name of a file does not tell; "-" is "csv".
 
     >>> import classwise as cw, pandas as pd
     >>> rows = pd.DataFrame({"id": [7, 8, 9, 10], "x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")})
@@ -49,10 +66,14 @@ def predict(
         engine: DaskEngine | SparkEngine = DaskEngine(source) if is_dask(source) else SparkEngine(source)
         answer = Answer.read(model, engine.names(), keys, columns, proba, "the table")
         return _of_dask(engine, answer) if isinstance(engine, DaskEngine) else _of_spark(engine, answer)
-    stream = open_stream(source, exact=keys or (), text=text_columns(model)) or _in_memory(source)
+    stream = open_rows(source, exact=keys or (), text=text_columns(model))
     answer = Answer.read(model, stream.names, keys, columns, proba, stream.name)
     engine_ = StreamEngine(stream, answer.needed, chunk_rows(len(answer.needed)))
-    return _reader(engine_, answer) if sink is None else _write(engine_, answer, fspath(sink), overwrite)
+    if sink is None:
+        return _reader(engine_, answer)
+    if fspath(sink) == STANDARD and may_begin_again(stream):
+        return _spool(engine_, answer, format)
+    return _write(engine_, answer, fspath(sink), overwrite, format)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +117,20 @@ class Answer:
         X = as_frame(chunk).select(list(self.features))
         rows = X.to_native() if hasattr(_fitted(self.model), "feature_names_in_") else X.to_numpy()
         labels, posterior = np.asarray(self.model.predict(rows)), np.asarray(self.model.predict_proba(rows))
-        values = [labels, self._of_labels(labels, posterior), *(posterior.T if self.proba else ())]
-        return dict(zip(self.added, values, strict=True))
+        own = self._of_labels(labels, posterior)
+        if self._may_refuse:
+            labels = _as_text(labels)
+        return dict(zip(self.added, [labels, own, *(posterior.T if self.proba else ())], strict=True))
+
+    @property
+    def labels(self) -> Labels:
+        """The classes, as they are announced."""
+        return _as_text(self.model.classes_) if self._may_refuse else np.asarray(self.model.classes_)
+
+    @property
+    def _may_refuse(self) -> bool:
+        """Whether rows may be announced as something that is no class: then every label is text, in every chunk."""
+        return any(getattr(self.model, name, None) is not None for name in ("reject", "novelty"))
 
     def _of_labels(self, labels: NDArray[Any], posterior: Array) -> Array:
         """The posterior of each row's label (n,); of one that is no class, because the row was refused, the best."""
@@ -111,21 +144,24 @@ class Answer:
         """Keys and answers, as a table of pyarrow's."""
         import pyarrow as pa
 
-        table = as_frame(chunk).select(list(self.keys)).to_arrow() if self.keys else pa.table({})
-        for name, values in self.columns(chunk).items():
-            table = table.append_column(name, pa.array(values))
-        return table
+        answers = pa.table({name: pa.array(values) for name, values in self.columns(chunk).items()})
+        if not self.keys:
+            return answers
+        keys = as_arrow(as_frame(chunk).select(list(self.keys)))
+        return pa.table([*keys.columns, *answers.columns], names=[*self.keys, *answers.column_names])
 
     def pandas(self, chunk: Any) -> Any:
         """The same as a DataFrame of pandas, with the index of the rows."""
         return chunk[list(self.keys)].assign(**self.columns(chunk))
 
 
+def _as_text(labels: Labels) -> Labels:
+    return np.array([str(label) for label in labels.tolist()], dtype=object)
+
+
 def _fitted(model: Any) -> Any:
-    """The classifier that was fitted: that of a decision, or the one that was chosen."""
-    for name in ("best_", "model"):
-        model = getattr(model, name, model)
-    return model
+    """The classifier that was fitted: that of a decision, where it is one."""
+    return getattr(model, "model", model)
 
 
 def text_columns(model: Any) -> list[str]:
@@ -136,13 +172,6 @@ def text_columns(model: Any) -> list[str]:
     names = [column.name for column in inner.schema.columns]
     texts = [j for j, levels in inner.levels.items() if any(isinstance(level, str) for level in levels)]
     return [name for j in texts if (name := names[j]) is not None]
-
-
-def _in_memory(source: Any) -> Stream:
-    """Rows that are all here, as a stream of one piece."""
-    frame = as_frame(source)
-    piece = ChunkPiece("the table", lambda columns, rows: iter([frame.to_native()]), list(frame.columns))
-    return Stream((piece,), "table")
 
 
 def _reader(engine: StreamEngine, answer: Answer) -> Any:
@@ -162,11 +191,29 @@ def _reader(engine: StreamEngine, answer: Answer) -> Any:
     return pa.RecordBatchReader.from_batches(first.schema, batches())
 
 
-def _write(engine: StreamEngine, answer: Answer, sink: str, overwrite: bool) -> int:
+def may_begin_again(stream: Stream) -> bool:
+    """Whether a later row of a text file may show that its columns hold something else than its first rows say."""
+    texts = (Format.CSV, Format.TSV)
+    return stream.kind == "file" and any(
+        piece.size > ALL_SEEN and find_format(piece.name)[0] in texts for piece in stream.pieces
+    )
+
+
+def _spool(engine: StreamEngine, answer: Answer, format: str | None) -> int:
+    """Answers to standard output when they are complete: what has been printed cannot be begun again."""
+    with TemporaryDirectory(prefix="classwise-") as folder:
+        kept = Path(folder) / f"answers.{format or 'csv'}"
+        rows = _write(engine, answer, str(kept), True, format)
+        with kept.open("rb") as file, writing(STANDARD) as output:
+            shutil.copyfileobj(file, output)
+    return rows
+
+
+def _write(engine: StreamEngine, answer: Answer, sink: str, overwrite: bool, format: str | None) -> int:
     """Answers to a sink; begun again where a file turns out to hold other types than its first rows."""
     while True:
         try:
-            with open_sink(sink, overwrite) as write:
+            with open_sink(sink, overwrite, format) as write:
                 rows = 0
                 for table in engine.apply(answer.arrow):
                     write(table)
@@ -179,7 +226,7 @@ def _write(engine: StreamEngine, answer: Answer, sink: str, overwrite: bool) -> 
 
 
 def _of_dask(engine: DaskEngine, answer: Answer) -> Any:
-    empty = {name: np.zeros(0) for name in answer.added} | {"label": answer.model.classes_[:0]}
+    empty = {name: np.zeros(0) for name in answer.added} | {"label": answer.labels[:0]}
     meta = engine.rows._meta[list(answer.keys)].assign(**empty)
     return engine.apply(answer.pandas, answer.needed, meta)
 
@@ -188,7 +235,7 @@ def _of_spark(engine: SparkEngine, answer: Answer) -> Any:
     from pyspark.sql import types
 
     kinds = {"b": types.BooleanType(), "i": types.LongType(), "u": types.LongType(), "f": types.DoubleType()}
-    label = kinds.get(answer.model.classes_.dtype.kind, types.StringType())
+    label = kinds.get(answer.labels.dtype.kind, types.StringType())
     kept = [engine.rows.schema[name] for name in answer.keys]
     added = [types.StructField(name, types.DoubleType()) for name in answer.added[1:]]
     schema = types.StructType([*kept, types.StructField("label", label), *added])

@@ -1,13 +1,13 @@
 """classwise fit: one model, from rows or from statistics."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from classwise.cli import options as o
 from classwise.cli.compare import refuse_many_classes
 from classwise.cli.modeling import load_statistics, make_model
-from classwise.cli.rows import Roles, learn_rows, names, pairs
+from classwise.cli.rows import Learning, Roles, called, kept_rows, learn_rows, names, open_learning, pairs
 from classwise.cli.saying import say
 from classwise.errors import ClasswiseError
 
@@ -21,7 +21,9 @@ def fit(
     ] = None,
     model: Annotated[
         str,
-        typer.Option("--model", "-m", help="auto, lda, qda, rda, nearest-mean, naive-bayes, gaussian or logistic."),
+        typer.Option(
+            "--model", "-m", help="auto, lda, qda, rda, nearest-mean, naive-bayes, aode, mixture, gaussian or logistic."
+        ),
     ] = "auto",
     option: Annotated[
         list[str] | None,
@@ -32,6 +34,7 @@ def fit(
     weights: o.Weights = None,
     families: o.Families = None,
     missing: o.Missing = None,
+    stream: o.Streaming = None,
     without_statistics: Annotated[
         bool,
         typer.Option(
@@ -44,7 +47,8 @@ def fit(
 ) -> None:
     """Fit one model, and keep it in a file.
 
-    The model auto compares the family first, and keeps the winner.
+    The model auto is a stack of several kinds, each weighed by what it says of rows held out. A model with nothing to
+    choose is made from statistics of rows that are read as they come, where there are more than 20 million values.
 
     Example: classwise fit penguins.csv --target species --model lda --set shrink=oas -o lda.cw
     """
@@ -54,7 +58,7 @@ def fit(
     refuse_existing(output, force)
     estimator = make_model(model, pairs(option, "--set"), pairs(families, "--families"))
     if data.endswith(".cws"):
-        if not hasattr(estimator, "fit_statistics"):
+        if not hasattr(estimator, "fit_statistics") or isinstance(estimator, cw.AutoClassifier):
             raise ClasswiseError(
                 f"--model {model} needs rows, and {data} holds statistics; choose lda, qda or another."
             )
@@ -62,9 +66,48 @@ def fit(
     elif target is None:
         raise typer.BadParameter("Rows need the column that holds the labels.", param_hint="--target")
     else:
-        rows = learn_rows(data, Roles(target, names(columns), names(drop) or (), weights), missing)
-        refuse_many_classes(rows.y, target)
-        fitted = estimator.fit(rows.X, rows.y, **({} if rows.weights is None else {"sample_weight": rows.weights}))
-    fitted = getattr(fitted, "best_", fitted)
+        roles = Roles(target, names(columns), names(drop) or (), weights)
+        fitted = _from_rows(estimator, data, roles, missing, stream)
     cw.save(fitted, output, statistics=not without_statistics, source=data)
     say(f"{' '.join(repr(fitted).split())} is in {output}.")
+
+
+def _from_rows(estimator: Any, data: str, roles: Roles, missing: list[str] | None, stream: bool | None) -> Any:
+    """From rows in memory; or, where nothing is left to choose, from statistics of rows that are read as they come."""
+    assert roles.target is not None
+    with kept_rows(data) as path:
+        rows = open_learning(path, roles, missing, estimator.get_params().get("families", "auto"), called(data))
+        if stream is None:
+            stream = needs_no_choice(estimator) and not rows.is_table
+        if stream:
+            return _from_stream(estimator, rows, roles)
+        table = learn_rows(path, roles, missing, called(data))
+    refuse_many_classes(table.y, roles.target)
+    return estimator.fit(table.X, table.y, **({} if table.weights is None else {"sample_weight": table.weights}))
+
+
+def needs_no_choice(estimator: Any) -> bool:
+    """Whether statistics by class are all that a model is made from."""
+    return not getattr(estimator, "_is_choosing", True)
+
+
+def _from_stream(estimator: Any, rows: Learning, roles: Roles) -> Any:
+    import classwise as cw
+
+    if not needs_no_choice(estimator):
+        raise ClasswiseError(
+            f"--stream learns from statistics alone, and {' '.join(repr(estimator).split())} needs the rows; choose "
+            "its options yourself, as by --set shrink=oas, or leave --stream out."
+        )
+    return estimator.fit_statistics(
+        cw.summarize(
+            rows.stream,
+            target=roles.target,
+            columns=rows.columns,
+            weights=roles.weights,
+            families=estimator.families,
+            scatter=estimator._checked_form().name,
+            missing="error" if estimator.missing == "error" else "integrate",
+            quartics=estimator._needs_quartics,
+        )
+    )

@@ -54,4 +54,12 @@ OutputFormat: TypeAlias = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+Streaming: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--stream/--no-stream",
+        help="Read rows as they come, with flat memory, or all at once; unless told, by how many there are.",
+        rich_help_panel=ROWS,
+    ),
+]
 Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Which random numbers to use.")]

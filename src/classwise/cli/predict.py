@@ -7,9 +7,10 @@ import typer
 from classwise.cli import options as o
 from classwise.cli.deciding import read_costs, with_priors
 from classwise.cli.modeling import load_model
-from classwise.cli.rows import model_rows, names, score_rows
+from classwise.cli.rows import called, kept_rows, names, text_columns
 from classwise.errors import ClasswiseError
-from classwise.sources import Format, write_rows
+from classwise.sources import Format, Stream, WiderTypeError, no_such_column, open_stream, output_format
+from classwise.sources.reading import BATCH
 
 
 def predict(
@@ -40,7 +41,7 @@ def predict(
     format: o.OutputFormat = None,
     force: o.Force = False,
 ) -> None:
-    """Add the label, and its posterior, to rows.
+    """Add the label, and its posterior, to rows, however many: they are read, answered and written as they come.
 
     The columns added are label, posterior, and with --proba one posterior_CLASS for each class. Rows that are
     not decided have the label "reject".
@@ -50,50 +51,64 @@ def predict(
     import classwise as cw
 
     fitted = load_model(model)
-    table = score_rows(data, fitted, missing or None)
-    table = table.drop_columns(list(names(drop) or ()))
-    X = model_rows(table, fitted, data)
-    fitted = with_priors(fitted, priors, X)
     if reject is not None and reject_cost is not None:
         raise typer.BadParameter("Give a least posterior or a cost, not both.", param_hint="--reject")
+    refuse_output(output, format, force)
     refusing: Any = reject_cost if reject is None else {"posterior": reject}
-    decision = cw.Decision(fitted, costs=read_costs(costs, fitted.classes_), reject=refusing)
-    carried = table if not key else table.select(_known(names(key) or (), table.column_names, data))
-    added = answers(decision, X, proba)
-    write_rows(_beside(carried, added), output, format=None if format is None else Format(format), force=force)
+    with kept_rows(data) as path:
+        stream = _stream(path, fitted, missing)
+        keys = _carried(stream, fitted, names(key), names(drop), proba, called(data))
+        features = list(getattr(fitted, "feature_names_in_", keys))
+        fitted = with_priors(fitted, priors, _all_rows(stream, features) if priors == "estimate" else None)
+        decision = cw.Decision(fitted, costs=read_costs(costs, fitted.classes_), reject=refusing)
+        options: dict[str, Any] = {"proba": proba, "overwrite": force, "format": format}
+        cw.predict(decision, stream, output, keys=keys, columns=features, **options)
 
 
-def answers(decision: Any, X: Any, proba: bool) -> dict[str, Any]:
-    """The columns that are added."""
-    import numpy as np
+def refuse_output(output: str, format: str | None, force: bool) -> None:
+    """Before any row is read: a name that says nothing, a file that exists, a terminal that cannot show it."""
+    from classwise.sources.databases import read_address
+    from classwise.sources.writing import STANDARD, refuse_existing, shown_format
 
-    posterior, labels = decision.predict_proba(X), decision.classes_
-    decided = decision.decide(X)
-    codes = decision.expected_costs(X).argmin(axis=1)
-    names = decided.labels.tolist()
-    columns: dict[str, Any] = {
-        "label": [str(label) for label in names] if decided.refused.any() else names,
-        "posterior": posterior[np.arange(len(codes)), codes],
-    }
-    if proba:
-        columns |= {f"posterior_{label}": posterior[:, k] for k, label in enumerate(labels.tolist())}
-    return columns
+    if output == STANDARD:
+        shown_format(None if format is None else Format(format))
+    elif read_address(output) is None:
+        output_format(output)
+        refuse_existing(output, force)
 
 
-def _known(wanted: tuple[str, ...], there: list[str], where: str) -> list[str]:
-    from classwise.sources.reading import no_such_column
+def _stream(path: str, model: Any, missing: Any) -> Stream:
+    """Rows whose columns are read as the model knows them; what it does not know is carried along as it is."""
+    features = set(getattr(model, "feature_names_in_", ()))
+    texts = text_columns(model)
+    first = open_stream(path, missing=missing or None, text=texts)
+    assert first is not None
+    exact = [name for name in first.names if name not in features]
+    return open_stream(path, missing=missing or None, text=texts, exact=exact) or first
 
-    for name in wanted:
+
+def _all_rows(stream: Stream, columns: list[str]) -> Any:
+    """All rows in memory, as priors are estimated from; begun again where later ones show other types."""
+    from classwise.comparison.sample import joined
+    from classwise.gathering import as_arrow, as_frame
+
+    while True:
+        try:
+            batches = [batch for piece in stream.pieces for batch in piece.batches(columns, BATCH)]
+            return joined([as_arrow(as_frame(batch)) for batch in batches])
+        except WiderTypeError:
+            continue
+
+
+def _carried(stream: Stream, model: Any, key: Any, drop: Any, proba: bool, where: str) -> list[str]:
+    """The columns that go along with the answers."""
+    there = stream.names
+    for name in (*(key or ()), *(drop or ()), *getattr(model, "feature_names_in_", ())):
         if name not in there:
             raise ClasswiseError(no_such_column(name, there, where))
-    return list(wanted)
-
-
-def _beside(table: Any, columns: dict[str, Any]) -> Any:
-    import pyarrow as pa
-
-    for name, values in columns.items():
-        if name in table.column_names:
+    carried = [name for name in (key or there) if name not in (drop or ())]
+    added = ["label", "posterior", *(f"posterior_{label}" for label in model.classes_.tolist() if proba)]
+    for name in added:
+        if name in carried:
             raise ClasswiseError(f"The rows have a column {name!r} already; leave it out with --drop {name}.")
-        table = table.append_column(name, pa.array(values))
-    return table
+    return carried

@@ -9,7 +9,7 @@ from typing import Any
 
 from classwise.cli.saying import note
 from classwise.errors import ClasswiseError
-from classwise.sources import RowFile, spooled
+from classwise.sources import RowFile, Stream, open_stream, spooled
 from classwise.sources.reading import no_such_column
 
 STANDARD = "-"
@@ -38,14 +38,54 @@ class Rows:
         return int(self.X.num_rows)
 
 
-def learn_rows(data: str, roles: Roles, missing: Sequence[str] | None = None) -> Rows:
-    """Rows with labels; those without one are left out, with a note."""
-    with row_file(data, missing) as file:
-        table = file.table()
-    name = "standard input" if data == STANDARD else data
+@contextmanager
+def kept_rows(data: str) -> Iterator[str]:
+    """Rows by a name under which they can be read as often as it takes: standard input goes to a file first."""
+    if data != STANDARD:
+        yield data
+        return
+    if sys.stdin.isatty():
+        note("reading rows from the keyboard; end with Ctrl-D.")
+    with spooled() as path:
+        yield str(path)
+
+
+def called(data: str) -> str:
+    """What to call rows."""
+    return "standard input" if data == STANDARD else data
+
+
+def learn_rows(path: str, roles: Roles, missing: Sequence[str] | None, name: str) -> Rows:
+    """All rows with labels, in memory; those without one are left out, with a note."""
+    table = RowFile(path, None, None if missing is None else tuple(missing)).table()
     if not table.num_rows:
         raise ClasswiseError(f"{name} has no rows.")
     return part(table, roles, name)
+
+
+def open_learning(path: str, roles: Roles, missing: Sequence[str] | None, families: Any, name: str) -> "Learning":
+    """Rows with labels as a stream, and the columns to learn from."""
+    from classwise.gathering import level_columns
+
+    exact = [*filter(None, [roles.target]), *level_columns(families)]
+    stream = open_stream(path, exact=exact, missing=missing)
+    assert stream is not None
+    return Learning(stream, _chosen(stream.names, roles, name))
+
+
+@dataclass(frozen=True, eq=False)
+class Learning:
+    """A stream of rows, and the columns to learn from."""
+
+    stream: Stream
+    columns: list[str]
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is files of rows that fit in memory well: then they are read as a table."""
+        from classwise.comparison.by_name import MOST_CELLS, expected_cells
+
+        return self.stream.kind == "file" and expected_cells(self.stream, len(self.columns) + 1) <= MOST_CELLS
 
 
 def part(table: Any, roles: Roles, name: str) -> Rows:
@@ -103,14 +143,8 @@ def _numbers(column: Any, name: str) -> Any:
 @contextmanager
 def row_file(data: str, missing: Sequence[str] | None = None, text: Sequence[str] = ()) -> Iterator[RowFile]:
     """A file of rows by its name; "-" is standard input."""
-    markers = None if missing is None else tuple(missing)
-    if data != STANDARD:
-        yield RowFile(data, None, markers, frozenset(text))
-        return
-    if sys.stdin.isatty():
-        note("reading rows from the keyboard; end with Ctrl-D.")
-    with spooled() as path:
-        yield RowFile(str(path), None, markers, frozenset(text))
+    with kept_rows(data) as path:
+        yield RowFile(path, None, None if missing is None else tuple(missing), frozenset(text))
 
 
 def score_rows(data: str, model: Any, missing: Sequence[str] | None = None) -> Any:
@@ -121,9 +155,9 @@ def score_rows(data: str, model: Any, missing: Sequence[str] | None = None) -> A
 
 def text_columns(model: Any) -> list[str]:
     """The columns that hold text for a model, even where all values of a file look like numbers."""
-    kinds = model.model_.levels.items()
-    columns = model.model_.schema.columns
-    return [columns[j].name for j, levels in kinds if columns[j].name and any(isinstance(v, str) for v in levels)]
+    from classwise.scoring import text_columns as known
+
+    return known(model)
 
 
 def model_rows(table: Any, model: Any, where: str) -> Any:

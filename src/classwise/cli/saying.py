@@ -38,9 +38,13 @@ def stderr_console() -> Any:
     """Made anew each time, for whatever standard error is now."""
     from rich.console import Console
 
-    return Console(
-        file=sys.stderr, highlight=False, emoji=False, width=None if sys.stderr.isatty() else width() or WIDE
-    )
+    class Plain(Console):
+        """One that leaves a pipe that was closed to us: rich would end the program, with an exit code of its own."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return Plain(file=sys.stderr, highlight=False, emoji=False, width=None if sys.stderr.isatty() else width() or WIDE)
 
 
 # Where nobody looks, lines are not broken before this.

@@ -1,11 +1,11 @@
 """classwise summarize: rows to statistics that add up."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.rows import Roles, learn_rows, names, pairs
+from classwise.cli.rows import Roles, called, kept_rows, names, open_learning, pairs
 from classwise.cli.saying import say
 
 
@@ -18,9 +18,17 @@ def summarize(
     weights: o.Weights = None,
     families: o.Families = None,
     missing: o.Missing = None,
+    on_error: Annotated[
+        Literal["raise", "skip"],
+        typer.Option(help="Whether a file that cannot be read ends the work, or is left out and counted."),
+    ] = "raise",
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(help="Keep what finished files add up to in this file; after a crash, go on from there."),
+    ] = None,
     force: o.Force = False,
 ) -> None:
-    """Gather the statistics that every model is made from, in one pass over the rows.
+    """Gather the statistics that every model is made from, in one pass over the rows, however many.
 
     Statistics of different files, days or machines add up: see merge.
 
@@ -30,8 +38,18 @@ def summarize(
     from classwise.sources.writing import refuse_existing
 
     refuse_existing(output, force)
-    rows = learn_rows(data, Roles(target, names(columns), names(drop) or (), weights), missing)
     chosen: Any = pairs(families, "--families") or "auto"
-    statistics = cw.summarize(rows.X, rows.y, rows.weights, families=chosen)
-    cw.save(statistics, output, source=rows.name)
+    roles = Roles(target, names(columns), names(drop) or (), weights)
+    with kept_rows(data) as path:
+        rows = open_learning(path, roles, missing, chosen, called(data))
+        statistics = cw.summarize(
+            rows.stream,
+            target=target,
+            columns=rows.columns,
+            weights=weights,
+            families=chosen,
+            on_error=on_error,
+            checkpoint=checkpoint,
+        )
+    cw.save(statistics, output, source=called(data))
     say(f"{statistics!r} is in {output}.")

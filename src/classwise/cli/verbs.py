@@ -5,7 +5,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import typer
@@ -71,14 +71,23 @@ def answering(debug: bool = False) -> Iterator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        # Whoever read has heard enough. Python would complain once more when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_pipes()
         raise typer.Exit(BROKEN_PIPE) from None
     except Exception as problem:
         if debug:
             traceback.print_exc()
-        say(f"classwise: {_reason(problem, debug)}", style="red")
+        with suppress(BrokenPipeError):  # nobody hears why
+            say(f"classwise: {_reason(problem, debug)}", style="red")
         raise typer.Exit(1) from None
+
+
+def _leave_pipes() -> None:
+    """Whoever read has heard enough. Python would complain once more when it closes standard output or error."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _reason(problem: Exception, debug: bool) -> str:

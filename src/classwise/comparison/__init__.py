@@ -1,7 +1,6 @@
 """Which classifier to trust: the whole family, compared on the same folds."""
 
-from classwise.comparison.auto import AutoClassifier
 from classwise.comparison.comparing import compare
 from classwise.comparison.result import Comparison
 
-__all__ = ["AutoClassifier", "Comparison", "compare"]
+__all__ = ["Comparison", "compare"]

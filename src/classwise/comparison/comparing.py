@@ -1,44 +1,32 @@
 """Which classifier to trust: every member of the family, cross-validated from one pass over the rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from classwise.comparison.family import family, needs_full, twins
-from classwise.comparison.references import Given, Twin, references
+from classwise.comparison.by_name import ByName
 from classwise.comparison.result import Comparison
-from classwise.comparison.trial import Trial, failed, try_member, try_reference, try_twin
-from classwise.engines import BLAS
+from classwise.comparison.streaming import Streamed
+from classwise.comparison.trials import Trials
 from classwise.errors import ClasswiseError
-from classwise.estimators import BayesianLogistic, ChoosingEstimator, Crossing
 from classwise.options import choose
-from classwise.progress import progress, silent
-from classwise.statistics import DiagonalScatter, FullScatter
-from classwise.tables import open_source
-
-# Covariances for every fold and class, and the sums of all folds but one, may take so many bytes.
-MOST_BYTES = 4e9
-
-# Nearest neighbors and softmax regression, ten times each, take minutes from about here on: rows times columns.
-LONG = 2_000_000
-
-# So does logistic regression with all of its curvature: multiplications in one pass over the rows.
-LONG_NEWTON = 2_000_000_000
-
-TOO_LONG = "Takes minutes on a table of this size; references=True insists."
+from classwise.progress import progress
 
 CALIBRATIONS = {None: False, "temperature": True}
 REFERENCES = {"auto": None, True: True, False: False}
+STREAMS = {"auto": None, True: True, False: False}
 
 
 def compare(
     X: Any,
-    y: Any,
+    y: Any = None,
     folds: Any = 10,
     *,
+    target: str | None = None,
+    columns: Sequence[str] | None = None,
+    weights: str | None = None,
     sample_weight: Any = None,
     groups: Any = None,
     models: Mapping[str, Any] | None = None,
@@ -46,6 +34,8 @@ def compare(
     calibrate: str | None = "temperature",
     families: Any = "auto",
     random_state: int = 0,
+    stream: bool | str = "auto",
+    sample: int = 100_000,
 ) -> Comparison:
     """Cross-validate the whole family on the same folds, from statistics gathered in one pass, and its twin from rows.
 
@@ -56,14 +46,24 @@ def compare(
     intervals over the folds; dials, priors' strengths and powers that are used for a fold are chosen on the others.
     `.table()` shows all, `.best` is the simplest of family and twin that ties with the best, fitted on all rows.
 
-    X, y: as for all estimators. folds: a number of stratified folds, the fold of each row, a splitter of
-        scikit-learn's, or pairs (train, test). groups (n,): rows of one group stay in one fold.
+    X, y: as for all estimators. Or, with `target`, X is whatever holds or yields rows, as for `summarize`, and target,
+        columns, weights and groups are names of columns.
+    folds: a number of stratified folds, the fold of each row, a splitter of scikit-learn's, or pairs (train, test).
+    groups (n,): rows of one group stay in one fold.
     models: further models by name: estimators of classwise, or any classifier with fit and predict_proba.
-    references: softmax regression, nearest neighbors and the class shares, from scikit-learn; "auto" leaves the slow
-        ones out of large tables, and says so. So is the twin where it would take minutes, unless this is True.
+    references: softmax regression, nearest neighbors and the class shares, from scikit-learn, and the stack of
+        AutoClassifier, which is many models and so cannot win: `fitted("stack")` has it, with its members. "auto"
+        leaves the slow ones out of large tables, and says so. So is the twin where it would take minutes, unless this
+        is True.
     calibrate: "temperature" also gives every model but the twin, whose probabilities are fitted to labels already, the
         power that suits its posteriors; None leaves them as they are.
     families: what columns are, as in NaiveBayes.
+    stream: with `target`: whether rows are read as a stream, in two passes with flat memory; "auto" does so where there
+        are more than 20 million values. Folds are then a number, dealt by chance, and the same each time. The first
+        pass learns; the second scores every row.
+    sample: of a stream, so many rows are drawn by chance, and options and powers are chosen by them, while covariances
+        are those of all rows. The twin is fitted on them; references are left out, unless references=True fits them
+        on the sample too.
 
     >>> import classwise as cw
     >>> from sklearn.datasets import load_iris
@@ -72,137 +72,51 @@ def compare(
     >>> comparison.best
     LDA(shrink='ledoit-wolf')
     """
-    folds = list(folds) if isinstance(folds, Iterator) else folds  # pairs from a splitter can be gone through once
-    trials = Trials(X, y, folds, sample_weight, groups, families, random_state)
     power = choose("calibrate", calibrate, CALIBRATIONS)
     rivals = choose("references", references, REFERENCES)
+    streamed = choose("stream", stream, STREAMS)
+    given = models or {}
+    if target is None:
+        if y is None or columns is not None or weights is not None or streamed is not None:
+            raise ClasswiseError(
+                "y is missing: give the labels; or target='...', the name of their column, which columns, weights and "
+                "stream go with."
+            )
+        return _in_memory(Trials(X, y, folds, sample_weight, groups, families, random_state), given, rivals, power)
+    if y is not None or sample_weight is not None:
+        raise ClasswiseError(f"target={target!r} names the column of the labels: leave y out, and name the weights.")
+    named = ByName(X, target, columns, weights, groups, families)
+    held = named.held(streamed)
+    if held is not None:
+        trials = Trials(held.X, held.y, folds, held.weights, held.groups, families, random_state)
+        return _in_memory(trials, given, rivals, power)
+    count, drawn = _checked(folds, sample)
+    return Streamed(named.opened, named.roles, count, drawn, int(random_state or 0), families, columns is None).compare(
+        given, rivals, power
+    )
+
+
+def _in_memory(trials: Trials, models: Mapping[str, Any], rivals: bool | None, power: bool) -> Comparison:
+    """Rows that are all here."""
+    if isinstance(trials.folds, Iterator):
+        trials.folds = list(trials.folds)  # pairs from a splitter can be gone through once
     if not trials.crossing().telling.any():
         raise ClasswiseError("No class has rows in two folds, so no model can be tried; give more rows of each class.")
-    planned = trials.planned(models or {}, rivals)
+    planned = trials.planned(models, rivals)
     with progress("Comparing", len(planned) * len(trials.crossing())) as bar:
         done = tuple(trials.run(trial, power, partial(bar.step, trial.name)) for trial in planned)
     crossing = trials.crossing()
     return Comparison(done, crossing.labels, crossing.codes, crossing.folds, crossing.table.schema.backend)
 
 
-@dataclass(eq=False)
-class Trials:
-    """Rows, and the ways in which they have been read."""
-
-    X: Any
-    y: Any
-    folds: Any
-    weights: Any
-    groups: Any
-    families: Any
-    seed: int
-    _crossings: dict[str, Crossing] = field(default_factory=dict)
-
-    def crossing(self, families: Any = None, full: bool = True) -> Crossing:
-        """The statistics by fold, for these families, with covariances or without; the folds are always the same."""
-        families = self.families if families is None else families
-        key = repr((families, full))
-        if key not in self._crossings:
-            first = next(iter(self._crossings.values()), None)
-            self._crossings[key] = Crossing.read(
-                self.X,
-                self.y,
-                self.folds if first is None else first.folds,
-                families=families,
-                weights=self.weights,
-                groups=self.groups if first is None else None,
-                random_state=self.seed,
-                quartics=full,
-                form=FullScatter if full and self._bytes <= MOST_BYTES else DiagonalScatter,
-            )
-        return self._crossings[key]
-
-    def _columns(self) -> int:
-        return open_source(self.X).n_features
-
-    @cached_property
-    def _bytes(self) -> float:
-        """What covariances by fold and class take: those of a fold, those of all others, and room to add them."""
-        folds = self.folds if isinstance(self.folds, (int, np.integer)) else _count_folds(self.folds)
-        classes = len(set(np.asarray(self.y, dtype=object).ravel().tolist()))
-        return 3.0 * 8.0 * self._columns() ** 2 * classes * folds
-
-    def planned(self, models: Mapping[str, Any], rivals: bool | None) -> list[Trial]:
-        """Everything that is going to be tried."""
-        crossing = self.crossing()
-        schema = crossing.table.schema
-        numbers = len(schema.positions("gaussian"))
-        missing = bool(crossing.statistics.total().missing_weight().any())
-        members = family(numbers, missing)
-        if not isinstance(self.families, str):
-            members.pop("naive Bayes, best families", None)
-        trials = [Trial(name, "family", model) for name, model in members.items()]
-        pair = twins(len(crossing.labels), self.families)
-        fits: dict[int, BayesianLogistic] = {}
-        trials += [Trial(name, "twin", Twin(model, self.X, fits)) for name, model in pair.items()]
-        if rivals is not False:
-            trials += [Trial(name, "reference", model) for name, model in references(crossing).items()]
-        taken = sorted(set(models) & {trial.name for trial in trials})
-        if taken:
-            raise ClasswiseError(f"models has the name {taken[0]!r}, which is compared already; give it another.")
-        trials += [self._given(name, model) for name, model in models.items()]
-        return [self._checked(trial, rivals) for trial in trials]
-
-    def _given(self, name: str, model: Any) -> Trial:
-        if isinstance(model, ChoosingEstimator):
-            return Trial(name, "given", model)
-        if isinstance(model, BayesianLogistic):
-            return Trial(name, "given", Twin(model, self.X))
-        if not hasattr(model, "fit") or not hasattr(model, "predict_proba"):
-            raise ClasswiseError(f"models[{name!r}] has no fit and predict_proba, and cannot be compared.")
-        return Trial(name, "given", Given(model, self.X))
-
-    def _checked(self, trial: Trial, rivals: bool | None) -> Trial:
-        """With the reason, where it is not worth trying."""
-        if isinstance(trial.model, ChoosingEstimator):
-            if needs_full(trial.model) and self._bytes > MOST_BYTES:
-                size = self._bytes / 1e9
-                return failed(trial, ClasswiseError(f"Covariances by fold and class would take {size:.1f} GB."))
-        elif trial.kind == "twin":
-            if rivals is not True and self._newton_work() > LONG_NEWTON:
-                return failed(trial, ClasswiseError(TOO_LONG))
-        elif trial.kind == "reference" and rivals is None and self._work(trial) > LONG:
-            return failed(trial, ClasswiseError(TOO_LONG))
-        return trial
-
-    def _work(self, trial: Trial) -> int:
-        """Rows times columns; neighbors are looked for among indicators of levels, of which there are many more."""
-        table = self.crossing().table
-        levels = sum(len(levels) - 1 for levels in table.levels.values()) if "neighbors" in trial.name else 0
-        return 0 if trial.name == "class shares" else len(table) * (len(table.schema) + levels)
-
-    def _newton_work(self) -> int:
-        """Multiplications of one pass over the rows: products of all pairs of columns, for each pair of classes."""
-        crossing = self.crossing()
-        levels = sum(len(levels) for levels in crossing.table.levels.values())
-        columns = len(crossing.table.schema) - len(crossing.table.levels) + levels + 1
-        classes = len(crossing.labels)
-        return len(crossing.table) * columns**2 * classes * (classes - 1) // 2
-
-    def run(self, trial: Trial, calibrate: bool, step: Callable[[], None]) -> Trial:
-        if trial.reason:
-            return trial
-        # Covariances are small: several threads on one of them would wait for each other longer than they work.
-        with silent(), BLAS.held():
-            if isinstance(trial.model, ChoosingEstimator):
-                own = trial.model.families
-                is_auto = isinstance(own, str) and own == "auto"
-                crossing = self.crossing() if is_auto else self.crossing(own, needs_full(trial.model))
-                return try_member(trial, crossing, calibrate, step)
-            if isinstance(trial.model, Twin):
-                return try_twin(trial, self.crossing(), step)
-            return try_reference(trial, self.crossing(), calibrate, step)
-
-
-def _count_folds(folds: Any) -> int:
-    """How many there are, as far as it can be told before rows are read."""
-    if hasattr(folds, "get_n_splits"):
-        return int(folds.get_n_splits()) if hasattr(folds, "n_splits") else 10
-    values = list(folds) if isinstance(folds, Iterable) and not isinstance(folds, str) else []
-    pairs = bool(values) and isinstance(values[0], (tuple, list))
-    return max(len(values) if pairs else len(set(np.asarray(values).ravel().tolist())), 2)
+def _checked(folds: Any, sample: int) -> tuple[int, int]:
+    """How many folds, and how large a sample: each fold must have some rows of it."""
+    if not isinstance(folds, (int, np.integer)) or isinstance(folds, bool) or folds < 2:
+        shown = repr(folds) if isinstance(folds, (int, float, str)) else f"<{type(folds).__name__}>"
+        raise ClasswiseError(
+            f"folds={shown} is not an option for a stream; give a number from 2 on, and groups='...' for rows that "
+            "stay together."
+        )
+    if sample < 100 * folds:
+        raise ClasswiseError(f"sample={sample!r} is too small for {folds} folds; give {100 * folds} rows at least.")
+    return int(folds), int(sample)

@@ -34,15 +34,22 @@ class Reference:
 
     def log_posterior(self, fold: Fold) -> Array:
         """log P(k | x) of the rows held out; (m, g)."""
+        return self.answer(self.fitted(fold), fold, fold.crossing.table.take(fold.rows))
+
+    def fitted(self, fold: Fold) -> Any:
+        """The model of the rows of all other folds."""
         crossing = fold.crossing
         training = np.setdiff1d(np.arange(len(crossing.codes)), fold.rows, assume_unique=True)
         weights = crossing.table.weights
         if weights is not None:
             training = training[weights[training] > 0]
-        fitted = fit(self.model, crossing, training)
+        return fit(self.model, crossing, training)
+
+    def answer(self, fitted: Any, fold: Fold, rows: Table) -> Array:
+        """log P(k | x) of rows under a fitted model; (m, g)."""
         with np.errstate(divide="ignore"):
-            logs = np.log(fitted.predict_proba(matrix(crossing.table.take(fold.rows))))
-        return fold.spread(crossing.labels[fitted.classes_], logs)
+            logs = np.log(fitted.predict_proba(matrix(rows)))
+        return fold.spread(fold.crossing.labels[fitted.classes_], logs)
 
     def count(self, crossing: Crossing) -> int:
         """Its parameters, if it is fitted to all rows."""
@@ -61,11 +68,18 @@ class Given:
 
     def log_posterior(self, fold: Fold) -> Array:
         """log P(k | x) of the rows held out; (m, g)."""
+        return self.answer(self.fitted(fold), fold, self.taken(fold.rows))
+
+    def fitted(self, fold: Fold) -> Any:
+        """The model of the rows of all other folds."""
         rows, labels, weights = self.training(fold.crossing, fold.rows)
         options = {} if weights is None else {"sample_weight": weights}
-        fitted = clone(self.model).fit(rows, labels, **options)
+        return clone(self.model).fit(rows, labels, **options)
+
+    def answer(self, fitted: Any, fold: Fold, rows: Any) -> Array:
+        """log P(k | x) of rows under a fitted model; (m, g)."""
         with np.errstate(divide="ignore"):
-            logs = np.log(fitted.predict_proba(self.taken(fold.rows)))
+            logs = np.log(fitted.predict_proba(rows))
         return fold.spread(fitted.classes_, logs)
 
     def training(self, crossing: Crossing, without: Codes) -> tuple[Any, Labels, Array | None]:
@@ -81,6 +95,10 @@ class Given:
         """Some of the rows, in the kind of table that they came in."""
         return _safe_indexing(self.X if hasattr(self.X, "__getitem__") else np.asarray(self.X), rows)
 
+    def like(self, rows: Any) -> Any:
+        """Rows of pyarrow's, in the kind of table that the model was fitted on."""
+        return rows.to_pandas() if hasattr(self.X, "iloc") else rows
+
     def count(self, crossing: Crossing) -> None:
         """How many parameters it has is not known."""
 
@@ -94,10 +112,13 @@ class Twin(Given):
 
     fits: dict[int, BayesianLogistic] = field(default_factory=dict)
 
-    def log_posterior(self, fold: Fold) -> Array:
-        """log P(k | x) of the rows held out; (m, g)."""
-        fitted = self._averaged(self._fit(fold.crossing, fold.rows))
-        return fold.spread(fitted.classes_, fitted.predict_log_proba(self.taken(fold.rows)))
+    def fitted(self, fold: Fold) -> BayesianLogistic:
+        """The model of the rows of all other folds."""
+        return self._averaged(self._fit(fold.crossing, fold.rows))
+
+    def answer(self, fitted: BayesianLogistic, fold: Fold, rows: Any) -> Array:
+        """log P(k | x) of rows under a fitted model; (m, g)."""
+        return fold.spread(fitted.classes_, fitted.predict_log_proba(rows))
 
     def trained(self, crossing: Crossing) -> BayesianLogistic:
         """The model of all rows."""

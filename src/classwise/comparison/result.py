@@ -10,7 +10,7 @@ from classwise.arrays import Codes, Labels
 from classwise.comparison.report import ComparisonTable, Line
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
-from classwise.estimators import warn_of_imputed
+from classwise.estimators import BayesianLogistic, warn_of_imputed
 from classwise.evaluation import Estimate, merged
 from classwise.storage import stored
 
@@ -29,7 +29,8 @@ class Comparison:
     """Trials of many models on the same folds; prints as a table.
 
     labels (g,); codes and folds (n,): the class and the fold of each row; backend: the library of frames that the rows
-    came in, if they did.
+    came in, if they did. streamed: how many rows were read as a stream, of which nothing is kept row by row, so that
+    codes and folds are empty; 0 for rows in memory. remarks: what else there is to say.
     """
 
     tried: tuple[Trial, ...]
@@ -37,6 +38,13 @@ class Comparison:
     codes: Codes
     folds: Codes
     backend: Any = None
+    streamed: int = 0
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """How many rows were compared on."""
+        return self.streamed or len(self.codes)
 
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
@@ -88,8 +96,9 @@ class Comparison:
         """A member of the family, or its name, fitted on all rows with what was chosen in the comparison."""
         trial = self[trial] if isinstance(trial, str) else trial
         if trial.trained is not None:
-            # Said now, and of this model alone: while many are compared it would be noise.
-            warn_of_imputed(trial.trained.model_.schema, trial.trained.model_.missing)
+            if isinstance(trial.trained, BayesianLogistic):
+                # Said now, and of this model alone: while many are compared it would be noise.
+                warn_of_imputed(trial.trained.model_.schema, trial.trained.model_.missing)
             return trial.trained
         if trial.tuned is None or trial.statistics is None:
             raise ClasswiseError(f"{trial.name} is not an estimator of classwise; fit it yourself.")
@@ -162,7 +171,8 @@ class Comparison:
             tie = "1 other, which is no simpler" if len(tied) == 1 else f"{len(tied)} others, none of them simpler"
             sentences.append(f"It ties with {tie}.")
         others = [trial for trial in self.trials if not trial.is_ours and not trial.reason]
-        return sentences + [self._about(trial) for trial in others if self.is_clearly_better(trial)]
+        sentences += [self._about(trial) for trial in others if self.is_clearly_better(trial)]
+        return [*sentences, *self.remarks]
 
     def is_clearly_better(self, trial: Trial) -> bool:
         """Whether a model from elsewhere is ahead of the family by more than two standard errors of the difference."""
@@ -172,7 +182,8 @@ class Comparison:
     def _about(self, trial: Trial) -> str:
         """A reference that does better deserves a word."""
         ahead = self.behind(trial)
-        return f"{trial.name} does better, by {-ahead.value:.2g} with a standard error of {ahead.error:.2g}."
+        name = "The stack of AutoClassifier" if trial.kind == "stack" else trial.name
+        return f"{name} does better, by {-ahead.value:.2g} with a standard error of {ahead.error:.2g}."
 
     def __repr__(self) -> str:
         return repr(self.table())

@@ -19,7 +19,10 @@ from classwise.tables import Source, Table, open_source
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """Rows, their classes (n,) and folds (n,), and the statistics of each fold."""
+    """Rows, their classes (n,) and folds (n,), and the statistics of each fold.
+
+    The statistics may be those of more rows than are here: then these are a sample, to choose by.
+    """
 
     source: Source
     table: Table
@@ -88,10 +91,7 @@ class Crossing:
     def telling(self) -> Array:
         """The weight of each row, 0 if no other fold has its class: then it says nothing of a model; (n,)."""
         weights = np.ones(len(self.codes)) if self.table.weights is None else self.table.weights
-        count = np.zeros((len(self), len(self.labels)))
-        np.add.at(count, (self.folds, self.codes), weights)
-        elsewhere = count.sum(axis=0) - count > 0
-        return weights * elsewhere[self.folds, self.codes]
+        return weights * self.statistics.elsewhere(self.labels)[self.folds, self.codes]
 
 
 @dataclass(eq=False)

@@ -1,7 +1,22 @@
 """Gathering: the statistics of rows wherever they are, by whichever engine is near them."""
 
-from classwise.gathering.columns import Roles
-from classwise.gathering.learner import Learner, Tally, as_frame
-from classwise.gathering.verbs import summarize
+from classwise.gathering.columns import Roles, level_columns
+from classwise.gathering.learner import Counted, Learner, Tally, as_arrow, as_frame, read_weights
+from classwise.gathering.numbered import Chunk, numbered
+from classwise.gathering.verbs import open_rows, summarize, warn_of_unlabeled
 
-__all__ = ["Learner", "Roles", "Tally", "as_frame", "summarize"]
+__all__ = [
+    "Chunk",
+    "Counted",
+    "Learner",
+    "Roles",
+    "Tally",
+    "as_arrow",
+    "as_frame",
+    "level_columns",
+    "numbered",
+    "open_rows",
+    "read_weights",
+    "summarize",
+    "warn_of_unlabeled",
+]

@@ -1,18 +1,22 @@
 """What every engine does with a chunk of rows: part it by roles, and summarize it. Small, and sent to the workers."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels
+from classwise.binning import Also
 from classwise.errors import ClasswiseError
 from classwise.gathering.columns import Roles
 from classwise.schema import Families
+from classwise.sources import ChunkPiece, Stream
 from classwise.statistics import ClassStatistics, Scatter, code_labels, is_missing, sort_labels
 from classwise.summarizing import summarize_table
-from classwise.tables import open_source
+from classwise.tables import Source, Table, open_source
 from classwise.tables.coding import code_series
 
 
@@ -37,6 +41,7 @@ class Learner:
     """A chunk of rows, as a table of any library, to what it adds.
 
     It knows nothing of other chunks: classes and levels that only some of them have meet when the results are added.
+    also: adds to the statistics of a table what else is to be gathered of it.
     """
 
     roles: Roles
@@ -44,44 +49,89 @@ class Learner:
     families: Families = "auto"
     allow_missing: bool = True
     quartics: bool = False
+    also: Also | None = None
 
     def __call__(self, chunk: Any) -> Tally:
-        frame = as_frame(chunk)
-        rows = len(frame)
-        labeled = self._labeled(frame)
-        unlabeled = rows - len(labeled)
-        if unlabeled and not self.allow_missing:
+        counted = Counted.of(as_frame(chunk), self.roles)
+        if counted.unlabeled and not self.allow_missing:
             raise ClasswiseError(
-                f"{self.roles.target!r} contains missing labels in {unlabeled} rows; remove those rows or give them a "
-                "label."
+                f"{self.roles.target!r} contains missing labels in {counted.unlabeled} rows; remove those rows or give "
+                "them a label."
             )
-        counted, weights = self._weighted(labeled)
-        return Tally(self._summarize(counted, weights) if len(counted) else None, rows, unlabeled)
+        return Tally(self._summarize(counted) if len(counted) else None, counted.rows, counted.unlabeled)
 
-    def _labeled(self, frame: "nw.DataFrame[Any]") -> "nw.DataFrame[Any]":
-        """Without the rows that have no label."""
-        target = frame[self.roles.target]
-        missing = target.is_null()
-        if target.dtype.is_float():
-            missing = missing | target.is_nan().fill_null(True)
-        return frame.filter(~missing) if missing.any() else frame
-
-    def _weighted(self, frame: "nw.DataFrame[Any]") -> tuple["nw.DataFrame[Any]", Array | None]:
-        """Without the rows of weight zero, and the weights of the others."""
-        name = self.roles.weights
-        if name is None or not len(frame):
-            return frame, None
-        weights = _read_weights(frame[name], name)
-        if weights.all():
-            return frame, weights
-        return frame.filter((weights > 0).tolist()), weights[weights > 0]
-
-    def _summarize(self, frame: "nw.DataFrame[Any]", weights: Array | None) -> ClassStatistics:
-        labels, codes = _code(frame[self.roles.target])
-        features = frame.select(list(self.roles.features)).to_native()
-        table = open_source(features).read(self.families, codes, weights)
+    def _summarize(self, counted: "Counted") -> ClassStatistics:
+        labels, codes = counted.coded()
+        table = counted.source().read(self.families, codes, counted.weights)
         summary = summarize_table(table, self.form, allow_missing=self.allow_missing, quartics=self.quartics)
+        summary = summary if self.also is None else self.also(summary, table)
         return replace(summary, labels=labels[summary.labels])
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The rows of a chunk that count: those with a label, and with some weight.
+
+    counts (rows,): which of the chunk do; unlabeled: how many have no label.
+    """
+
+    frame: "nw.DataFrame[Any]"
+    roles: Roles
+    weights: Array | None
+    counts: NDArray[np.bool_]
+    unlabeled: int
+
+    @classmethod
+    def of(cls, frame: "nw.DataFrame[Any]", roles: Roles) -> "Counted":
+        """By the roles of the columns."""
+        labeled = _labeled(frame[roles.target])
+        unlabeled = len(labeled) - int(np.count_nonzero(labeled))
+        kept = frame.filter(labeled.tolist()) if unlabeled else frame
+        if roles.weights is None or not len(kept):
+            return cls(kept, roles, None, labeled, unlabeled)
+        weights = read_weights(kept[roles.weights], roles.weights)
+        if not weights.all():
+            labeled[labeled] = weights > 0
+            kept, weights = kept.filter((weights > 0).tolist()), weights[weights > 0]
+        return cls(kept, roles, weights, labeled, unlabeled)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def rows(self) -> int:
+        """How many the chunk has."""
+        return len(self.counts)
+
+    @property
+    def places(self) -> Codes:
+        """Where they stand in the chunk; (m,)."""
+        return np.flatnonzero(self.counts)
+
+    def coded(self) -> tuple[Labels, Codes]:
+        """Sorted labels, and for each row the position of its own."""
+        return _code(self.frame[self.roles.target])
+
+    def source(self) -> Source:
+        """The columns to learn from."""
+        return open_source(self.frame.select(list(self.roles.features)))
+
+
+def _labeled(target: "nw.Series[Any]") -> NDArray[np.bool_]:
+    """Which rows have a label."""
+    if not target.null_count() and not target.dtype.is_float():
+        return np.ones(len(target), dtype=bool)
+    missing = target.is_null()
+    if target.dtype.is_float():
+        missing = missing | target.is_nan().fill_null(True)
+    return ~np.asarray(missing.to_numpy(), dtype=bool)
+
+
+def _present(labels: Labels) -> NDArray[np.bool_]:
+    """The same, of an array; whole numbers, and yes and no, are never missing."""
+    if labels.dtype.kind in "iub":
+        return np.ones(len(labels), dtype=bool)
+    return np.array([not is_missing(label) for label in labels.tolist()], dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,17 +142,22 @@ class ArrayLearner:
     families: Families = "auto"
     allow_missing: bool = True
     quartics: bool = False
+    also: Also | None = None
 
     def __call__(self, X: Any, y: Any, weights: Any = None) -> Tally:
         rows, labels = np.asarray(X), np.asarray(y).ravel()
-        labeled = np.array([not is_missing(label) for label in labels.tolist()], dtype=bool)
+        labeled = _present(labels)
         counted = labeled if weights is None else labeled & (np.asarray(weights) != 0)
         if not counted.any():
             return Tally(None, len(rows), int((~labeled).sum()))
         held = None if weights is None else np.asarray(weights)[counted]
         table = open_source(rows[counted]).read(self.families, labels[counted], held)
+        return Tally(self.summarize(table), len(rows), int((~labeled).sum()))
+
+    def summarize(self, table: Table) -> ClassStatistics:
+        """The statistics of a table."""
         summary = summarize_table(table, self.form, allow_missing=self.allow_missing, quartics=self.quartics)
-        return Tally(summary, len(rows), int((~labeled).sum()))
+        return summary if self.also is None else self.also(summary, table)
 
 
 def as_frame(chunk: Any) -> "nw.DataFrame[Any]":
@@ -119,6 +174,26 @@ def as_frame(chunk: Any) -> "nw.DataFrame[Any]":
     return frame
 
 
+def sliced(table: Any) -> Stream:
+    """A table in memory, as a stream of slices."""
+    frame = as_frame(table)
+
+    def slices(columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
+        chosen = frame if columns is None else frame.select(list(columns))
+        return (chosen[start : start + rows].to_native() for start in range(0, len(chosen), rows))
+
+    return Stream((ChunkPiece("the table", slices, list(frame.columns)),), "table")
+
+
+def as_arrow(frame: "nw.DataFrame[Any]") -> Any:
+    """The same as a table of pyarrow's; an index of pandas, which is no column, stays behind."""
+    if not frame.implementation.is_pandas_like():
+        return frame.to_arrow()
+    import pyarrow as pa
+
+    return pa.Table.from_pandas(frame.to_native(), preserve_index=False)
+
+
 def _code(target: "nw.Series[Any]") -> tuple[Labels, Codes]:
     """Sorted labels, and for each row the position of its own."""
     if target.dtype not in (nw.String, nw.Categorical, nw.Enum):
@@ -130,7 +205,8 @@ def _code(target: "nw.Series[Any]") -> tuple[Labels, Codes]:
     return labels, coded.among(labels).positions(-1)
 
 
-def _read_weights(column: "nw.Series[Any]", name: str) -> Array:
+def read_weights(column: "nw.Series[Any]", name: str) -> Array:
+    """The weights of rows, or an error that names their column."""
     try:
         weights = np.asarray(column.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError):

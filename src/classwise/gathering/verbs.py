@@ -5,17 +5,18 @@ from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from typing import Any, Literal
 
+from classwise.binning import Also, Pairing, sketched_places, with_sketches
 from classwise.engines import DaskEngine, SparkEngine, StreamEngine, is_dask, is_spark
 from classwise.engines.stream import Gathered, named
 from classwise.errors import ClasswiseError, MissingLabelWarning, SkippedFileWarning
 from classwise.gathering.checkpoint import Checkpoint
 from classwise.gathering.columns import Roles, level_columns
-from classwise.gathering.learner import ArrayLearner, Learner, Tally, as_frame
-from classwise.options import choose
+from classwise.gathering.learner import ArrayLearner, Learner, Tally, as_frame, sliced
+from classwise.options import choose, whole
 from classwise.schema import Families
 from classwise.sources import Stream, open_stream
 from classwise.statistics import SCATTERS, ClassStatistics
-from classwise.summarizing import chunk_rows, summarize_table
+from classwise.summarizing import chunk_rows
 from classwise.tables import read_table
 
 ScatterForm = Literal["full", "pooled", "diagonal"]
@@ -32,6 +33,7 @@ def summarize(
     families: Families = "auto",
     missing: Literal["integrate", "error"] = "integrate",
     quartics: bool = False,
+    pairs: int | ClassStatistics | None = None,
     on_error: Literal["raise", "skip"] = "raise",
     checkpoint: str | PathLike[str] | None = None,
 ) -> ClassStatistics:
@@ -41,7 +43,7 @@ def summarize(
         with `target`, whatever holds or yields rows: the path of a CSV, TSV, JSON, Parquet or Arrow file, a pattern
         ("rows/*.parquet"), a list of paths, a folder, a query, a `Query`, "shop.duckdb#table",
         "postgresql://host/shop#table", a lazy frame of polars, a stream or dataset of Arrow's, an iterator of tables, a
-        DataFrame of Dask or Spark.
+        function that makes one of these, a DataFrame of Dask or Spark.
     y (n,): labels of any sortable kind; rows without a label are left out, with a warning. Also arrays of Dask.
     weights (n,): a weight of two is the row twice, a weight of zero is no row; with `target`, the name of a column.
     target: the column that holds the labels. columns: those to learn from; all others, unless given.
@@ -49,6 +51,8 @@ def summarize(
     families: what columns are taken for, where it is not what their type says; as in NaiveBayes.
     missing: "error" refuses missing values, and missing labels.
     quartics: gather sums of |d|⁴ too, which shrink="ledoit-wolf" needs (with full scatter).
+    pairs: count pairs of columns too, which AODE needs, with numbers cut into so many ranges: the rows are read twice,
+        first for the ranges. Or the statistics whose ranges are to be used: then once.
     on_error: "skip" leaves out files that cannot be read, with a warning that counts them.
     checkpoint: a statistics file that is written while files are read. After a crash the same call goes on with the
         files that are not in it yet; after a day, with those that are new.
@@ -61,6 +65,38 @@ def summarize(
     form = choose("scatter", scatter, SCATTERS)
     skip = choose("on_error", on_error, {"raise": False, "skip": True})
     options: dict[str, Any] = {"form": form, "families": families, "allow_missing": allow_missing, "quartics": quartics}
+    if pairs is None:
+        return _summarized(X, y, weights, target, columns, options, skip, checkpoint)
+    if checkpoint is not None:
+        raise ClasswiseError(
+            "checkpoint cannot be combined with pairs, for which rows may be read twice; leave it out."
+        )
+
+    def gather(also: Also) -> ClassStatistics:
+        return _summarized(X, y, weights, target, columns, {**options, "also": also}, skip, None)
+
+    return gather(_pairing(pairs, X, gather))
+
+
+def _pairing(pairs: Any, X: Any, gather: Callable[[Also], ClassStatistics]) -> Pairing:
+    """What counts pairs: in the ranges of other statistics, or in ranges that a first look at the rows tells."""
+    if isinstance(pairs, ClassStatistics):
+        return Pairing(pairs.pairs.columns)
+    bins = whole("pairs", pairs, 2)
+    if hasattr(X, "__next__") or hasattr(X, "read_next_batch"):
+        raise ClasswiseError(
+            f"pairs={bins} reads the rows twice, and {type(X).__name__} can be read once; give a function that makes "
+            "one, or pairs=statistics whose ranges are to be used."
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what there is to say of the rows is said when they are counted
+        return Pairing(sketched_places(gather(with_sketches), bins))
+
+
+def _summarized(
+    X: Any, y: Any, weights: Any, target: Any, columns: Any, options: dict[str, Any], skip: bool, checkpoint: Any
+) -> ClassStatistics:
+    """By names, or by arrays."""
     if target is not None:
         if y is not None:
             raise ClasswiseError(f"target={target!r} names the column of the labels; leave y out.")
@@ -71,8 +107,9 @@ def summarize(
         return finished(DaskEngine(X).gather_arrays(ArrayLearner(**options), y, weights), "X")
     if y is None:
         raise ClasswiseError("y is missing: give the labels, or target='...', the name of the column that holds them.")
-    table = read_table(X, y, weights, families, strict=not allow_missing)
-    return summarize_table(table, form, allow_missing=allow_missing, quartics=quartics)
+    learn = ArrayLearner(**options)
+    table = read_table(X, y, weights, learn.families, strict=not learn.allow_missing)
+    return learn.summarize(table)
 
 
 def _by_name(
@@ -84,6 +121,7 @@ def _by_name(
         return Learner(Roles.read(names, target, columns, weights, where), **options)
 
     exact = [target, *level_columns(options["families"])]
+    X = X() if _makes_rows(X) else X
     stream = None if is_dask(X) or is_spark(X) else open_stream(X, exact=exact)
     if stream is not None:
         stream, learn, problems = _begun(stream, learner, skip)
@@ -98,6 +136,19 @@ def _by_name(
         learn = learner(cluster.names(), "the table")
         return finished(cluster.gather(learn, learn.roles.needed) or Tally(None), "the table")
     return finished(learner(as_frame(X).columns, "the table")(X), "the table")
+
+
+def open_rows(source: Any, exact: Sequence[str] = (), text: Sequence[str] = ()) -> Stream:
+    """Rows wherever they are as a stream: a table in slices, and what a function makes anew. exact, text: as for
+    `open_stream`.
+    """
+    rows = source() if _makes_rows(source) else source
+    return open_stream(rows, exact=exact, text=text) or sliced(rows)
+
+
+def _makes_rows(source: Any) -> bool:
+    """Whether it is a function, to be called for rows; what is a table, or can be opened as it is, is not called."""
+    return callable(source) and not hasattr(source, "__arrow_c_stream__") and not hasattr(source, "shape")
 
 
 def _begun(
@@ -178,7 +229,11 @@ def finished(tally: Tally, where: str) -> ClassStatistics:
     if tally.statistics is None:
         why = "has no label or no weight" if tally.rows else "there are none"
         raise ClasswiseError(f"There are no rows to learn from in {where}: {'every row ' if tally.rows else ''}{why}.")
-    if tally.unlabeled:
-        told = f"{tally.unlabeled} of {tally.rows} rows have no label and were left out."
-        warnings.warn(told, MissingLabelWarning, stacklevel=4)
+    warn_of_unlabeled(tally.unlabeled, tally.rows)
     return tally.statistics.compact()
+
+
+def warn_of_unlabeled(unlabeled: int, rows: int) -> None:
+    """Say how many rows were left out, if some were."""
+    if unlabeled:
+        warnings.warn(f"{unlabeled} of {rows} rows have no label and were left out.", MissingLabelWarning, stacklevel=5)

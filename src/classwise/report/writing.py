@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from classwise.comparison import Comparison
+from classwise.errors import ClasswiseError
 from classwise.report.page import page
 from classwise.report.sections import SECTIONS
 from classwise.report.study import Study
@@ -39,6 +40,11 @@ def write_report(
     >>> "<title>Which classifier for iris?</title>" in path.read_text()
     True
     """
+    if comparison.streamed:
+        raise ClasswiseError(
+            "A report draws single rows, and this comparison was of a stream, of which it keeps none; compare a sample "
+            "of the rows as a table, and report on that."
+        )
     study = Study(comparison, X, y, sample_weight, families, source, target, seed, model)
     with writing(str(path), force=True) as file:
         file.write(report_html(study).encode())

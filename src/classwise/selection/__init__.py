@@ -1,10 +1,11 @@
 """Choosing: by evidence, and by cross-validation from statistics by fold."""
 
-from classwise.selection.by_fold import FoldStatistics, summarize_folds
+from classwise.selection.by_fold import FoldStatistics, FoldTally, summarize_folds
 from classwise.selection.downdates import Downdates, groups_of
 from classwise.selection.families import Choice, choose_families
 from classwise.selection.folds import assign_folds
 from classwise.selection.path import Path
+from classwise.selection.places import fold_of_groups, fold_of_rows, ranks_of_rows
 from classwise.selection.predictives import Predictives
 from classwise.selection.strengths import StrengthPath
 from classwise.selection.temperature import OutOfFold
@@ -13,12 +14,16 @@ __all__ = [
     "Choice",
     "Downdates",
     "FoldStatistics",
+    "FoldTally",
     "OutOfFold",
     "Path",
     "Predictives",
     "StrengthPath",
     "assign_folds",
     "choose_families",
+    "fold_of_groups",
+    "fold_of_rows",
     "groups_of",
+    "ranks_of_rows",
     "summarize_folds",
 ]

@@ -1,12 +1,16 @@
-"""Statistics by fold, in one pass: the training statistic of a fold is the sum of the others."""
+"""Statistics by fold, in one pass: the training statistic of a fold is the sum of the others.
+
+A row is counted under its fold and its class, which together are a label like any other: fold times g, plus class.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from classwise.arrays import Codes, Labels
-from classwise.statistics import ClassStatistics, Scatter
+from classwise.statistics import ClassStatistics, Scatter, union_labels
 from classwise.summarizing import summarize_table
 from classwise.tables import Table
 
@@ -21,6 +25,13 @@ class FoldStatistics:
         """The statistic of all rows."""
         first, *others = self.parts
         return sum(others, first)
+
+    def elsewhere(self, labels: Labels) -> NDArray[np.bool_]:
+        """Whether other folds have rows of each class, by fold; (k, g). labels (g,): all classes."""
+        weight = np.zeros((len(self.parts), len(labels)))
+        for fold, part in enumerate(self.parts):
+            weight[fold, np.searchsorted(labels, part.labels)] = part.weight
+        return np.asarray(weight.sum(axis=0) - weight > 0)
 
     def training(self) -> Iterator[ClassStatistics]:
         """For each fold, the statistic of all rows but its own: sums from the left and from the right meet there."""
@@ -42,6 +53,59 @@ def _sum(first: ClassStatistics | None, second: ClassStatistics | None) -> Class
     return first + second
 
 
+@dataclass(frozen=True, eq=False)
+class FoldTally:
+    """What rows add to each fold and class: part of a pass, and addable, whatever classes each part has.
+
+    labels (g,): of the classes seen so far; statistics: under the labels fold * g + class; rows (k,): by fold.
+    """
+
+    labels: Labels
+    statistics: ClassStatistics
+    rows: Codes
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        labels: Labels,
+        codes: Codes,
+        folds: Codes,
+        count: int,
+        form: type[Scatter],
+        allow_missing: bool = True,
+        quartics: bool = False,
+    ) -> "FoldTally":
+        """Of the rows of a table, with their classes and folds (n,); count: how many folds there are."""
+        paired = replace(table, labels=folds.astype(np.int64) * len(labels) + codes)
+        together = summarize_table(paired, form, allow_missing=allow_missing, quartics=quartics)
+        counted = folds if table.weights is None else folds[table.weights > 0]
+        return cls(labels, together, np.bincount(counted, minlength=count))
+
+    def __add__(self, other: "FoldTally") -> "FoldTally":
+        labels = union_labels(self.labels, other.labels)
+        ours, theirs = self._among(labels), other._among(labels)
+        return FoldTally(labels, ours.statistics + theirs.statistics, self.rows + other.rows)
+
+    def _among(self, labels: Labels) -> "FoldTally":
+        """The same with more classes to tell apart."""
+        if len(labels) == len(self.labels):  # labels holds all of ours, so they are the same
+            return self
+        folds, codes = np.divmod(self.statistics.labels, len(self.labels))
+        places = np.searchsorted(labels, self.labels)
+        renamed = replace(self.statistics, labels=folds * len(labels) + places[codes])
+        return FoldTally(labels, renamed, self.rows)
+
+    def by_fold(self) -> FoldStatistics:
+        """The statistics of each fold that has rows."""
+        folds, codes = np.divmod(self.statistics.labels, len(self.labels))
+        parts = []
+        for fold in np.flatnonzero(self.rows):
+            own = np.flatnonzero(folds == fold)
+            parts.append(self.statistics.select(own, self.labels[codes[own]], int(self.rows[fold])))
+        return FoldStatistics(tuple(parts))
+
+
 def summarize_folds(
     table: Table,
     labels: Labels,
@@ -51,13 +115,8 @@ def summarize_folds(
     allow_missing: bool = True,
     quartics: bool = False,
 ) -> FoldStatistics:
-    """One pass: a row is counted under its fold and its class, which together are a label like any other."""
+    """One pass over a table in memory."""
     count = int(folds.max()) + 1
-    pairs = folds.astype(np.int64) * len(labels) + codes
-    paired = replace(table, labels=pairs)
-    together = summarize_table(paired, form, allow_missing=allow_missing, quartics=quartics)
-    parts = []
-    for fold in range(count):
-        own = np.flatnonzero(together.labels // len(labels) == fold)
-        parts.append(together.select(own, labels[together.labels[own] % len(labels)], int((folds == fold).sum())))
-    return FoldStatistics(tuple(parts))
+    tally = FoldTally.of(table, labels, codes, folds, count, form, allow_missing, quartics)
+    # A fold all of whose rows weigh nothing is a fold still: models of the others are tried on it in vain.
+    return replace(tally, rows=np.maximum(tally.rows, np.bincount(folds, minlength=count) > 0)).by_fold()

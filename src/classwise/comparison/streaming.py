@@ -1,0 +1,193 @@
+"""Comparing more rows than memory holds, in two passes: one to learn and draw a sample, one to judge every row."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from classwise.comparison.contender import Contender, contend
+from classwise.comparison.dealing import Dealer
+from classwise.comparison.family import needs_full
+from classwise.comparison.first_pass import FirstLook, FirstPass, Reading, TooLargeError, bytes_by_fold
+from classwise.comparison.references import Given
+from classwise.comparison.result import Comparison
+from classwise.comparison.sample import Part
+from classwise.comparison.second_pass import CHANGED, ChangedRowsError, SecondPass, Verdict
+from classwise.comparison.trial import Trial, failed
+from classwise.comparison.trials import MOST_BYTES, Trials, is_auto, readings_of
+from classwise.engines import BLAS, StreamEngine
+from classwise.errors import ClasswiseError
+from classwise.estimators import ChoosingEstimator, Crossing
+from classwise.estimators.base import refuse_few_classes
+from classwise.gathering import Counted, Roles, as_frame, numbered, warn_of_unlabeled
+from classwise.progress import progress, silent
+from classwise.sources import Stream
+from classwise.statistics import DiagonalScatter, FullScatter, Scatter
+from classwise.summarizing import COPY_SIZE
+from classwise.tables import open_source
+
+# The sample holds no more values than this, however many rows are asked for.
+MOST_VALUES = 20_000_000
+
+NEEDS_ROWS = "Needs rows in memory, and these are read as a stream; references=True fits it on a sample of them."
+
+
+@dataclass(frozen=True, eq=False)
+class Streamed:
+    """Rows that are read twice. opened: the rows, anew for each pass; folds: how many; sample: rows to choose by."""
+
+    opened: Callable[[], Stream]
+    roles: Roles
+    folds: int
+    sample: int
+    seed: int
+    families: Any
+    all_columns: bool
+
+    def compare(self, models: Mapping[str, Any], rivals: bool | None, calibrate: bool) -> Comparison:
+        """Both passes, and the choices between them."""
+        readings = readings_of(self.families, models)
+        look = self._first(readings)
+        trials = self._trials(look, readings)
+        planned = trials.planned(models, rivals)
+        with progress("Choosing", len(planned)) as bar:
+            ready = []
+            for trial in planned:
+                ready.append(trials.prepare(trial, calibrate))
+                bar.step(trial.name)
+        contenders = tuple(one for one in ready if isinstance(one, Contender))
+        verdict = self._second(trials, contenders, look)
+        judged = {c.trial.name: s.given_to(c) for c, s in zip(contenders, verdict.scores, strict=True)}
+        done = tuple(judged[one.trial.name] if isinstance(one, Contender) else one for one in ready)
+        nobody = np.zeros(0, dtype=np.intp)
+        return Comparison(
+            done, trials.crossing().labels, nobody, nobody, None, look.rows, (self._remark(trials, look),)
+        )
+
+    def _first(self, readings: tuple[Reading, ...]) -> FirstLook:
+        """Where covariances would take too much memory, the pass is begun again without them."""
+        try:
+            return self._looked(readings, FullScatter)
+        except TooLargeError:
+            return self._looked(readings, DiagonalScatter)
+
+    def _looked(self, readings: tuple[Reading, ...], form: type[Scatter]) -> FirstLook:
+        size = max(min(self.sample, MOST_VALUES // len(self.roles.needed)), 1)
+        look: FirstLook | None = self._passed(FirstPass(self._dealer, readings, form, size, MOST_BYTES), "Pass 1/2")
+        if look is None or not look.tallies:
+            raise ClasswiseError("There are no rows to learn from: none has a label and a weight.")
+        warn_of_unlabeled(look.unlabeled, look.rows)
+        refuse_few_classes(look.tallies[0].labels)
+        if np.count_nonzero(look.tallies[0].rows) < 2:
+            raise ClasswiseError("All rows are in one fold, so none can be held out; give more rows, or more groups.")
+        return look
+
+    def _second(self, trials: "StreamTrials", contenders: tuple[Contender, ...], look: FirstLook) -> Verdict:
+        kept = np.flatnonzero(look.tallies[0].rows)
+        judge = SecondPass(self._dealer, contenders, trials.crossing(), kept)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there is to say is said when the best is fitted
+            verdict: Verdict | None = self._passed(judge, "Pass 2/2")
+        if verdict is None or (verdict.rows, verdict.mark) != (look.rows, look.mark):
+            raise ChangedRowsError(CHANGED)
+        return verdict
+
+    def _passed(self, work: Callable[[Any], Any], what: str) -> Any:
+        """The sum of what all chunks add, in the order of the rows."""
+        stream, total = numbered(self.opened()), None
+        width = len(self.roles.needed)
+        # A statistic holds matrices of p² for each fold: chunks grow with them, so that merging stays little work.
+        rows = max(COPY_SIZE, 4 * self.folds * width * width) // width
+        engine = StreamEngine(stream, None if self.all_columns else self.roles.needed, rows)
+        for part in engine.gather(work, what=what):
+            if part.value is not None:
+                total = part.value if total is None else total + part.value
+        return total
+
+    @cached_property
+    def _dealer(self) -> Dealer:
+        return Dealer(self.roles, self.folds, self.seed)
+
+    def _trials(self, look: FirstLook, readings: tuple[Reading, ...]) -> "StreamTrials":
+        part = look.sample.whole()
+        counted = Counted.of(as_frame(part.table), self.roles)
+        labels, codes = counted.coded()
+        X, y = part.table.select(list(self.roles.features)), labels[codes]
+        return StreamTrials(
+            X, y, self.folds, counted.weights, None, self.families, self.seed, look=look, part=part, read=readings
+        )
+
+    def _remark(self, trials: "StreamTrials", look: FirstLook) -> str:
+        drawn = len(trials.part.rows)
+        counted = int(look.tallies[0].rows.sum())
+        if drawn == counted:
+            return f"All {counted:,} rows were scored in a second pass; options and powers were chosen by all of them."
+        return (
+            f"All {counted:,} rows were scored in a second pass. Dials, strengths of priors and powers were chosen by "
+            f"{drawn:,} of them, drawn by chance; what is not of the family was fitted on these alone."
+        )
+
+
+@dataclass(eq=False)
+class StreamTrials(Trials):
+    """Trials whose statistics are of all rows, and whose rows are a sample of them: X, y and weights are its own."""
+
+    look: FirstLook = field(kw_only=True)
+    part: Part = field(kw_only=True)
+    read: tuple[Reading, ...] = field(kw_only=True)
+
+    def crossing(self, families: Any = None, full: bool = True) -> Crossing:
+        """The statistics by fold of all rows, beside the rows of the sample."""
+        key = Reading(self.families if families is None else families, full).key
+        if key not in self._crossings:
+            self._crossings[key] = self._crossed([reading.key for reading in self.read].index(key))
+        return self._crossings[key]
+
+    def _crossed(self, position: int) -> Crossing:
+        tally = self.look.tallies[position]
+        statistics = tally.by_fold()
+        kept = np.flatnonzero(tally.rows)
+        source = open_source(self.X)
+        known = statistics.total().known_columns()
+        table = source.read(self.read[position].families, self.y, self.weights, known=known)
+        codes = np.searchsorted(tally.labels, self.y)
+        return Crossing(source, table, tally.labels, codes, np.searchsorted(kept, self.part.folds), statistics)
+
+    @cached_property
+    def _bytes(self) -> float:
+        tally = self.look.tallies[0]
+        return bytes_by_fold(tally.statistics.n_features, len(tally.labels), len(tally.rows))
+
+    def _given(self, name: str, model: Any) -> Trial:
+        trial = super()._given(name, model)
+        if type(trial.model) is Given and find_spec("pandas"):  # what classifiers from elsewhere take
+            return replace(trial, model=Given(model, self.X.to_pandas()))
+        return trial
+
+    def _checked(self, trial: Trial, rivals: bool | None) -> Trial:
+        if trial.kind == "reference" and trial.name != "class shares" and rivals is not True:
+            return failed(trial, ClasswiseError(NEEDS_ROWS))
+        if trial.kind == "stack":
+            return failed(trial, ClasswiseError("Needs the rows in memory."))
+        return super()._checked(trial, rivals)
+
+    def prepare(self, trial: Trial, calibrate: bool) -> Contender | Trial:
+        """Ready for the second pass; or the trial as it is, with the reason why it is not."""
+        if trial.reason:
+            return trial
+        own = trial.model.families if isinstance(trial.model, ChoosingEstimator) else "auto"
+        crossing = self.crossing() if is_auto(own) else self.crossing(own, needs_full(trial.model))
+        with silent(), BLAS.held(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return contend(trial, crossing, self.X, calibrate)
+            except (ClasswiseError, np.linalg.LinAlgError) as problem:
+                return failed(trial, problem)
+            except Exception as problem:
+                if trial.kind in ("family", "twin"):
+                    raise
+                return failed(trial, problem)
