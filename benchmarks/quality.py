@@ -1,117 +1,153 @@
-"""Statistical quality: AutoClassifier's log loss beside that of scikit-learn's classifiers, on a folder of tables.
+"""Statistical quality: AutoClassifier's posteriors beside those of scikit-learn's classifiers, on a folder of tables.
 
-    python benchmarks/quality.py --data FOLDER --peers peers.csv [--out quality.csv] [--only iris,wine]
+    python benchmarks/quality.py auto --data FOLDER --out auto.csv [--members default] [--only iris,sk_wine]
+    python benchmarks/quality.py peers --data FOLDER --out calibrated.csv [--only iris,sk_wine]
+    python benchmarks/quality.py report --auto auto.csv --peers peers.csv --calibrated calibrated.csv [--md study.md]
 
-FOLDER has a manifest.csv (name, file, target, classes); peers.csv has their log loss by name and model, from five
-stratified folds (shuffled, seed 0) of at most 5,000 rows each, where numbers were standardized, missing values filled
-with means and categories turned into indicators. AutoClassifier gets the same folds, and the tables as they are.
-Tables that are in the file of results already are not run again.
+FOLDER has a manifest.csv (name, file, target, classes). peers.csv has the log loss of ten classifiers by name and
+model, from five stratified folds (shuffled, seed 0) of at most 5,000 rows of each table, where numbers were
+standardized, missing values filled with means and categories turned into indicators.
+
+`auto` gives AutoClassifier the same folds, and the tables as they are. `peers` gives the same folds and the prepared
+tables to a random forest of 200 trees and to histogram gradient boosting, each calibrated by inner folds, on one core.
+Seconds are those of one fit, calibration included. A line is written as soon as a table is done, and what has a line
+without a failure is not run again. `report` says where AutoClassifier stands, losses included.
 """
 
 import argparse
 import csv
-import time
 import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pandas as pd
-from sklearn.model_selection import StratifiedKFold
+from quality_calibrated import PEERS, Calibrated
+from quality_report import report
+from quality_scores import cross, score
+from quality_tables import Table, read_tables
+from threadpoolctl import threadpool_limits
 
-import classwise as cw
+from classwise import AutoClassifier
 
-MOST_ROWS = 5000
-PEERS = ["lda", "lda-auto", "qda-0.01", "qda-0.1", "gnb", "nc", "knn"]
-NOT_FEATURES = ("split", "is_train", "alive", "speaker", "rownames", "row.names")
+FIELDS = ["name", "model", "n", "p", "g", "log_loss", "error", "brier", "ece", "ece_mean", "ece_limit"]
+FIELDS += ["seconds", "cpu_seconds", "weights", "failure"]
+SMALL = 1000
+
+Line = dict[str, Any]
 
 
-def main():
+def main() -> None:
+    options = read_options()
+    warnings.simplefilter("ignore")
+    match options.command:
+        case "auto":
+            run_auto(options)
+        case "peers":
+            run_peers(options)
+        case "report":
+            show(report(options.auto, options.peers, options.calibrated), options.md)
+
+
+def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--peers", type=Path, required=True)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--only", default="")
-    options = parser.parse_args()
-    peers = pd.read_csv(options.peers).pivot(index="name", columns="model", values="log_loss")
-    results = {} if not (options.out and options.out.exists()) else pd.read_csv(options.out, index_col=0).T.to_dict()
-    with (options.data / "manifest.csv").open() as manifest:
-        tables = [row for row in csv.DictReader(manifest) if row["name"] in peers.index]
-    for row in tables:
-        if row["name"] in results or (options.only and row["name"] not in options.only.split(",")):
-            continue
-        X, y = read(options.data, row)
-        results[row["name"]] = score(X, y)
-        print(f"{row['name']:<28}{len(y):>6} x {X.shape[1]:<4}{describe(results[row['name']])}", flush=True)
-        if options.out:
-            pd.DataFrame(results).T.to_csv(options.out)
-    report(pd.DataFrame(results).T, peers)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("auto", "peers"):
+        command = commands.add_parser(name)
+        command.add_argument("--data", type=Path, required=True)
+        command.add_argument("--out", type=Path, required=True)
+        command.add_argument("--only", default="", help="names of tables, with commas")
+    commands.choices["auto"].add_argument("--members", help="as AutoClassifier's; a list with commas; else its default")
+    command = commands.add_parser("report")
+    command.add_argument("--auto", type=Path, required=True)
+    command.add_argument("--peers", type=Path, required=True)
+    command.add_argument("--calibrated", type=Path, required=True)
+    command.add_argument("--md", type=Path, help="write the report here")
+    return parser.parse_args()
 
 
-def read(folder, row):
-    """The table as the peers had it: rows with a label of at least five rows, at most 5,000 of them."""
-    table, target = pd.read_csv(folder / row["file"]), row["target"]
-    if "+" in target:
-        parts = target.split("+")
-        table[target] = table[parts].astype(str).agg("-".join, axis=1)
-        table = table.drop(columns=parts)
-    table = table.dropna(subset=[target])
-    table = table.drop(columns=[column for column in NOT_FEATURES if column in table.columns])
-    y = table.pop(target).astype(str).to_numpy()
-    table, y = frequent(table, y)
-    if len(y) > MOST_ROWS:
-        kept = np.random.default_rng(0).permutation(len(y))[:MOST_ROWS]
-        table, y = frequent(table.iloc[kept].reset_index(drop=True), y[kept])
-    return table, y
+def show(text: str, file: Path | None) -> None:
+    if file:
+        file.write_text(text)
+    else:
+        print(text)
 
 
-def frequent(table, y):
-    labels, counts = np.unique(y, return_counts=True)
-    kept = np.isin(y, labels[counts >= 5])
-    return table[kept].reset_index(drop=True), y[kept]
+def run_auto(options: argparse.Namespace) -> None:
+    make, done = partial(AutoClassifier, **members(options.members)), finished(options.out)
+    make()  # An argument that it does not take is not a failure on every table, but a reason to stop.
+    for table in read_tables(options.data, options.only):
+        if (table.name, "auto") not in done:
+            write(options.out, line(table, "auto", make))
 
 
-def score(X, y):
-    labels, start = np.unique(y), time.perf_counter()
-    answers = np.zeros((len(y), len(labels)))
-    chosen = []
-    for training, held_out in StratifiedKFold(5, shuffle=True, random_state=0).split(np.zeros(len(y)), y):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            m = cw.AutoClassifier().fit(X.iloc[training], y[training])
-        columns = np.searchsorted(labels, m.classes_)
-        answers[np.ix_(held_out, columns)] = m.predict_proba(X.iloc[held_out])
-        chosen.append(m.comparison_.winner.name)
-    answers = np.clip(answers, 1e-15, 1)
-    answers /= answers.sum(axis=1, keepdims=True)
-    codes = np.searchsorted(labels, y)
-    return {
-        "log_loss": -np.log(answers[np.arange(len(y)), codes]).mean(),
-        "error": (answers.argmax(axis=1) != codes).mean(),
-        "seconds": (time.perf_counter() - start) / 5,
-        "chosen": max(set(chosen), key=chosen.count),
-    }
+def members(text: str | None) -> dict[str, Any]:
+    """The argument members, if one was asked for: a name, or names with commas."""
+    if text is None:
+        return {}
+    return {"members": text.split(",") if "," in text else text}
 
 
-def describe(result):
-    return (
-        f"log loss {result['log_loss']:.4f}  error {result['error']:.4f}  "
-        f"{result['seconds']:7.2f} s per fit  {result['chosen']}"
-    )
+def run_peers(options: argparse.Namespace) -> None:
+    done = finished(options.out)
+    with threadpool_limits(1):
+        for table, model in peers_in_order(read_tables(options.data, options.only)):
+            if (table.name, model) not in done:
+                write(options.out, line(table, model, partial(Calibrated, PEERS[model])))
 
 
-def report(results, peers):
-    table = peers.loc[results.index, PEERS].assign(auto=results["log_loss"].astype(float))
-    ranks = table.rank(axis=1, na_option="bottom")
-    print(f"\nMean rank by log loss over {len(table)} tables, of {table.shape[1]} classifiers; 1 is best:")
-    summary = pd.DataFrame(
-        {
-            "mean rank": ranks.mean(),
-            "first": (ranks == 1).sum(),
-            "mean log loss": table.mean(),
-            "auto is better": [(table["auto"] < table[name]).sum() for name in table],
-        }
-    )
-    print(summary.sort_values("mean rank").round(3).to_string())
+def peers_in_order(tables: list[Table]) -> Iterator[tuple[Table, str]]:
+    """Small tables first; of large ones the forest first, since boosting takes hours where classes are many."""
+    small = [table for table in tables if len(table.y) < SMALL]
+    yield from ((table, model) for table in small for model in PEERS)
+    yield from ((table, model) for model in PEERS for table in tables if len(table.y) >= SMALL)
+
+
+def line(table: Table, model: str, make: Callable[[], Any]) -> Line:
+    """One line of the results; a failure is a result too."""
+    facts: Line = {"name": table.name, "model": model, **table.shape()}
+    try:
+        crossed = cross(make, table)
+    except Exception as failure:
+        return {**facts, "failure": f"{type(failure).__name__}: {failure}"}
+    seconds = {"seconds": round(crossed.seconds, 4), "cpu_seconds": round(crossed.cpu_seconds, 4)}
+    scores = score(crossed.posterior, table.codes).rounded()
+    return {**facts, **scores, **seconds, "weights": carried(crossed.models)}
+
+
+def carried(models: list[Any]) -> str:
+    """Who carried weight, on average over the folds: "aode 0.52, student 0.31"; nothing where there are no weights."""
+    found = [weights_of(m) for m in models]
+    names = {name for weights in found for name in weights}
+    mean = {name: np.mean([weights.get(name, 0.0) for weights in found]) for name in names}
+    heaviest = sorted(mean, key=lambda name: (-mean[name], name))
+    return ", ".join(f"{name} {mean[name]:.2f}" for name in heaviest if mean[name] >= 0.005)
+
+
+def weights_of(model: Any) -> dict[str, float]:
+    """The weights by member, be they a mapping or in the order of the members."""
+    weights = getattr(model, "weights_", {})
+    return dict(weights.items() if hasattr(weights, "items") else zip(model.members_, weights, strict=True))
+
+
+def finished(out: Path) -> set[tuple[str, str]]:
+    """The tables and models that have a line without a failure."""
+    if not out.exists():
+        return set()
+    with out.open() as file:
+        return {(entry["name"], entry["model"]) for entry in csv.DictReader(file) if not entry["failure"]}
+
+
+def write(out: Path, facts: Line) -> None:
+    is_new = not out.exists()
+    with out.open("a", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        if is_new:
+            writer.writeheader()
+        writer.writerow(facts)
+    told = {name: facts.get(name, "") for name in ("log_loss", "error", "ece", "seconds", "weights", "failure")}
+    print(f"{facts['name']:<26}{facts['model']:<16}", *(f"{k} {v} " for k, v in told.items() if v != ""), flush=True)
 
 
 if __name__ == "__main__":
