@@ -21,9 +21,9 @@ from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
 from classwise.comparison.dealing import group_bits
-from classwise.comparison.sample import Part, Sample, may_be_drawn
 from classwise.gathering import as_frame
 from classwise.selection import fold_of_groups, fold_of_rows, ranks_of_rows
+from classwise.selection.sampling import Part, Sample, may_be_drawn
 from classwise.sources import write_rows
 from sql_engines import postgres_engine
 

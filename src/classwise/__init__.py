@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from classwise import datasets as datasets
     from classwise import plot as plot
-    from classwise.comparison import AutoClassifier as AutoClassifier
+    from classwise.auto import AutoClassifier as AutoClassifier
     from classwise.comparison import Comparison as Comparison
     from classwise.comparison import compare as compare
     from classwise.covariance import NormalInverseWishart as NormalInverseWishart
@@ -31,12 +31,14 @@ if TYPE_CHECKING:
     from classwise.errors import StatisticsError as StatisticsError
     from classwise.errors import StoredFileError as StoredFileError
     from classwise.errors import UnscorableError as UnscorableError
+    from classwise.estimators import AODE as AODE
     from classwise.estimators import LDA as LDA
     from classwise.estimators import QDA as QDA
     from classwise.estimators import RDA as RDA
     from classwise.estimators import BayesianLogistic as BayesianLogistic
     from classwise.estimators import Decision as Decision
     from classwise.estimators import GaussianClassifier as GaussianClassifier
+    from classwise.estimators import MixtureClassifier as MixtureClassifier
     from classwise.estimators import NaiveBayes as NaiveBayes
     from classwise.estimators import NearestMean as NearestMean
     from classwise.evaluation import Evaluation as Evaluation
@@ -58,7 +60,8 @@ __version__ = "0.1.0"
 # Where public names live, as in the imports above, which only type checkers read: a name is fetched when it is first
 # asked for, so that `classwise --help` need not wait for SciPy.
 _HOMES = {
-    "comparison": ["AutoClassifier", "Comparison", "compare"],
+    "auto": ["AutoClassifier"],
+    "comparison": ["Comparison", "compare"],
     "covariance": ["NormalInverseWishart"],
     "diagnostics": ["Diagnosis", "diagnose"],
     "errors": [
@@ -77,12 +80,14 @@ _HOMES = {
         "UnscorableError",
     ],
     "estimators": [
+        "AODE",
         "LDA",
         "QDA",
         "RDA",
         "BayesianLogistic",
         "Decision",
         "GaussianClassifier",
+        "MixtureClassifier",
         "NaiveBayes",
         "NearestMean",
     ],

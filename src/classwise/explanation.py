@@ -23,7 +23,8 @@ class Explanation:
 
     label, against: the two classes; log_odds: log P(label | x) / P(against | x), and what it is made of:
     shares: {column: its share}; prior: the log prior odds; volume: of joint Gaussians, else 0. They add up to log_odds.
-    values: {column: the value of the row}, None where it is missing.
+    values: {column: the value of the row}, None where it is missing. rest: what `volume` is called, where it stands for
+    something else that belongs to no column.
     """
 
     label: Any
@@ -33,6 +34,7 @@ class Explanation:
     volume: float
     shares: dict[Any, float]
     values: dict[Any, Any]
+    rest: str = "volume"
 
     def __str__(self) -> str:
         odds = f"{self.log_odds:+.4g}"
@@ -41,7 +43,7 @@ class Explanation:
         parts: list[tuple[str, str, float]] = [("prior", "", self.prior)]
         parts += [(str(column), _shown(self.values[column]), share) for column, share in ranked]
         if self.volume:
-            parts.append(("volume", "", self.volume))
+            parts.append((self.rest, "", self.volume))
         name_width, value_width = (max(len(part[0]) for part in parts), max(len(part[1]) for part in parts))
         return "\n".join(lines + [f"  {n:<{name_width}}  {v:>{value_width}}  {s:+.4g}" for n, v, s in parts])
 

@@ -89,8 +89,8 @@ def _stream(path: str, model: Any, missing: Any) -> Stream:
 
 def _all_rows(stream: Stream, columns: list[str]) -> Any:
     """All rows in memory, as priors are estimated from; begun again where later ones show other types."""
-    from classwise.comparison.sample import joined
     from classwise.gathering import as_arrow, as_frame
+    from classwise.selection.sampling import joined
 
     while True:
         try:

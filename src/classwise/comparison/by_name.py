@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from classwise.arrays import Array, Labels
-from classwise.comparison.sample import joined
 from classwise.engines import StreamEngine, is_dask, is_spark
 from classwise.errors import ClasswiseError
 from classwise.gathering import (
@@ -21,6 +20,7 @@ from classwise.gathering import (
     read_weights,
     warn_of_unlabeled,
 )
+from classwise.selection.sampling import joined
 from classwise.sources import Stream
 from classwise.summarizing import chunk_rows
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from classwise.comparison.dealing import Dealer, Hand
-from classwise.comparison.sample import Part, Sample, may_be_drawn
 from classwise.errors import ClasswiseError
 from classwise.gathering import Chunk, as_arrow
 from classwise.selection import FoldTally, ranks_of_rows
 from classwise.selection.places import ALL
+from classwise.selection.sampling import Part, Sample, decoded, may_be_drawn
 from classwise.statistics import DiagonalScatter, FullScatter, Scatter
 
 # A column with more different values holds no classes; statistics of so many would not be small.
@@ -114,14 +114,4 @@ class FirstPass:
         roles = self.dealer.roles
         frame = hand.counted.frame.select(roles.needed)
         table = as_arrow(frame if len(kept) == len(frame) else frame[kept])
-        return (Part(_decoded(table), ranks[kept], hand.rows[kept], hand.folds[kept]),)
-
-
-def _decoded(table: Any) -> Any:
-    """Dictionaries as plain values: those of different chunks need not be alike."""
-    import pyarrow as pa
-
-    for i, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(i, field.name, table[field.name].cast(field.type.value_type))
-    return table
+        return (Part(decoded(table), ranks[kept], hand.rows[kept], hand.folds[kept]),)

@@ -15,7 +15,6 @@ from classwise.comparison.family import needs_full
 from classwise.comparison.first_pass import FirstLook, FirstPass, Reading, TooLargeError, bytes_by_fold
 from classwise.comparison.references import Given
 from classwise.comparison.result import Comparison
-from classwise.comparison.sample import Part
 from classwise.comparison.second_pass import CHANGED, ChangedRowsError, SecondPass, Verdict
 from classwise.comparison.trial import Trial, failed
 from classwise.comparison.trials import MOST_BYTES, Trials, is_auto, readings_of
@@ -25,6 +24,7 @@ from classwise.estimators import ChoosingEstimator, Crossing
 from classwise.estimators.base import refuse_few_classes
 from classwise.gathering import Counted, Roles, as_frame, numbered, warn_of_unlabeled
 from classwise.progress import progress, silent
+from classwise.selection.sampling import Part
 from classwise.sources import Stream
 from classwise.statistics import DiagonalScatter, FullScatter, Scatter
 from classwise.summarizing import COPY_SIZE

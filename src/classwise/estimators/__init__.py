@@ -1,18 +1,22 @@
 """The scikit-learn surface: thin, one idea per file."""
 
-from classwise.estimators.answers import NegativeLogLikelihood
-from classwise.estimators.base import BayesEstimator
+from classwise.estimators.answers import NegativeLogLikelihood, read_generator
+from classwise.estimators.aode import AODE
+from classwise.estimators.base import BayesEstimator, refuse_few_classes
 from classwise.estimators.choosing import ChoosingEstimator, Tuned, out_of_fold
+from classwise.estimators.columns import check_columns
 from classwise.estimators.crossing import Crossing, Fold, is_complete
 from classwise.estimators.deciding import Decision
-from classwise.estimators.fitted import required
+from classwise.estimators.fitted import codes_among, position_among, required
 from classwise.estimators.gaussian import GaussianClassifier
 from classwise.estimators.logistic import BayesianLogistic
 from classwise.estimators.logistic_columns import warn_of_imputed
+from classwise.estimators.mixture import MixtureClassifier
 from classwise.estimators.naive_bayes import NaiveBayes
 from classwise.estimators.named import LDA, QDA, RDA, NearestMean
 
 __all__ = [
+    "AODE",
     "LDA",
     "QDA",
     "RDA",
@@ -23,12 +27,18 @@ __all__ = [
     "Decision",
     "Fold",
     "GaussianClassifier",
+    "MixtureClassifier",
     "NaiveBayes",
     "NearestMean",
     "NegativeLogLikelihood",
     "Tuned",
+    "check_columns",
+    "codes_among",
     "is_complete",
     "out_of_fold",
+    "position_among",
+    "read_generator",
+    "refuse_few_classes",
     "required",
     "warn_of_imputed",
 ]

@@ -243,6 +243,6 @@ def _no_novelty(model: Any, law: str, exact: bool) -> str:
     remedy = (
         "make the Decision the last step of the pipeline instead"
         if hasattr(model, "steps")
-        else "give a model such as QDA, or the best_ of an AutoClassifier"
+        else "give a model such as QDA or NaiveBayes"
     )
     return f"novelty with law={law!r} needs {what}, and {type(model).__name__} has none; {remedy}."

@@ -1,4 +1,4 @@
-"""Leaving out one row under priors of many strengths at once, for full covariances of each class's own.
+"""Rows left out, one by one or in folds, under priors of many strengths at once; for covariances of each class's own.
 
 Where a prior is worth r rows, its scale is r E, and after the rows that of a class is B + r E. In coordinates where E
 is the identity and B diagonal,
@@ -75,6 +75,17 @@ class StrengthPath:
         lost = weight * float(self.weight[own]) / remaining if remaining > 1e-9 * weight else 0.0
         of_prior = self.rows * self.held * lost
         return np.stack([self._of_class(k, rows, own, weight, of_prior) for k in range(len(self.means))])
+
+    def elsewhere(self, rows: Array) -> Array:
+        """log p(x | k) of rows (m, p) that are none of those learned from; (g, m, s)."""
+        return np.stack([self._new_of_class(k, rows) for k in range(len(self.means))])
+
+    def _new_of_class(self, k: int, rows: Array) -> Array:
+        turned = product(rows - self.means[k], self.vectors[k])
+        scales = self.values[k][:, None] + self.rows
+        log_det = self.log_det + np.log(scales).sum(axis=0)
+        squares = product(turned * turned, 1 / scales)
+        return self._student(squares, log_det, float(self.kappa[k]), float(self.weight[k]))
 
     def _of_class(self, k: int, rows: Array, own: int, weight: float, of_prior: Array) -> Array:
         turned = product(rows - self.means[k], self.vectors[k])

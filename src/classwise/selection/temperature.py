@@ -1,9 +1,9 @@
 """The power that posteriors should have, from those of rows that the model had not seen.
 
-By log loss; a normal prior of log β with deviation 1 keeps β finite where no row was decided wrongly.
+By log loss; a normal prior of log β, with deviation 1 unless given, keeps β finite where no row was decided wrongly.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -51,6 +51,12 @@ class OutOfFold:
     codes: Codes
     folds: Codes
     weights: Array
+    deviation: float = 1.0
+
+    @property
+    def _belief(self) -> float:
+        """The prior's precision of log β."""
+        return self.deviation**-2
 
     @cached_property
     def _kept(self) -> "_Kept":
@@ -79,9 +85,9 @@ class OutOfFold:
         The latter are one Newton step away from the former: taking a fold away changes little.
         """
         best, slopes = self._best()
-        first = slopes.first.sum() - slopes.first + best
-        second = slopes.second.sum() - slopes.second + 1
-        steps = np.clip(-first / np.maximum(second, 1), -1, 1)
+        first = slopes.first.sum() - slopes.first + self._belief * best
+        second = slopes.second.sum() - slopes.second + self._belief
+        steps = np.clip(-first / np.maximum(second, self._belief), -1, 1)
         return Calibration(float(np.exp(best))), [Calibration(float(np.exp(best + step))) for step in steps]
 
     def _best(self) -> tuple[float, Slopes]:
@@ -95,7 +101,7 @@ class OutOfFold:
         low, high, log_power = middle - STEP, middle + STEP, middle
         for _ in range(MOST_STEPS):
             slopes = self.slopes(log_power)
-            first, second = slopes.first.sum() + log_power, slopes.second.sum() + 1
+            first, second = slopes.first.sum() + self._belief * log_power, slopes.second.sum() + self._belief
             low, high = (low, log_power) if first > 0 else (log_power, high)
             moved = log_power - first / second if second > 0 else np.inf
             if low <= moved <= high and abs(moved - log_power) < NEAR:
@@ -108,13 +114,19 @@ class OutOfFold:
         part = self._some(ENOUGH)
         grid = np.arange(-FARTHEST, FARTHEST + STEP, STEP)
         scale = self.weights.sum() / max(part.weights.sum(), 1e-300)
-        losses = [scale * part.slopes(float(u)).loss.sum() + 0.5 * u**2 for u in grid]
+        losses = [scale * part.slopes(float(u)).loss.sum() + 0.5 * self._belief * u**2 for u in grid]
         return float(grid[int(np.argmin(losses))])
 
     def _some(self, count: int) -> "OutOfFold":
         """About so many of the rows, evenly."""
         some = slice(None, None, max(len(self.codes) // count, 1))
-        return OutOfFold(self.log_posterior[some], self.codes[some], self.folds[some], self.weights[some])
+        return replace(
+            self,
+            log_posterior=self.log_posterior[some],
+            codes=self.codes[some],
+            folds=self.folds[some],
+            weights=self.weights[some],
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,3 +75,13 @@ def joined(tables: Sequence[Any]) -> Any:
     except pa.ArrowException as problem:
         why = " ".join(str(problem).split())[:200]
         raise ClasswiseError(f"Parts of the rows have columns of types that cannot be joined: {why}") from problem
+
+
+def decoded(table: Any) -> Any:
+    """Dictionaries as plain values: those of different chunks need not be alike."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(i, field.name, table[field.name].cast(field.type.value_type))
+    return table
