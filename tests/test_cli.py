@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -367,6 +366,93 @@ def read_stdout(result):
     return pd.read_csv(io.StringIO(result.stdout))
 
 
+class TestStreams:
+    """More rows than memory holds: the same answers from rows that are read as they come."""
+
+    def test_compare(self, here):
+        found = json.loads(
+            run("compare", "penguins.csv", "-t", "species", "-d", "year", "--stream", "--json", *QUICK).stdout
+        )
+        columns = [name for name in PENGUINS.columns if name not in ("species", "year")]
+        ours = cw.compare("penguins.csv", target="species", columns=columns, folds=3, references=False, stream=True)
+        assert found["data"] == {"source": "penguins.csv", "rows": 344, "target": "species", "columns": columns}
+        assert found["best"] == ours.winner.name
+        losses = {line["name"]: line["log_loss"] for line in found["models"]}
+        assert losses == {line.name: line.log_loss and line.log_loss.value for line in ours.table().lines}
+        result = run("compare", "-", "-t", "species", "--stream", *QUICK, input=(here / "penguins.csv").read_bytes())
+        assert "344 rows of standard input; species from 7 columns:" in result.stderr
+        assert "All 344 rows were scored in a second pass" in result.stdout
+
+    def test_compare_by_how_many_rows_there_are(self, here, monkeypatch):
+        monkeypatch.setattr("classwise.comparison.by_name.MOST_CELLS", 2000)
+        result = run("compare", "penguins.csv", "-t", "species", *QUICK)
+        assert "in a second pass" in result.stdout
+        assert "in a second pass" not in run("compare", "penguins.csv", "-t", "species", "--no-stream", *QUICK).stdout
+        line = fails("compare", "penguins.csv", "-t", "species", "--html", "report.html", *QUICK)
+        assert "--html draws single rows" in line
+
+    def test_fit(self, here, monkeypatch):
+        options = ["-t", "species", "-d", "year", "--set", "shrink=oas", "-m", "lda"]
+        run("fit", "penguins.csv", *options, "-o", "whole.cw", "--no-stream")
+        run("fit", "penguins.csv", *options, "-o", "stream.cw", "--stream")
+        X = read_rows("penguins.csv").drop_columns(["species", "year"])
+        whole, stream = cw.load("whole.cw"), cw.load("stream.cw")
+        np.testing.assert_allclose(stream.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9, atol=1e-9)
+        assert stream.statistics_.moments.scatter.name == "pooled"
+        assert "needs the rows" in fails("fit", "penguins.csv", "-t", "species", "-m", "rda", "--stream", "-o", "x.cw")
+        monkeypatch.setattr("classwise.comparison.by_name.MOST_CELLS", 2000)
+        monkeypatch.setattr("classwise.sources.RowFile.table", lambda file: 1 / 0)  # no table of all rows is made
+        run("fit", "penguins.csv", *options, "-o", "large.cw")
+        np.testing.assert_array_equal(cw.load("large.cw").means_, stream.means_)
+
+    def test_summarize(self, here):
+        for i in range(3):
+            PENGUINS[i::3].to_csv(f"site-{i}.csv", index=False)
+        run("summarize", "site-*.csv", "-t", "species", "-d", "year", "-o", "all.cws", "--checkpoint", "so-far.cws")
+        columns = [name for name in PENGUINS.columns if name not in ("species", "year")]
+        s, t = cw.load("all.cws"), cw.summarize("site-*.csv", target="species", columns=columns)
+        np.testing.assert_array_equal(s.scatter, t.scatter)
+        assert s.rows == cw.load("so-far.cws").rows == 344
+        (here / "site-3.csv").write_bytes(b"species,island\n\xff\xfe")
+        assert "site-3.csv" in fails("summarize", "site-*.csv", "-t", "species", "-o", "x.cws")
+        result = run("summarize", "site-*.csv", "-t", "species", "-d", "year", "-o", "x.cws", "--on-error", "skip")
+        assert "note: 1 of 4 files could not be read and were left out" in result.stderr
+        assert cw.load("x.cws").rows == 344
+
+    def test_databases(self, here):
+        import duckdb
+
+        with duckdb.connect("zoo.duckdb") as connection:
+            connection.execute("CREATE TABLE penguins AS SELECT * FROM 'penguins.csv'")
+        run("summarize", "zoo.duckdb#penguins", "-t", "species", "-d", "year", "-o", "zoo.cws")
+        assert cw.load("zoo.cws").rows == 344
+        run("predict", "nb.cw", "SELECT * FROM 'new.csv'", "-o", "zoo.duckdb#answers", "-k", "island")
+        answers = read_rows_of("zoo.duckdb", "answers")
+        assert answers["label"].to_pylist() == read_stdout(run("predict", "nb.cw", "new.csv"))["label"].tolist()
+
+    def test_predict_makes_no_table_of_all_rows(self, here, monkeypatch):
+        monkeypatch.setattr("classwise.sources.RowFile.table", lambda file: 1 / 0)
+        whole = read_stdout(run("predict", "nb.cw", "penguins.csv"))
+        assert whole["year"].tolist() == PENGUINS["year"].tolist()  # in their order, and whole
+        assert whole["year"].dtype.kind == "i"
+
+    def test_the_posterior_is_that_of_the_label_announced(self, here):
+        """Also where two decisions cost the same, but for rounding."""
+        (here / "ties.csv").write_text("x,y\n" + "p,a\n" * 9 + "p,b\n")
+        (here / "costs.csv").write_text("true,a,b\na,0,1\nb,9,0\n")
+        run("fit", "ties.csv", "-t", "y", "-m", "naive-bayes", "-o", "ties.cw")
+        out = read_stdout(run("predict", "ties.cw", "ties.csv", "--costs", "costs.csv", "--proba"))
+        assert set(out["label"]) == {"a"}  # though 0.9 times 1 is a little less than 0.1 times 9
+        np.testing.assert_array_equal(out["posterior"], out["posterior_a"])
+
+
+def read_rows_of(database, table):
+    import duckdb
+
+    with duckdb.connect(database, read_only=True) as connection:
+        return connection.sql(f"FROM {table}").to_arrow_table()
+
+
 class TestExplain:
     def test_formulas(self, here):
         lines, m = run("explain", "lda.cw").stdout.splitlines(), cw.load("lda.cw")
@@ -454,13 +540,15 @@ class TestOtherVerbs:
         assert run("predict", "lean.cw", "new.csv").stdout == run("predict", "nb.cw", "new.csv").stdout
         assert json.loads(run("info", "lean.cw", "--json").stdout)["statistics"] is False
 
-    def test_fit_without_a_model_keeps_the_winner(self, here):
+    def test_fit_without_a_model_is_a_stack(self, here):
         run("fit", "penguins.csv", "-t", "species", "-c", ",".join(NUMBERS), "--set", "folds=3", "-o", "auto.cw")
         table = read_rows("penguins.csv")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", cw.ImputedValueWarning)
-            best = cw.AutoClassifier(folds=3).fit(table.select(NUMBERS), table["species"].to_numpy()).best_
-        assert repr(cw.load("auto.cw")) == repr(best)
+        stack = cw.AutoClassifier(folds=3).fit(table.select(NUMBERS), table["species"].to_numpy())
+        loaded = cw.load("auto.cw")
+        assert loaded.weights_ == stack.weights_
+        np.testing.assert_array_equal(
+            loaded.predict_proba(table.select(NUMBERS)), stack.predict_proba(table.select(NUMBERS))
+        )
 
     def test_export_json_has_all_that_answers_take(self, here):
         run("export", "json", "lda.cw", "-o", "lda.json")

@@ -215,7 +215,7 @@ class TestEstimator:
         assert (decided[kept] != y[kept]).mean() < 0.02
 
     def test_other_models(self):
-        m = cw.Decision(cw.AutoClassifier(folds=3), costs={0: {1: 3}}).fit(X, y)
+        m = cw.Decision(cw.AutoClassifier(members="fast", folds=3), costs={0: {1: 3}}).fit(X, y)
         assert (m.predict(X) == y).mean() > 0.95
 
     def test_weights(self):

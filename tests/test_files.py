@@ -58,7 +58,9 @@ ON_NUMBERS = {
     "logistic, groups": cw.BayesianLogistic(precision={("length", "width"): 2.0}, standardize=False),
     "logistic, sampled": cw.BayesianLogistic(precision=1.0, posterior="sampled", draws=40, random_state=1),
     "Decision, logistic": cw.Decision(cw.BayesianLogistic(precision=1.0), costs={"a": {"b": 5}}, reject=0.4),
-    "Auto": cw.AutoClassifier(folds=3),
+    "Auto": cw.AutoClassifier(members="full", folds=3),
+    "Auto, of given models": cw.AutoClassifier(members=[cw.QDA(), "class shares"], folds=3),
+    "Decision, Auto": cw.Decision(cw.AutoClassifier(members="fast", folds=3), costs={"a": {"b": 5}}, reject=0.4),
     "Decision": cw.Decision(cw.QDA(), costs={"a": {"b": 5}}, reject=0.4, novelty=0.05),
     "Decision, chi-square": cw.Decision(cw.LDA(), reject={"posterior": 0.5}, novelty=0.05, law="chi-square"),
     "Decision, costs": cw.Decision(cw.LDA(), costs=np.array([[0, 1, 2], [3, 0, 1], [1, 1, 0.0]]), reject_label=-1),
@@ -75,7 +77,8 @@ ON_TABLES = {
     "naive Bayes, calibrated": cw.NaiveBayes(families=FAMILIES, calibrate="temperature", folds=3),
     "naive Bayes, rare levels": cw.NaiveBayes(min_frequency=0.35, smoothing=0.5),
     "logistic": cw.BayesianLogistic(precision="relevance"),
-    "Auto": cw.AutoClassifier(folds=3),
+    "Auto": cw.AutoClassifier(members="full", folds=3),
+    "Auto, families": cw.AutoClassifier(members="fast", families=FAMILIES, combine="pick", folds=3),
 }
 CASES = [pytest.param(m, NUMBERS, id=f"numbers: {name}") for name, m in ON_NUMBERS.items()]
 CASES += [pytest.param(m, TABLE, id=f"table: {name}") for name, m in ON_TABLES.items()]
@@ -90,13 +93,14 @@ def again(value, folder, **options):
 
 def asked(m, X):
     """Everything that can be asked of a model, or the error instead."""
-    model = next(getattr(m, name) for name in ("best_", "model_", "__class__") if hasattr(m, name))
+    model = next(getattr(m, name) for name in ("model_", "__class__") if hasattr(m, name))
     model = m if not hasattr(model, "predict") or isinstance(model, type) else model
     questions = {
         "predict": lambda: m.predict(X),
         "predict_proba": lambda: m.predict_proba(X),
         "decide": lambda: m.decide(X),
-        "comparison": lambda: str(m.comparison_.table()),
+        "report": lambda: str(m.report_),
+        "temperatures": lambda: m.temperatures_,
         "params": lambda: sorted(map(repr, m.get_params().items())),
         "log_joint": lambda: model.log_joint(X),
         "log_density": lambda: model.log_density(X),
@@ -247,19 +251,31 @@ class TestModels:
         assert np.abs(loaded.predict_proba(NUMBERS) - before).max() > 1e-4
         assert_same(before, loaded.set_params(predictive="integrated").predict_proba(NUMBERS))
 
-    def test_an_automatic_choice_of_logistic_regression(self, tmp_path):
-        """Its statistics are those of the models it was compared with."""
-        rng = np.random.default_rng(0)
-        X = np.exp(rng.normal(size=(300, 2)) * 2)
-        y = rng.random(300) < 1 / (1 + np.exp(2 - X[:, 0] + X[:, 1]))
-        m = cw.AutoClassifier(folds=3).fit(X, y)
-        assert isinstance(m.best_, cw.BayesianLogistic)
+    def test_a_stack_under_other_priors(self, tmp_path):
+        m = cw.AutoClassifier(members="fast", folds=3).fit(TABLE, LABELS).with_priors({"a": 0.9, "b": 0.1, "c": 0.0})
         for statistics in (True, False):
             loaded = again(m, tmp_path, statistics=statistics)
-            assert cw.describe(tmp_path / "value.cw").statistics is statistics
-            assert_same(asked(m, X)["weights"], asked(loaded, X)["weights"])
-            assert_same(m.predict_proba(X), loaded.predict_proba(X))
-            assert_same(m.predict_proba(X), loaded.comparison_.best.predict_proba(X))
+            assert_same(asked(m, TABLE), asked(loaded, TABLE))
+            assert (loaded.predict_proba(TABLE)[:, 2] == 0).all()
+
+    def test_a_stack_tells_of_its_members(self, tmp_path):
+        m = cw.AutoClassifier(members="fast", folds=3).fit(TABLE, LABELS)
+        again(m, tmp_path, source="rows.csv")
+        about = cw.describe(tmp_path / "value.cw")
+        assert (about.holds, about.rows, about.labels) == ("AutoClassifier", len(LABELS), m.classes_.tolist())
+        assert {member.name: member.weight for member in about.members} == m.weights_
+        assert {member.name: member.temperature for member in about.members} == pytest.approx(m.temperatures_)
+        assert about.log_loss == m.report_.log_loss
+        assert f"class shares: weight {m.weights_['class shares']:.3f}, temperature" in str(about)
+
+    def test_a_member_that_was_sure_and_wrong(self, tmp_path):
+        """Its log loss is infinite, which JSON has no number for."""
+        rows = pd.DataFrame({"color": ["red"] * 20 + ["blue"] * 21})
+        labels = [0] * 20 + [1] * 20 + [0]  # one class has one blue row, which no other fold has
+        m = cw.AutoClassifier(members=[cw.NaiveBayes(smoothing=0), "class shares"], folds=4).fit(rows, labels)
+        assert max(line.log_loss for line in m.report_) == np.inf
+        assert_same(m.predict_proba(rows), again(m, tmp_path).predict_proba(rows))
+        assert "log loss inf" in str(cw.describe(tmp_path / "value.cw"))
 
     def test_a_decision_about_a_model_that_was_fitted_before(self, tmp_path):
         m = cw.Decision(cw.LDA().fit(NUMBERS, LABELS), reject=0.3)
@@ -328,14 +344,28 @@ class TestLearningOn:
         assert scatter in (tmp_path / "with.cw").read_bytes()
         assert scatter not in (tmp_path / "without.cw").read_bytes()
 
-    def test_without_statistics_an_automatic_choice_keeps_no_row(self, tmp_path):
-        m = cw.AutoClassifier(folds=3).fit(NUMBERS, LABELS)
+    def test_without_statistics_a_stack_keeps_no_sums(self, tmp_path):
+        m = cw.AutoClassifier(folds=3).fit(TABLE, LABELS)
+        scatter = m.statistics_.sums["shared covariance"].moments.scatter.tobytes()
+        pairs = m.statistics_.sums["one-dependence"].pairs.weight.tobytes()
+        again(m, tmp_path)
+        held = (tmp_path / "value.cw").read_bytes()
+        assert scatter in held
+        assert pairs in held
         loaded = again(m, tmp_path, statistics=False)
-        assert len(loaded.comparison_.codes) == len(loaded.comparison_.folds) == 0
-        with pytest.raises(cw.StatisticsError, match="left out"):
-            loaded.comparison_.fitted("QDA")
-        fitted = again(m, tmp_path).comparison_.fitted("QDA")
-        assert_same(fitted.predict_proba(NUMBERS), m.comparison_.fitted("QDA").predict_proba(NUMBERS))
+        held = (tmp_path / "value.cw").read_bytes()
+        assert scatter not in held
+        assert pairs not in held
+        assert list(loaded.statistics_.sums) == ["class shares"]  # which are the priors
+        assert_same(m.predict_proba(TABLE), loaded.predict_proba(TABLE))
+        assert_same(m.priors_, loaded.priors_)
+
+    def test_a_loaded_stack_goes_on_learning(self, tmp_path):
+        m = cw.AutoClassifier(members="fast", folds=3).fit(TABLE, LABELS)
+        more = m.statistics_ + m.summarize(TABLE[:40], LABELS[:40])
+        loaded = again(m, tmp_path).fit_statistics(more)
+        assert loaded.rows_ == len(LABELS) + 40
+        assert_same(m.fit_statistics(more).predict_proba(TABLE), loaded.predict_proba(TABLE))
 
 
 class TestRefusals:

@@ -340,8 +340,9 @@ class TestDistances:
 
 class TestModelsThatHaveNone:
     def test_a_model_of_rows_is_needed(self):
-        with pytest.raises(cw.ClasswiseError, match="needs a model of the rows, and AutoClassifier has none"):
-            cw.Decision(cw.AutoClassifier(folds=3), novelty=0.1).fit(X, y)
+        expected = "needs a model of the rows, and AutoClassifier has none; give a model such as QDA or NaiveBayes"
+        with pytest.raises(cw.ClasswiseError, match=expected):
+            cw.Decision(cw.AutoClassifier(members="fast", folds=3), novelty=0.1).fit(X, y)
         steps = make_pipeline(StandardScaler(), cw.QDA())
         with pytest.raises(cw.ClasswiseError, match="make the Decision the last step of the pipeline instead"):
             cw.Decision(steps, novelty=0.1).fit(X, y)

@@ -367,11 +367,15 @@ class TestDecisions:
             cw.to_onnx(decision)
 
 
-def test_the_winner_of_a_comparison():
+def test_a_stack_says_what_to_do():
     X, y, _, rows = TABLES["iris"]
-    model = cw.AutoClassifier(folds=3).fit(X, y)
-    assert_same(model, rows)
-    assert_same(cw.Decision(model, reject=0.1, reject_label=9), rows)
+    model = cw.AutoClassifier(members="fast", folds=3).fit(X, y)
+    for stack in (model, cw.Decision(model, reject=0.1, reject_label=9)):
+        with pytest.raises(ClasswiseError, match=r"is a stack, .* export the best of cw.compare\(X, y\), or .* as SQL"):
+            cw.to_onnx(stack)
+    best = cw.compare(X, y, folds=3).best
+    assert_same(best, rows)
+    assert_same(cw.Decision(best, reject=0.1, reject_label=9), rows)
 
 
 @pytest.mark.parametrize("priors", [{"Adelie": 1.0, "Chinstrap": 0.0, "Gentoo": 0.0}, [0.2, 0.8, 0.0]], ids=str)

@@ -153,7 +153,7 @@ class TestRegions:
             cw.QDA(missing="level"),
             cw.QDA(calibrate="temperature"),
             cw.NaiveBayes(families={"bill_length_mm": "lognormal"}),
-            cw.AutoClassifier(folds=3),
+            cw.AutoClassifier(members="fast", folds=3),
         ],
         ids=lambda model: type(model).__name__,
     )

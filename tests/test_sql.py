@@ -330,15 +330,6 @@ def test_decisions_of_gaps_are_null(engine: Engine) -> None:
     assert labels[~gaps].tolist() == decision.predict(case.new[~gaps]).tolist()
 
 
-def test_auto_classifier_is_its_winner(duckdb: Engine) -> None:
-    case = CASES["penguins"]()
-    rows = case.rows.dropna()
-    auto = cw.AutoClassifier(folds=3).fit(rows, case.labels[case.rows.notna().all(axis=1)])
-    put(duckdb, rows[:40].reset_index(drop=True), types=case.types)
-    agree(duckdb, auto, rows[:40])
-    assert cw.to_sql(auto, "new") == cw.to_sql(auto.best_, "new")
-
-
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [False, True], [-5, 2**40], [0.0, 2.0]], ids=str)
 def test_labels_keep_their_type(engine: Engine, labels) -> None:
     model = cw.LDA().fit([[0.0], [1.0], [4.0], [5.0]], np.repeat(np.array(labels), 2))
@@ -427,13 +418,11 @@ def test_logistic_decisions(engine: Engine) -> None:
     assert labels.tolist() != asked(engine, decision.model, output="label").tolist()
 
 
-def test_an_automatic_choice_of_logistic_regression(duckdb: Engine) -> None:
+def test_logistic_regression_of_many_columns(duckdb: Engine) -> None:
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    auto = cw.AutoClassifier(folds=3).fit(X, y)
-    assert isinstance(auto.best_, cw.BayesianLogistic)
-    auto.best_.set_params(predictive="moderated")
+    model = cw.BayesianLogistic(predictive="moderated").fit(X, y)
     put(duckdb, X[::8].reset_index(drop=True))
-    agree(duckdb, auto, X[::8])
+    agree(duckdb, model, X[::8])
 
 
 def test_logistic_averages_that_sql_cannot_write() -> None:

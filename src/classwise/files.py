@@ -4,6 +4,7 @@ A file can be read only when the classes in it are declared, and they are when t
 estimator that is not imported by these needs a line here.
 """
 
+import classwise.auto
 import classwise.comparison  # noqa: F401  and with it the estimators, densities and statistics
 from classwise.storage import load
 

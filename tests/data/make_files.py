@@ -53,7 +53,9 @@ def models() -> dict[str, object]:
         "qda": cw.QDA(families=FAMILIES).fit(table, y),
         "rda": cw.RDA(folds=3, calibrate="temperature").fit(numbers, y),
         "naive-bayes": cw.NaiveBayes(families=FAMILIES, estimate="bayes", missing="level").fit(table, y),
+        "aode": cw.AODE(bins=3, missing="level").fit(table[["length", "visits", "city", "smoker"]], y),
         "logistic": cw.BayesianLogistic().fit(table.drop(columns="price"), y),
+        "auto": cw.AutoClassifier(members="full", folds=3).fit(table[["length", "width", "visits", "city"]], y),
         "decision": cw.Decision(cw.LDA(), costs={"a": {"b": 5}}, reject=0.4, novelty=0.05).fit(numbers, y),
     }
 

@@ -94,7 +94,10 @@ class Compared:
 
     def kept(self, name: str | None) -> Any:
         """The winner, or the model of this name, fitted on all rows."""
-        return self.comparison.best if name is None else self.comparison.fitted(name)
+        try:
+            return self.comparison.best if name is None else self.comparison.fitted(name)
+        except KeyError as problem:
+            raise ClasswiseError(f"--keep: {problem.args[0]}") from None
 
     def as_json(self, target: str) -> dict[str, Any]:
         """For scripts."""

@@ -29,7 +29,8 @@ def explain(
     """Say how a model decides: its discriminant functions and boundaries; or, of a row, the share of each column.
 
     A model of other columns than numbers, or of Student-t classes, has no polynomials: what was estimated of each
-    column is shown instead. Logistic regression shows its weights; with --columns or --latex, its boundaries.
+    column is shown instead. Logistic regression shows its weights; with --columns or --latex, its boundaries. A stack
+    shows its members.
 
     Example: classwise explain lda.cw penguins.csv --row 1
     """
@@ -53,8 +54,17 @@ def explain(
 def formulas(model: Any, columns: tuple[str, ...] | None, latex: bool) -> list[str]:
     """Discriminants and boundaries; where there are none, what was estimated; weights, of logistic regression."""
     chosen = {} if columns is None else {"columns": list(columns)}
+    if hasattr(model, "report_"):
+        if chosen or latex:
+            raise ClasswiseError("A stack of several models has no polynomials; leave --columns and --latex out.")
+        note("A stack has no formulas: these are its members. Give rows, and it explains one of them.")
+        return [str(model.report_)]
     if hasattr(model, "coefficients"):
         return list(_boundaries(model, chosen, latex)) if chosen or latex else [str(model.coefficients())]
+    if hasattr(model, "parameters_") and not hasattr(model, "discriminant"):
+        if chosen or latex:
+            raise ClasswiseError(f"{type(model).__name__} has no polynomials; leave --columns and --latex out.")
+        return list(_parameters(model))
     try:
         return list(_polynomials(model, chosen, latex))
     except (ClasswiseError, AttributeError) as problem:

@@ -80,6 +80,8 @@ def readable(model: Any) -> dict[str, Any]:
         columns = [{"name": name, "family": family} for name, family in model.families_.items()]
         weights = [row._asdict() for row in model.coefficients()]
         return content | {"priors": model.priors_.tolist(), "columns": columns, "weights": weights}
+    if hasattr(model, "report_"):
+        return content | _stack(model)
     if not hasattr(model, "parameters_"):
         return content
     content["priors"] = model.priors_.tolist()
@@ -99,6 +101,20 @@ def readable(model: Any) -> dict[str, Any]:
     except (ClasswiseError, AttributeError):
         return content
     return content | {"discriminants": {label: _polynomial(g) for label, g in found.items()}}
+
+
+def _stack(model: Any) -> dict[str, Any]:
+    """The members of a stack, and what each is worth."""
+    from dataclasses import asdict
+
+    columns = [{"name": column.name, "family": str(column.family)} for column in model.model_.schema]
+    members = [asdict(line) for line in model.report_]
+    return {
+        "priors": model.priors_.tolist(),
+        "columns": columns,
+        "members": members,
+        "log_loss": model.report_.log_loss,
+    }
 
 
 def _polynomial(g: Any) -> dict[str, Any]:

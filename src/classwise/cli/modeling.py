@@ -12,6 +12,8 @@ MODELS = {
     "rda": "RDA",
     "nearest-mean": "NearestMean",
     "naive-bayes": "NaiveBayes",
+    "aode": "AODE",
+    "mixture": "MixtureClassifier",
     "gaussian": "GaussianClassifier",
     "logistic": "BayesianLogistic",
 }
@@ -67,7 +69,8 @@ def load_statistics(path: str) -> Any:
         return value
     kept = getattr(value, "statistics_", None)
     if not isinstance(kept, cw.ClassStatistics):
-        raise ClasswiseError(f"{path} holds a model without its statistics.")
+        what = "a stack, whose members have statistics of their own kinds" if kept else "a model without its statistics"
+        raise ClasswiseError(f"{path} holds {what}.")
     return kept
 
 

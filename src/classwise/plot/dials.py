@@ -22,7 +22,7 @@ def plot_dials(m: Any, axes: Any = None) -> Any:
 
 
 def _read_choice(m: Any) -> Any:
-    choice = getattr(getattr(m, "best_", m), "dials_", m)
+    choice = getattr(m, "dials_", m)
     if not all(hasattr(choice, name) for name in ("shares", "shrinks", "log_loss")):
         raise ClasswiseError(
             f"{type(m).__name__} has no dials that were chosen; fit a model with share='cv' or shrink='cv'."

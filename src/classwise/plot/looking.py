@@ -36,7 +36,6 @@ def read_model(m: Any) -> tuple[Any, Any]:
     """The model that has the densities, and the decision around it, if there is one."""
     decision = m if hasattr(m, "expected_costs") else None
     model = m if decision is None else getattr(m, "model_", m.model)
-    model = getattr(model, "best_", model)
     if not hasattr(type(model), "classifier_"):
         raise ClasswiseError(
             f"{type(model).__name__} has no densities to look at in some columns alone; give a model such as QDA or "

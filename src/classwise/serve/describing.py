@@ -3,8 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from classwise.serve.columns import LevelColumn
+from classwise.auto import AutoClassifier
+from classwise.serve.columns import InputColumn, LevelColumn
 from classwise.serve.models import Models, Served, kind_of
+from classwise.serve.scoring import Scorer
 
 
 def brief(served: Served) -> dict[str, Any]:
@@ -19,9 +21,8 @@ def brief(served: Served) -> dict[str, Any]:
 
 
 def full(served: Served) -> dict[str, Any]:
-    """A model with its columns, its priors, and where it comes from."""
+    """A model with its columns, its priors, and where it comes from; a stack with its members."""
     inner, about = served.scorer.inner, served.about
-    reports = zip(inner.schema_, served.scorer.reader.columns, strict=True)
     provenance = None
     if about is not None:
         names = ("library", "version", "date", "sources", "rows", "weight", "options", "size")
@@ -29,20 +30,38 @@ def full(served: Served) -> dict[str, Any]:
     return {
         **brief(served),
         "priors": inner.priors_.tolist(),
-        "columns": [
-            {
-                "name": column.name,
-                "type": report.type,
-                "kind": report.kind,
-                "family": report.family,
-                "levels": column.levels.tolist() if isinstance(column, LevelColumn) else None,
-                "missing": report.missing,
-                "note": report.note,
-            }
-            for report, column in reports
-        ],
+        "columns": _columns(served.scorer),
+        **_members(inner),
         "provenance": provenance,
     }
+
+
+def _columns(scorer: Scorer) -> list[dict[str, Any]]:
+    """What each column is; how much of it is missing, where the model has kept that."""
+    columns = [_column(column) for column in scorer.reader.columns]
+    if not isinstance(scorer.inner, AutoClassifier):
+        for column, report in zip(columns, scorer.inner.schema_, strict=True):
+            column |= {"family": report.family, "missing": report.missing, "note": report.note}
+    return columns
+
+
+def _column(column: InputColumn) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "type": column.column.type,
+        "kind": column.column.family.kind,
+        "family": str(column.column.family),
+        "levels": column.levels.tolist() if isinstance(column, LevelColumn) else None,
+    }
+
+
+def _members(inner: Any) -> dict[str, Any]:
+    """The members of a stack: how much each weighs, and what it says alone, on rows held out."""
+    if not isinstance(inner, AutoClassifier):
+        return {}
+    facts = ("name", "weight", "temperature", "log_loss", "worth")
+    members = [{fact: getattr(line, fact) for fact in facts} for line in inner.report_ if not line.reason]
+    return {"members": members, "log_loss": inner.report_.log_loss}
 
 
 def health(models: Models) -> dict[str, Any]:

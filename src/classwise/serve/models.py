@@ -15,7 +15,6 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from classwise.comparison import AutoClassifier
 from classwise.errors import ClasswiseError, StoredFileError
 from classwise.estimators import Decision
 from classwise.files import load
@@ -196,4 +195,4 @@ def _check_fitted(name: str, value: Any) -> None:
 def kind_of(scorer: Scorer) -> str:
     """What a model is called, with what it is made of, where it is made of another."""
     outer, inner = type(scorer.estimator).__name__, type(scorer.inner).__name__
-    return f"{outer} of {inner}" if isinstance(scorer.estimator, (AutoClassifier, Decision)) else inner
+    return f"{outer} of {inner}" if isinstance(scorer.estimator, Decision) else inner

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Labels
-from classwise.comparison import AutoClassifier
+from classwise.auto import AutoClassifier
 from classwise.errors import ClasswiseError
 from classwise.estimators import Decision
 from classwise.explanation import Explanation
+from classwise.schema import Family
 from classwise.serve.columns import LevelColumn
 from classwise.serve.problems import Problem, as_json, shown
 from classwise.serve.reading import Options
 from classwise.serve.rows import RowReader, Rows, listed
+from classwise.tables.checks import RANGES
 
 # Large requests are scored in parts of so many rows, and given up between two of them if time is up.
 PART = 100_000
@@ -41,10 +43,10 @@ class Scorer:
 
     @cached_property
     def inner(self) -> Any:
-        """The estimator that models the rows, within one that decides or chooses."""
+        """The estimator that models the rows, within one that decides."""
         model = self.estimator
-        while isinstance(model, (Decision, AutoClassifier)):
-            model = model.best_ if isinstance(model, AutoClassifier) else getattr(model, "model_", model.model)
+        while isinstance(model, Decision):
+            model = getattr(model, "model_", model.model)
         return model
 
     @cached_property
@@ -55,6 +57,9 @@ class Scorer:
     @cached_property
     def reader(self) -> RowReader:
         """Reads rows for this model."""
+        if isinstance(self.inner, AutoClassifier):
+            _refuse_given(self.inner)
+            return RowReader.of(self.inner._schema, self.inner._levels, True, True)
         model = self.inner.model_
         allow_missing = getattr(self.inner, "missing", "error") != "error"
         return RowReader.of(model.schema, model.levels, allow_missing, getattr(self.inner, "smoothing", 1.0) > 0)
@@ -155,11 +160,45 @@ class Scorer:
 
     def example(self) -> list[Any]:
         """A row that the model might meet: drawn from it, where it can draw."""
-        reader, codes = self.reader, np.zeros(len(self.reader.columns))
+        pairs = zip(self.reader.columns, self._drawn().tolist(), strict=True)
+        return [
+            _level(column, code) if isinstance(column, LevelColumn) else _brief(within(code, column.column.family))
+            for column, code in pairs
+        ]
+
+    def _drawn(self) -> Array:
+        """A row with codes for levels; (p,)."""
+        generator = np.random.default_rng(0)
+        if isinstance(self.inner, AutoClassifier):
+            able = [trained for trained in self.inner._used().values() if trained.can_sample]
+            return (
+                able[0].sample(np.zeros(1, dtype=np.intp), generator)[0] if able else np.zeros(len(self.reader.columns))
+            )
         if hasattr(self.inner, "sample"):
-            codes = self.inner.classifier_.sample(1, np.random.default_rng(0))[0][0]
-        pairs = zip(reader.columns, codes.tolist(), strict=True)
-        return [_level(column, code) if isinstance(column, LevelColumn) else _brief(code) for column, code in pairs]
+            return np.asarray(self.inner.classifier_.sample(1, generator)[0][0])
+        return np.zeros(len(self.reader.columns))
+
+
+def _refuse_given(stack: AutoClassifier) -> None:
+    given = [name for name, trained in stack._used().items() if not trained.sees_rows]
+    if given:
+        raise ClasswiseError(
+            f"The member {given[0]!r} is a classifier of your own, which sees rows as they came, and a server has them "
+            "in another form; fit an AutoClassifier of named members."
+        )
+
+
+def within(number: float, family: Family) -> float:
+    """The nearest number that a family can take: a stack draws counts as any other numbers.
+
+    >>> within(-0.4, Family("poisson")), within(9.2, Family("binomial", 5)), within(-2.0, Family("gaussian"))
+    (0.0, 5.0, -2.0)
+    """
+    if np.isnan(number) or family.name not in RANGES:
+        return number
+    if family.name == "lognormal":
+        return abs(number) or 1.0
+    return float(min(max(round(number), 0), family.trials or np.inf))
 
 
 def _reserved(model: Any, least: float) -> Any:

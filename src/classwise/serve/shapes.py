@@ -69,12 +69,26 @@ COLUMN: Json = {
     "required": ["name", "kind", "family", "levels"],
 }
 
+MEMBER: Json = {
+    "type": "object",
+    "properties": {
+        "name": TEXT,
+        "weight": MAYBE_NUMBER,
+        "temperature": MAYBE_NUMBER,
+        "log_loss": MAYBE_NUMBER,
+        "worth": MAYBE_NUMBER,
+    },
+    "required": ["name", "weight", "temperature", "log_loss", "worth"],
+}
+
 MODEL: Json = {
     "type": "object",
     "properties": {
         **BRIEF["properties"],
         "priors": {"type": "array", "items": NUMBER},
         "columns": {"type": "array", "items": COLUMN},
+        "members": {"type": "array", "items": MEMBER},
+        "log_loss": NUMBER,
         "provenance": {"type": ["object", "null"]},
     },
     "required": [*BRIEF["required"], "priors", "columns", "provenance"],

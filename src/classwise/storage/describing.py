@@ -1,7 +1,7 @@
 """What a file holds, from its header alone: no array is read, and safetensors is not needed."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -26,13 +26,27 @@ class ColumnDescription:
 
 
 @dataclass(frozen=True)
+class MemberDescription:
+    """A member of a stack: its weight and temperature, and its log loss alone, on rows held out."""
+
+    name: str
+    weight: float
+    temperature: float
+    log_loss: float | str
+
+    def __str__(self) -> str:
+        facts = f"weight {self.weight:.3f}, temperature {self.temperature:.2f}, log loss {_digits(self.log_loss)}"
+        return f"{self.name}: {facts}"
+
+
+@dataclass(frozen=True)
 class Description:
     """What a file says about itself; it prints as a table.
 
     kind: "model" or "statistics"; holds: the class; version: of the file's format; library: the version of classwise
     that wrote it; date: when, in UTC; sources: names of the tables that the rows came from, if they were given.
     rows: how many were learned from, weight: what they weigh, None where the model does not keep it; statistics:
-    whether what was gathered is in the file.
+    whether what was gathered is in the file. members, log_loss: of a stack, on rows held out.
     """
 
     kind: str
@@ -48,6 +62,8 @@ class Description:
     options: dict[str, Any]
     statistics: bool
     size: int
+    members: list[MemberDescription] = field(default_factory=list)
+    log_loss: float | str | None = None
 
     def __str__(self) -> str:
         made = f"classwise {self.library}, file version {self.version}" if self.library else f"version {self.version}"
@@ -57,11 +73,14 @@ class Description:
             "written": f"{self.date} by {made}" if self.date else made,
             "sources": ", ".join(self.sources),
             "learned": self._learned(),
+            "log loss": "" if self.log_loss is None else f"{_digits(self.log_loss)}, on rows held out",
             "labels": _list([repr(label) for label in self.labels]),
             "columns": _list([_shown(i, column) for i, column in enumerate(self.columns)]),
             "size": f"{self.size} bytes, {'with' if self.statistics else 'without'} statistics",
         }
-        return "\n".join(f"{name:12}{printable(text, 2000)}" for name, text in lines.items() if text)
+        told = [(name, text) for name, text in lines.items() if text]
+        told += [("" if i else "members", str(member)) for i, member in enumerate(self.members)]
+        return "\n".join(f"{name:12}{printable(text, 2000)}" for name, text in told)
 
     def _learned(self) -> str:
         weight = "" if self.weight is None else f" of weight {self.weight:g}"
@@ -100,6 +119,8 @@ def description(header: dict[str, Any], size: int) -> Description:
             facts.get("options", {}),
             facts.get("statistics", True),
             size,
+            [_checked(MemberDescription(**member)) for member in facts.get("members", [])],
+            facts.get("log_loss"),
         )
     )
 
@@ -116,6 +137,11 @@ def _version_1(facts: dict[str, Any]) -> dict[str, Any]:
     columns = [{"name": column[0], "type": column[1], "family": column[2]} for column in facts["schema"]["columns"]]
     known = {"class": "ClassStatistics", "rows": facts["rows"], "weight": None}
     return known | {"labels": facts["labels"]["values"], "columns": columns}
+
+
+def _digits(loss: float | str) -> str:
+    """Four digits; infinity is told in a word."""
+    return loss if isinstance(loss, str) else f"{loss:.4f}"
 
 
 def _shown(place: int, column: ColumnDescription) -> str:

@@ -44,7 +44,7 @@ def _problem(value: Any, entry: Entry) -> str:
     try:
         is_sound = getattr(value, "_is_sound", lambda: True)()
     except Exception as problem:  # whatever the parts of a damaged file provoke in each other
-        return str(problem)
+        return str(problem) or type(problem).__name__
     return "" if is_sound else "its parts do not fit together"
 
 

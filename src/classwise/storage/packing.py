@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.errors import ClasswiseError
-from classwise.storage.registry import Entry, entry_of
+from classwise.storage.registry import entry_of
 
 PLAIN = (bool, int, str, type(None))
 NUMBERS = "biuf"
@@ -48,7 +48,7 @@ class Packer:
         entry = entry_of(value)
         if entry is None:
             raise ClasswiseError(_refusal(value, where))
-        return self._declared(value, entry, where)
+        return self._declared(value, where)
 
     def _container(self, value: Any, where: str) -> Any:
         if isinstance(value, dict):
@@ -56,9 +56,11 @@ class Packer:
         items = [self.pack(item, f"{where}.{i}") for i, item in enumerate(value)]
         return items if isinstance(value, list) else {"tuple": items}
 
-    def _declared(self, value: Any, entry: Entry, where: str) -> Any:
+    def _declared(self, value: Any, where: str) -> Any:
         if self.outline and hasattr(value, "_outline"):
-            value = value._outline()
+            value = value._outline()  # perhaps of another class
+        entry = entry_of(value)
+        assert entry is not None
         held = entry.taken_from(value)
         fields = {name: self.pack(item, f"{where}.{name}".lstrip(".")) for name, item in held.items()}
         return {"class": entry.name, "fields": fields}

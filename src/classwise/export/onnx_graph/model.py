@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from classwise.arrays import Labels
-from classwise.comparison import AutoClassifier
+from classwise.auto import AutoClassifier
 from classwise.decision import Policy
 from classwise.errors import ClasswiseError
 from classwise.estimators import Decision
@@ -38,7 +38,7 @@ def to_onnx(
 ) -> Any:
     """A fitted model as an ONNX model (onnx.ModelProto), for onnxruntime and others.
 
-    model: an estimator, a Decision (its costs and its reject included) or an AutoClassifier.
+    model: an estimator, or a Decision (its costs and its reject included).
     dtype: "float64" or "float32", of the numbers that go in and of the probabilities. Inside all is float64.
     opset: the version of ONNX's operators; 18 unless given, which onnxruntime 1.15 and later run.
     inputs: "matrix", one input X (n, p) of numbers; "columns", one input (n, 1) for each column, by its name. Unless
@@ -100,13 +100,17 @@ def _estimator(model: Any) -> Any:
         return _estimator(getattr(model, "model_", model.model))
     if isinstance(model, BaseEstimator):
         check_is_fitted(model)
-    estimator = model.best_ if isinstance(model, AutoClassifier) else model
-    if not hasattr(getattr(estimator, "model_", None), "classifier"):
+    if isinstance(model, AutoClassifier):
         raise ClasswiseError(
-            "to_onnx takes a fitted classifier of classwise, or a Decision or AutoClassifier of one, not a "
+            "An AutoClassifier is a stack, which to_onnx does not write; export the best of cw.compare(X, y), or write "
+            "the stack as SQL: cw.to_sql(AutoClassifier(members='sql').fit(X, y), ...)."
+        )
+    if not hasattr(getattr(model, "model_", None), "classifier"):
+        raise ClasswiseError(
+            "to_onnx takes a fitted classifier of classwise, or a Decision of one, not a "
             f"{type(model).__name__}; of a pipeline, export the last step."
         )
-    return estimator
+    return model
 
 
 def _read_opset(opset: Any) -> int:

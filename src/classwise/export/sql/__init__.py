@@ -16,7 +16,8 @@ def to_sql(
 ) -> str:
     """A query that scores the rows of a table where they are, as the fitted model would; its text.
 
-    model: an estimator, an AutoClassifier, or a Decision about one of them.
+    model: an estimator, an AutoClassifier of members that can be written (members="sql" are all of them), or a Decision
+        about one of these.
     table: a name such as "people" or "main.people"; dots separate catalog, schema and table. Parts that have dots of
         their own come one by one: ("main", "odd.name"). To score the result of a query, make it a view.
     dialect: "duckdb", "postgres", "sqlite", "spark", "bigquery", "snowflake", "mysql" or "tsql".
@@ -26,8 +27,8 @@ def to_sql(
     features: what the model's columns are called in the table, if they had other names in fit, or none.
 
     All names are quoted, so they must be written as the engine stores them. NULL and NaN are missing values: they are
-    integrated out, but for Gaussians with full covariances, where the answer is NULL; in logistic regression the mean
-    stands for them. It is NULL too where predict would be an error.
+    integrated out, but for Gaussians with full covariances, where the answer is NULL; in logistic regression, and in an
+    AutoClassifier, the mean stands for them. It is NULL too where predict would be an error.
 
     >>> import classwise as cw
     >>> m = cw.LDA().fit([[1.0], [2.0], [4.0], [5.0]], ["low", "low", "high", "high"])

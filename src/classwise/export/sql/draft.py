@@ -69,10 +69,16 @@ class Draft:
         if self.refusals:
             refused = case((_any_of(self.refusals), exp.Literal.number(0)), otherwise=exp.Literal.number(1))
             self.steps.define(Step.DERIVED, "fits", refused)
-        return [
-            self.steps.define(Step.SCORE, f"s{k}", shifted(total(terms), max(self.constants[k], IMPOSSIBLE)))
-            for k, terms in enumerate(self.scores)
+        return [self.steps.define(Step.SCORE, f"s{k}", score) for k, score in enumerate(self.take_scores())]
+
+    def take_scores(self) -> list[Expression]:
+        """The score of each class so far; the draft goes on without any."""
+        taken = [
+            shifted(total(terms or [number(0.0)]), max(constant, IMPOSSIBLE))
+            for terms, constant in zip(self.scores, self.constants, strict=True)
         ]
+        self.scores, self.constants = [[] for _ in range(self.count)], [0.0] * self.count
+        return taken
 
     # Columns of the table -------------------------------------------------------------------------------------------
 

@@ -6,9 +6,9 @@ from typing import Any
 from sqlglot import exp
 
 from classwise.errors import ClasswiseError
-from classwise.estimators import BayesEstimator, BayesianLogistic
 from classwise.export.sql.dialects import Dialect
 from classwise.export.sql.draft import check_text
+from classwise.schema import Schema
 
 OUTPUTS = {"label": "", "posteriors": "posterior_", "scores": "score_"}
 
@@ -31,9 +31,8 @@ def read_table(table: Any) -> exp.Table:
     return exp.Table(this=name, **dict(zip(("db", "catalog"), outer, strict=False)))
 
 
-def feature_names(estimator: BayesEstimator | BayesianLogistic, features: Sequence[str] | None) -> list[str]:
+def feature_names(schema: Schema, features: Sequence[str] | None) -> list[str]:
     """What the model's columns are called in the table."""
-    schema = estimator.model_.schema
     if features is None and schema.names is None:
         raise ClasswiseError(
             f"The model was fitted on {len(schema)} columns without names; say with features=[...] what they are "

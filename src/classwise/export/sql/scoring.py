@@ -6,8 +6,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from classwise.arrays import Labels
+from classwise.auto import AutoClassifier
 from classwise.calibration import Calibration
-from classwise.comparison import AutoClassifier
 from classwise.decision import Policy
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesEstimator, BayesianLogistic, Decision
@@ -19,6 +20,8 @@ from classwise.export.sql.dialects import Dialect, read_dialect
 from classwise.export.sql.draft import Draft, check_text
 from classwise.export.sql.logistic import add_logistic
 from classwise.export.sql.naming import feature_names, key_names, read_table, result_names
+from classwise.export.sql.stacks import add_stack
+from classwise.schema import Schema
 
 
 def write_query(
@@ -30,7 +33,7 @@ def write_query(
     estimator = question.estimator
     names = result_names(output, estimator.classes_.tolist(), kind)
     keys = key_names(columns, names)
-    draft = Draft(kind, feature_names(estimator, features), estimator.model_.levels, len(estimator.classes_))
+    draft = Draft(kind, feature_names(question.schema, features), question.levels, len(estimator.classes_))
     carried = [exp.alias_(exp.column(draft.key(i, key)), key, quoted=True) for i, key in enumerate(keys)]
     question.add_scores(draft, output)
     answers = question.answers(draft, output, kind)
@@ -42,7 +45,7 @@ def write_query(
 class Question:
     """What is asked: an estimator, and the policy to decide by, where it is not the most probable label."""
 
-    estimator: BayesEstimator | BayesianLogistic
+    estimator: BayesEstimator | BayesianLogistic | AutoClassifier
     policy: Policy | None = None
     reject_label: Any = None
 
@@ -52,8 +55,7 @@ class Question:
         if isinstance(model, Decision):
             return cls._read_decision(model)
         if isinstance(model, AutoClassifier):
-            model.classes_  # noqa: B018 - says so, if it is not fitted
-            model = model.best_
+            return cls(model._fitted())
         if not isinstance(model, (BayesEstimator, BayesianLogistic)):
             raise ClasswiseError(
                 f"{type(model).__name__} cannot be written as SQL: to_sql takes a fitted Gaussian, naive Bayes "
@@ -73,9 +75,24 @@ class Question:
         asked = cls.read(getattr(decision, "model_", decision.model)).estimator
         return cls(asked, read_policy(decision.costs, decision.reject, labels), decision.reject_label)
 
+    @property
+    def schema(self) -> Schema:
+        """The columns of the model."""
+        estimator = self.estimator
+        return estimator._schema if isinstance(estimator, AutoClassifier) else estimator.model_.schema
+
+    @property
+    def levels(self) -> dict[int, Labels]:
+        """The levels of those columns that have some."""
+        estimator = self.estimator
+        return estimator._levels if isinstance(estimator, AutoClassifier) else estimator.model_.levels
+
     def add_scores(self, draft: Draft, output: str) -> None:
         """Scores of which softmax is P(k | x), as terms of a draft: log prior + log density, or linear ones."""
         estimator = self.estimator
+        if isinstance(estimator, AutoClassifier):
+            add_stack(estimator, draft)
+            return
         if isinstance(estimator, BayesianLogistic):
             add_logistic(estimator, draft, only_label=output == "label" and self.policy is None)
         else:
@@ -86,7 +103,7 @@ class Question:
 
     @property
     def _calibration(self) -> Calibration | None:
-        return None if isinstance(self.estimator, BayesianLogistic) else self.estimator.classifier_.calibration
+        return self.estimator.classifier_.calibration if isinstance(self.estimator, BayesEstimator) else None
 
     def answers(self, draft: Draft, output: str, dialect: Dialect) -> list[Expression]:
         """The columns of the result."""
@@ -131,7 +148,7 @@ class Question:
         return self.reject_label
 
     def _refuse_chance(self) -> None:
-        if not isinstance(self.estimator, BayesianLogistic) and self.estimator.ties == "random":
+        if isinstance(self.estimator, BayesEstimator) and self.estimator.ties == "random":
             raise ClasswiseError(
                 "ties='random' draws lots, and SQL would draw others; set_params(ties='first') needs no new fit."
             )

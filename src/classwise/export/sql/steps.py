@@ -21,8 +21,17 @@ class Step(IntEnum):
     GIVEN = auto()  # columns of the table: numbers about an origin, levels as codes
     GUARDED = auto()  # the same within the range that can be computed with
     DERIVED = auto()  # logarithms; whether a row can be scored at all
+    UNITS = auto()  # numbers in standard units, as members of a stack see them
+    BENT = auto()  # these, bent
+    SEEN = auto()  # these, where none is missing; indicators of levels
     WHITE = auto()  # coordinates in which a class is a unit sphere
     DISTANCE = auto()  # squared distances, where a logarithm is to follow
+    MEMBER = auto()  # the same as SCORE, of each member of a stack
+    MEMBER_BEST = auto()
+    MEMBER_LEVEL = auto()  # to the member's power, about the best
+    MEMBER_TOTAL = auto()
+    MEMBER_LOG = auto()  # log weight + log posterior
+    TOP = auto()  # the largest of these over the members
     SCORE = auto()  # log prior + log density of each class, up to a common term
     PEAK = auto()  # the largest
     BEST = auto()  # the same, NULL where it says nothing
