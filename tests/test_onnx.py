@@ -560,8 +560,9 @@ class TestInterface:
         X, y, _, rows = TABLES["iris"]
         frame, names = pd.DataFrame(X, columns=list("abcd")), ["x0", "x1", "x2", "x3"]
         by_name, by_place = cw.LDA().fit(frame, y), cw.LDA().fit(X, y)
-        expected = run(cw.to_onnx(by_place), rows)[1]
+        expected = run(cw.to_onnx(by_name), pd.DataFrame(rows, columns=list("abcd")))[1]
         np.testing.assert_array_equal(run(cw.to_onnx(by_name, inputs="matrix"), rows)[1], expected)
+        expected = run(cw.to_onnx(by_place), rows)[1]
         columns = run(cw.to_onnx(by_place, inputs="columns"), pd.DataFrame(rows, columns=names))[1]
         np.testing.assert_array_equal(columns, expected)
 
