@@ -2,6 +2,7 @@
 
 import pickle
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -355,6 +356,19 @@ class TestClassifier:
         assert "<table>" in penguins.report_._repr_html_()
         best = min(line.log_loss for line in lines.values())
         assert penguins.report_.log_loss < best + 0.02
+
+    def test_the_report_draws_itself(self, penguins):
+        axes = penguins.report_.plot()
+        names = [label.get_text() for label in axes.get_yticklabels()]
+        assert [name.rsplit("  ", 1)[0] for name in names] == [line.name for line in penguins.report_]
+        assert [name.rsplit("  ", 1)[1] for name in names] == [f"{100 * w.weight:.0f} %" for w in penguins.report_]
+        assert axes.lines[0].get_xdata()[0] == penguins.report_.log_loss
+        drawn = {float(dots.get_offsets()[0][0]) for dots in axes.collections}
+        assert drawn < {line.log_loss for line in penguins.report_}
+        assert len(axes.texts) == len(names) - len(drawn)  # those far behind, by their numbers
+        mpl.pyplot.close(cw.AutoClassifier(members=["softmax"]).fit(X, y).report_.plot().figure)
+        assert axes.texts[-1].get_text() == f"{max(line.log_loss for line in penguins.report_):.3g} →"
+        mpl.pyplot.close(axes.figure)
 
     def test_what_it_says_of_itself_is_what_new_rows_say(self):
         rows, labels = load_wine(return_X_y=True)

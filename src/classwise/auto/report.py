@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from classwise.storage import stored
 from classwise.tabular import Tabular
@@ -44,6 +44,12 @@ class AutoReport(Tabular):
         total = sum(line.seconds for line in self.lines)
         last = (self.combine, "1", f"{self.temperature:.2f}", f"{self.log_loss:.4f}", "", f"{total:.2f}", "")
         return [header, *(_cells(line) for line in self.lines), last]
+
+    def plot(self, axes: Any = None) -> Any:
+        """Members by log loss and weight, and the stack; matplotlib axes."""
+        from classwise.plot import draw_stack
+
+        return draw_stack(self.lines, self.log_loss, axes)
 
     def __iter__(self) -> Iterator[Line]:
         return iter(self.lines)

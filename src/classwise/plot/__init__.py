@@ -13,12 +13,14 @@ from classwise.plot.reasons import plot_explanation
 from classwise.plot.regions import plot_regions
 from classwise.plot.reject import plot_reject_curve
 from classwise.plot.reliability import draw_reliability, plot_reliability
+from classwise.plot.stack import draw_stack
 
 __all__ = [
     "DensityGrid",
     "density_grid",
     "draw_comparison",
     "draw_reliability",
+    "draw_stack",
     "plot_check",
     "plot_confusion",
     "plot_densities",
