@@ -94,31 +94,44 @@ class Recipe(ABC):
         return BayesClassifier(present, np.exp(log_priors(sums.weight)[present]), self.density(sums))
 
 
-@stored("Generative")
-@dataclass(frozen=True, eq=False)
-class Generative(Trained):
-    """A prior and a density per class, made by a recipe from sums over rows as an encoding shows them."""
+class Seeing(Trained):
+    """A prior and a density per class, of rows as an encoding shows them."""
 
     encoding: Encoding
-    recipe: Recipe
-    sums: Sums
 
-    def _is_sound(self) -> bool:
-        return describes(self.classifier.density, self.encoding)
-
-    @cached_property
-    def classifier(self) -> BayesClassifier:
-        return self.recipe.classifier(self.sums)
+    @abstractmethod
+    def _classifier(self) -> BayesClassifier:
+        """Of encoded rows."""
 
     def log_posterior(self, rows: Array, X: Any = None) -> Array:
-        return self.classifier.log_posterior(self.encoding(rows))
+        return self._classifier().log_posterior(self.encoding(rows))
 
     @property
     def can_sample(self) -> bool:
         return self.encoding.is_plain
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
-        return self.encoding.back(self.classifier.density.sample(codes, generator), generator)
+        return self.encoding.back(self._classifier().density.sample(codes, generator), generator)
+
+    def _is_sound(self) -> bool:
+        return describes(self._classifier().density, self.encoding)
+
+
+@stored("Generative")
+@dataclass(frozen=True, eq=False)
+class Generative(Seeing):
+    """Made by a recipe from sums over rows."""
+
+    encoding: Encoding
+    recipe: Recipe
+    sums: Sums
+
+    @cached_property
+    def classifier(self) -> BayesClassifier:
+        return self.recipe.classifier(self.sums)
+
+    def _classifier(self) -> BayesClassifier:
+        return self.classifier
 
     @property
     def statistics(self) -> Sums:
@@ -137,24 +150,14 @@ class Generative(Trained):
 
 @stored("FixedMember")
 @dataclass(frozen=True, eq=False)
-class Fixed(Trained):
-    """A classifier of encoded rows that was not made of sums, and stays as it is."""
+class Fixed(Seeing):
+    """Not made of sums: it stays as it is."""
 
     encoding: Encoding
     classifier: BayesClassifier
 
-    def _is_sound(self) -> bool:
-        return describes(self.classifier.density, self.encoding)
-
-    def log_posterior(self, rows: Array, X: Any = None) -> Array:
-        return self.classifier.log_posterior(self.encoding(rows))
-
-    @property
-    def can_sample(self) -> bool:
-        return self.encoding.is_plain
-
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
-        return self.encoding.back(self.classifier.density.sample(codes, generator), generator)
+    def _classifier(self) -> BayesClassifier:
+        return self.classifier
 
 
 def describes(density: Density, encoding: Encoding) -> bool:
