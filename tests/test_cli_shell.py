@@ -246,7 +246,7 @@ def test_every_verb_on_real_tables(tmp_path, name):
         f"zcat {data} | classwise predict lda.cw - --priors uniform | tail -n 3",
         f"classwise explain m.cw {data} --row 5",
         "classwise explain m.cw",
-        "classwise sample m.cw -n 100 -o s.csv && classwise predict m.cw s.csv --drop label > again.csv",
+        "classwise sample lda.cw -n 100 -o s.csv && classwise predict m.cw s.csv --drop label > again.csv",
         f"classwise plot m.cw {data} -t {target} -o regions.png",
         f"classwise plot lda.cw {data} -t {target} --kind projection -o projection.svg",
         f"classwise plot m.cw {data} -t {target} --kind reliability -o reliability.png",
