@@ -19,6 +19,8 @@ OTHERS = {
     "stacked, decided": lambda case: cw.Decision(
         cw.AutoClassifier(members="fast", folds=3, families=case.families), reject={"posterior": 0.9}
     ),
+    "one-dependence": lambda case: cw.AODE(),
+    "mixture": lambda case: cw.MixtureClassifier(components=2, families=case.families),
     "decided": lambda case: cw.Decision(cw.NaiveBayes(families=case.families), reject={"posterior": 0.9}),
     "by costs": lambda case: cw.Decision(cw.NaiveBayes(families=case.families), costs=None, reject=0.2),
 }
