@@ -21,7 +21,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 # Batches that are read ahead, for each thread.
-AHEAD = 2
+AHEAD = 4
 
 
 class End:

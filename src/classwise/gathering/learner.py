@@ -61,11 +61,11 @@ class Learner:
         return Tally(self._summarize(counted) if len(counted) else None, counted.rows, counted.unlabeled)
 
     def _summarize(self, counted: "Counted") -> ClassStatistics:
-        labels, codes = counted.coded()
-        table = counted.source().read(self.families, codes, counted.weights)
+        labels, names = counted.labels()
+        table = counted.source().read(self.families, labels, counted.weights)
         summary = summarize_table(table, self.form, allow_missing=self.allow_missing, quartics=self.quartics)
         summary = summary if self.also is None else self.also(summary, table)
-        return replace(summary, labels=labels[summary.labels])
+        return summary if names is None else replace(summary, labels=names[summary.labels])
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +108,21 @@ class Counted:
         """Where they stand in the chunk; (m,)."""
         return np.flatnonzero(self.counts)
 
+    def labels(self) -> tuple[Labels, Labels | None]:
+        """The label of each row; of text the position among sorted names, and these names."""
+        target = self.frame[self.roles.target]
+        if target.dtype not in (nw.String, nw.Categorical, nw.Enum):
+            return np.asarray(target.to_numpy()), None
+        coded = code_series(target)
+        ordered = sort_labels(set(coded.levels))
+        names = np.empty(len(ordered), dtype=object)
+        names[:] = ordered
+        return coded.among(names).positions(-1), names
+
     def coded(self) -> tuple[Labels, Codes]:
         """Sorted labels, and for each row the position of its own."""
-        return _code(self.frame[self.roles.target])
+        labels, names = self.labels()
+        return code_labels(labels) if names is None else (names, labels)
 
     def source(self) -> Source:
         """The columns to learn from."""
@@ -192,17 +204,6 @@ def as_arrow(frame: "nw.DataFrame[Any]") -> Any:
     import pyarrow as pa
 
     return pa.Table.from_pandas(frame.to_native(), preserve_index=False)
-
-
-def _code(target: "nw.Series[Any]") -> tuple[Labels, Codes]:
-    """Sorted labels, and for each row the position of its own."""
-    if target.dtype not in (nw.String, nw.Categorical, nw.Enum):
-        return code_labels(target.to_numpy())
-    coded = code_series(target)
-    ordered = sort_labels(set(coded.levels))
-    labels = np.empty(len(ordered), dtype=object)
-    labels[:] = ordered
-    return labels, coded.among(labels).positions(-1)
 
 
 def read_weights(column: "nw.Series[Any]", name: str) -> Array:
