@@ -18,7 +18,10 @@ from classwise.errors import StatisticsError
 # From so many factors on, of columns that are not many times more, pairs of columns are multiplied first (z_i z_j is
 # z_j z_i, which halves the work), for so many rows at a time.
 MANY_FACTORS = 8
-PAIR_ROWS = 768
+PAIR_ROWS = 1536
+# Rows are gathered in blocks of about so many numbers. That is more than fits in the cache of a core, but between two
+# calls on a block threads wait for each other, and with blocks of half the size they take longer.
+BLOCK_OF_ROWS = 4 * BLOCK_SIZE
 # BLAS multiplies matrices whose product has no more numbers than this as they are, without packing them first.
 SMALL_PRODUCT = 500
 
@@ -145,9 +148,9 @@ def _symmetric(strips: list[slice], sums: list[Array], columns: int) -> Array:
 
 
 def block_rows(columns: int, factors: int) -> int:
-    """How many rows to gather at once: they stay in cache, and are worth the calls.
+    """How many rows to gather at once: they stay near, and are worth the calls.
 
     Columns times one factor need as much room as the columns; pairs of columns are multiplied in smaller parts.
     """
     room = 2 * columns + factors if factors == 0 or _is_shared(columns, factors) else 4 * columns
-    return max(BLOCK_SIZE // room, 2 * columns, 256)
+    return max(BLOCK_OF_ROWS // room, 2 * columns, 256)
