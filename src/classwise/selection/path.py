@@ -17,7 +17,7 @@ from classwise.covariance.rank import tolerance
 from classwise.statistics import ClassStatistics
 
 # Rows are scored in blocks of this many scores, which stay in cache with all that is made of them.
-BLOCK_OF_SCORES = 1 << 15
+BLOCK_OF_SCORES = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
