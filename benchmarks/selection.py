@@ -4,7 +4,8 @@
 
 Both sides get the same rows and the same folds. scikit-learn searches LinearDiscriminantAnalysis(solver="lsqr") and
 QuadraticDiscriminantAnalysis(solver="eigen") over shrinkage: the same models, and so the same log losses, as the ends
-share=1 and share=0 of RDA's path. All calls are timed in turns, repeat by repeat.
+share=1 and share=0 of RDA's path. It also searches QuadraticDiscriminantAnalysis as it comes, whose solver "svd" is slower
+and has reg_param instead, over as many values. All calls are timed in turns, repeat by repeat.
 
 The unit of work is a model and a fold: a model of the other folds has scored the rows of this one. A comparison has
 one for each member and fold, and one for each pair of dials or prior that a member tried and each fold; a prior tried
@@ -42,7 +43,9 @@ FIRST_ROWS = 2000
 PEERS = {
     "LDA grid": LinearDiscriminantAnalysis(solver="lsqr"),
     "QDA grid": QuadraticDiscriminantAnalysis(solver="eigen"),
+    "QDA grid, svd": QuadraticDiscriminantAnalysis(),
 }
+PARAMETER_OF = {"LDA grid": "shrinkage", "QDA grid": "shrinkage", "QDA grid, svd": "reg_param"}
 SHARE_OF = {"LDA grid": 1.0, "QDA grid": 0.0}
 OURS = ("compare", "RDA path", "LDA path", "QDA path")
 
@@ -65,7 +68,7 @@ def main():
         "seconds": times,
         "cores_of_others": busy,
         "units": units(results["compare"], options.folds, len(values)),
-        "differences": {name: difference(results["compare"], name, results[name], values) for name in PEERS},
+        "differences": {name: difference(results["compare"], name, results[name], values) for name in SHARE_OF},
         "extra_bytes": None if options.no_memory else in_a_process(options),
     }
     facts["machine"] = {**found, "wall_s": perf_counter() - start}
@@ -118,12 +121,11 @@ def calls(X, y, folds, values):
         "LDA path": lambda: LDA(shrink="cv", folds=folds).fit(X, y),
         "QDA path": lambda: QDA(shrink="cv", folds=folds).fit(X, y),
     }
-    return ours | {name: lambda peer=peer: search(peer, X, y, folds, values) for name, peer in PEERS.items()}
+    return ours | {name: lambda name=name: search(name, X, y, folds, values) for name in PEERS}
 
 
-def search(peer, X, y, folds, values):
-    grid = {"shrinkage": values}
-    cv = PredefinedSplit(folds)
+def search(name, X, y, folds, values):
+    peer, grid, cv = PEERS[name], {PARAMETER_OF[name]: values}, PredefinedSplit(folds)
     return GridSearchCV(peer, grid, scoring="neg_log_loss", n_jobs=2, refit=False, cv=cv).fit(X, y)
 
 
@@ -204,10 +206,13 @@ def time_table(facts):
 def ratio_table(facts):
     """For each model and fold, how many times as long the grids take."""
     each = {name: np.array(times) / facts["units"][name] for name, times in facts["seconds"].items()}
-    each["both grids"] = np.mean([each[name] for name in PEERS], axis=0)
+    each["both grids"] = np.mean([each["LDA grid"], each["QDA grid"]], axis=0)
+    each["both grids, QDA as it comes"] = np.mean([each["LDA grid"], each["QDA grid, svd"]], axis=0)
     each["both paths"] = np.mean([each["LDA path"], each["QDA path"]], axis=0)
     lines = [["for each model and fold, times as long as", "compare", "RDA path", "the same values, by path"]]
-    for grid, path in {"LDA grid": "LDA path", "QDA grid": "QDA path", "both grids": "both paths"}.items():
+    paths = {"LDA grid": "LDA path", "QDA grid": "QDA path", "both grids": "both paths"}
+    paths |= {"QDA grid, svd": "QDA path", "both grids, QDA as it comes": "both paths"}
+    for grid, path in paths.items():
         lines.append([grid, *(spread(each[grid] / each[ours]) for ours in ("compare", "RDA path", path))])
     return aligned(lines)
 
