@@ -4,8 +4,8 @@
 
 Both sides get the same rows and the same folds. scikit-learn searches LinearDiscriminantAnalysis(solver="lsqr") and
 QuadraticDiscriminantAnalysis(solver="eigen") over shrinkage: the same models, and so the same log losses, as the ends
-share=1 and share=0 of RDA's path. It also searches QuadraticDiscriminantAnalysis as it comes, whose solver "svd" is slower
-and has reg_param instead, over as many values. All calls are timed in turns, repeat by repeat.
+share=1 and share=0 of RDA's path. It also searches QuadraticDiscriminantAnalysis as it comes, whose solver "svd" is
+slower and has reg_param instead, over as many values. All calls are timed in turns, repeat by repeat.
 
 The unit of work is a model and a fold: a model of the other folds has scored the rows of this one. A comparison has
 one for each member and fold, and one for each pair of dials or prior that a member tried and each fold; a prior tried

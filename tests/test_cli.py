@@ -405,6 +405,20 @@ class TestStreams:
         run("fit", "penguins.csv", *options, "-o", "large.cw")
         np.testing.assert_array_equal(cw.load("large.cw").means_, stream.means_)
 
+    def test_fit_by_several_passes(self, here, monkeypatch):
+        options = ["-t", "species", "-d", "year", "-m", "logistic", "--set", "precision=1"]
+        run("fit", "penguins.csv", *options, "-o", "whole.cw", "--no-stream")
+        monkeypatch.setattr("classwise.comparison.by_name.MOST_CELLS", 2000)
+        monkeypatch.setattr("classwise.estimators.logistic_source.MOST_VALUES", 1000)
+        run("fit", "penguins.csv", *options, "--set", "posterior=sampled", "--set", "draws=8", "-o", "sampled.cw")
+        monkeypatch.setattr("classwise.sources.RowFile.table", lambda file: 1 / 0)  # no table of all rows is made
+        run("fit", "penguins.csv", *options, "-o", "large.cw")
+        np.testing.assert_allclose(cw.load("large.cw").coef_, cw.load("whole.cw").coef_, rtol=1e-9, atol=1e-10)
+        line = fails("fit", "penguins.csv", *options, "--set", "posterior=sampled", "-o", "x.cw", "--stream")
+        assert "or give the rows to fit" in line
+        run("fit", "penguins.csv", *options[:4], "--set", "members=fast", "-o", "stack.cw")
+        assert cw.load("stack.cw").rows_ == 344
+
     def test_summarize(self, here):
         for i in range(3):
             PENGUINS[i::3].to_csv(f"site-{i}.csv", index=False)

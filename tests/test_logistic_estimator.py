@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import classwise as cw
 from classwise.engines import MemoryEngine
 from classwise.estimators import logistic, logistic_learning
-from classwise.estimators.logistic_learning import Rows
+from classwise.estimators.logistic_learning import TableRows
 from classwise.logistic import Groups, Model, approach
 from classwise.logistic.evidence import _crossing
 from classwise.tables import read_table
@@ -268,7 +268,7 @@ class TestChunks:
         rows, labels = rng.normal(size=(3000, 6)), rng.integers(3, size=3000)
         labels[rows[:, 0] > 0.5] = 0
         whole = cw.BayesianLogistic().fit(rows, labels)
-        monkeypatch.setattr(Rows, "_chunk_rows", lambda self: 97)
+        monkeypatch.setattr(TableRows, "_chunk_rows", lambda self: 97)
         chunked = cw.BayesianLogistic().fit(rows, labels)
         np.testing.assert_allclose(chunked.coef_, whole.coef_, rtol=0, atol=1e-10)
         np.testing.assert_allclose(chunked.coef_cov_, whole.coef_cov_, rtol=0, atol=1e-10)
@@ -319,8 +319,8 @@ class TestChunks:
         rows = rng.normal(size=(40_000, 5))
         labels = (rows @ rng.normal(size=(5, 3)) + rng.gumbel(size=(40_000, 3))).argmax(axis=1)
         monkeypatch.setattr(logistic_learning, "FEWEST_ROWS", 1000)
-        slope, calls = Rows.slope, []
-        monkeypatch.setattr(Rows, "slope", lambda self, weights: calls.append(weights) or slope(self, weights))
+        slope, calls = TableRows.slope, []
+        monkeypatch.setattr(TableRows, "slope", lambda self, weights: calls.append(weights) or slope(self, weights))
         assert cw.BayesianLogistic().fit(rows, labels).passes_ == 1
         mixed = len(calls)
         monkeypatch.setattr(approach, "_mixed", lambda trials, metric: trials[-1].weights + trials[-1].change)
@@ -483,7 +483,7 @@ def test_the_engine_is_asked_for_sums_alone():
 
     m = cw.BayesianLogistic(precision=1.0).fit(X, y)
     design, likelihood = m.classifier_.design, m.classifier_.likelihood
-    rows = Rows(read_table(X, y), Model(design, likelihood), Counting())
+    rows = TableRows(read_table(X, y), Model(design, likelihood), Counting())
     learned = logistic_learning.learn(rows, Groups(np.array([0, 0, 0, 0, -1]), np.array([1.0])), np.full(3, 1 / 3))
     np.testing.assert_allclose(learned.posterior.mode, m.classifier_.beliefs.mean, atol=1e-12)
     assert len(calls) == learned.passes

@@ -48,7 +48,8 @@ def fit(
     """Fit one model, and keep it in a file.
 
     The model auto is a stack of several kinds, each weighed by what it says of rows held out. A model with nothing to
-    choose is made from statistics of rows that are read as they come, where there are more than 20 million values.
+    choose is made from statistics of rows that are read as they come, where there are more than 20 million values;
+    logistic and auto then read them several times.
 
     Example: classwise fit penguins.csv --target species --model lda --set shrink=oas -o lda.cw
     """
@@ -73,12 +74,12 @@ def fit(
 
 
 def _from_rows(estimator: Any, data: str, roles: Roles, missing: list[str] | None, stream: bool | None) -> Any:
-    """From rows in memory; or, where nothing is left to choose, from statistics of rows that are read as they come."""
+    """From rows in memory, or from rows that are read as they come."""
     assert roles.target is not None
     with kept_rows(data) as path:
         rows = open_learning(path, roles, missing, estimator.get_params().get("families", "auto"), called(data))
         if stream is None:
-            stream = needs_no_choice(estimator) and not rows.is_table
+            stream = can_stream(estimator) and not rows.is_table
         if stream:
             return _from_stream(estimator, rows, roles)
         table = learn_rows(path, roles, missing, called(data))
@@ -91,9 +92,18 @@ def needs_no_choice(estimator: Any) -> bool:
     return not getattr(estimator, "_is_choosing", True)
 
 
+def can_stream(estimator: Any) -> bool:
+    """Whether a model can be made of rows that are read as they come, once or several times."""
+    reads_again = hasattr(estimator, "fit_source") and estimator.get_params().get("posterior") != "sampled"
+    return needs_no_choice(estimator) or reads_again
+
+
 def _from_stream(estimator: Any, rows: Learning, roles: Roles) -> Any:
+    """From statistics, where these are all that it takes; or by several passes."""
     import classwise as cw
 
+    if hasattr(estimator, "fit_source"):
+        return estimator.fit_source(rows.stream, target=roles.target, columns=rows.columns, weights=roles.weights)
     if not needs_no_choice(estimator):
         raise ClasswiseError(
             f"--stream learns from statistics alone, and {' '.join(repr(estimator).split())} needs the rows; choose "

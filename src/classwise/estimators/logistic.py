@@ -1,56 +1,53 @@
 """Bayesian logistic regression: the boundary modeled directly, and averaged over what is believed of its weights."""
 
-from copy import copy
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
-import numpy as np
 from sklearn.base import ClassifierMixin
 
 from classwise.engines import MemoryEngine
-from classwise.errors import ClasswiseError
 from classwise.estimators.answers import read_generator
 from classwise.estimators.base import refuse_few_classes
 from classwise.estimators.blocks import warn_of_ignored
 from classwise.estimators.columns import remember_columns
 from classwise.estimators.fitted import required
 from classwise.estimators.logistic_answers import MISSING
+from classwise.estimators.logistic_beliefs import draw, nearest
 from classwise.estimators.logistic_columns import known_levels, recoded, warn_of_imputed, why_ignored
-from classwise.estimators.logistic_groups import read_groups, read_value
-from classwise.estimators.logistic_learning import Rows, draw, learn
+from classwise.estimators.logistic_groups import read_groups
+from classwise.estimators.logistic_learning import Rows, TableRows, learn
 from classwise.estimators.logistic_model import LogisticModel
-from classwise.estimators.logistic_weights import LogisticWeights
+from classwise.estimators.logistic_options import (
+    POSTERIORS,
+    check_options,
+    likelihood_of,
+    refuse_densities,
+    refuse_sampled,
+)
+from classwise.estimators.logistic_source import rows_of
+from classwise.estimators.logistic_variants import LogisticVariants
+from classwise.gathering import Passes
 from classwise.logistic import (
-    PREDICTIVES,
     Diagnostics,
-    Likelihood,
     LogisticClassifier,
-    Logit,
     Model,
     Near,
     Posterior,
-    Probit,
-    Softmax,
     diagnose_chains,
     is_direct,
     make_design,
     spread_of_numbers,
 )
 from classwise.options import choose
-from classwise.priors import Priors, class_priors
 from classwise.schema import Families
 from classwise.statistics import ClassStatistics, DiagonalScatter
 from classwise.storage import shown, stored
 from classwise.summarizing import summarize_table
-from classwise.tables import Source, Table, open_source
-
-KNOWN = ("gaussian", "categorical", "bernoulli")
-LINKS: dict[str, type[Logit] | type[Probit]] = {"logit": Logit, "probit": Probit}
-POSTERIORS = {"laplace": False, "sampled": True}
+from classwise.tables import open_source
 
 
 @stored("BayesianLogistic", kind="model")
-class BayesianLogistic(ClassifierMixin, LogisticWeights):
+class BayesianLogistic(ClassifierMixin, LogisticVariants):
     """Logistic regression with a posterior over its weights: P(label | x) = average of P(label | weights, x).
 
         logit   P(second | x) = 1 / (1 + exp(-(w'x + w0))), and softmax over the scores of more than two classes
@@ -67,10 +64,12 @@ class BayesianLogistic(ClassifierMixin, LogisticWeights):
     standardize: the prior is on weights of columns of numbers divided by their standard deviation, with their means
         taken away if there is an intercept. Levels of categories are 0 or 1, less their mean, and not divided. The
         attributes are in the columns' own units either way.
-    predictive: "integrated" averages over the posterior; "plugin" uses the most probable weights as if they were
-        known; "moderated" is MacKay's closed approximation of the first.
-    posterior: "laplace" is the Gaussian about the most probable weights, with the full Hessian; "sampled" is exact, by
-        draws of a Gibbs sampler (logit; needs the extra `sample`), given the precision.
+    predictive: "integrated" averages over the posterior; "plugin" uses the most probable weights (means, where the
+        posterior is not by Laplace) as if they were known; "moderated" is MacKay's closed approximation of the first.
+    posterior: "laplace" is the Gaussian about the most probable weights, with the full Hessian; "variational" is the
+        Gaussian nearest to the posterior, which is better where rows are few or classes can nearly be separated, and
+        takes longer; "sampled" is exact, by draws of a Gibbs sampler (logit; needs the extra `sample`). The precision
+        is that by Laplace for all three.
     draws: how many, in four chains, after as many that are thrown away; random_state: their seed.
     families: what columns are taken for, where it is not what their type says: {"zip": "categorical"}.
     missing: "mean" has the mean of its column stand for a missing value, whatever the class, with a warning at fit; a
@@ -93,7 +92,7 @@ class BayesianLogistic(ClassifierMixin, LogisticWeights):
         penalize_intercept: bool = False,
         standardize: bool = True,
         predictive: Literal["integrated", "plugin", "moderated"] = "integrated",
-        posterior: Literal["laplace", "sampled"] = "laplace",
+        posterior: Literal["laplace", "variational", "sampled"] = "laplace",
         draws: int = 2000,
         families: Families = "auto",
         missing: Literal["mean", "error"] = "mean",
@@ -118,68 +117,42 @@ class BayesianLogistic(ClassifierMixin, LogisticWeights):
         """
         return self._fit(X, y, sample_weight, None)
 
+    def fit_source(
+        self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
+    ) -> Self:
+        """Learn from rows wherever they are, with flat memory: the same model as from a table of all of them.
+
+        source: whatever `summarize` takes with a target and can be read several times: the path of a CSV, TSV, JSON,
+            Parquet or Arrow file, a pattern, a query, a database's table, a lazy frame, a function that makes batches,
+            a DataFrame of Dask or Spark.
+        target, weights: the columns that hold labels and weights; columns: those to learn from, all others by default.
+
+        The first pass learns what the columns hold. Up to 20 million values are then held in memory. Of more, some
+        rows are drawn to begin with, and about six passes gather what all of them say of the weights.
+        """
+        check_options(self)
+        refuse_densities(self.families)
+        refuse_sampled(self.posterior)
+        passes = Passes(source, target, columns, weights, self.families)
+        statistics = passes.summarize(DiagonalScatter, choose("missing", self.missing, MISSING))
+        return self._learn(statistics, lambda model: rows_of(passes, statistics, model), None)
+
     def _fit(self, X: Any, y: Any, sample_weight: Any, near: Near | None) -> Self:
-        self._check_options()
-        source = open_source(X)
-        table = self._read(source, required(y), sample_weight)
+        check_options(self)
+        refuse_densities(self.families)
         allow_missing = choose("missing", self.missing, MISSING)
+        table = open_source(X).read(self.families, required(y), sample_weight, strict=not allow_missing).weighted()
         statistics = summarize_table(table, DiagonalScatter, allow_missing=allow_missing)
+        return self._learn(statistics, lambda model: TableRows(recoded(table, statistics), model, MemoryEngine()), near)
+
+    def _learn(self, statistics: ClassStatistics, rows_of: Callable[[Model], Rows], near: Near | None) -> Self:
+        """rows_of: the rows, as the model sees them."""
         refuse_few_classes(statistics.labels)
-        model = self._make(table, statistics, near)
+        model = self._make(statistics, rows_of, near)
         warn_of_imputed(statistics.schema, model.missing)
         self.model_ = model
         remember_columns(self, statistics)
         return self
-
-    def near(self) -> Near:
-        """Where to look first for the weights of almost the same rows."""
-        return Near(self.classifier_.beliefs.mean, self.model_.values)
-
-    def predicting(self, predictive: Literal["integrated", "plugin", "moderated"]) -> Self:
-        """The same posterior of the weights, averaged over in another way: a new estimator, nothing is fitted again."""
-        choose("predictive", predictive, PREDICTIVES)
-        other = copy(self)
-        other.predictive = predictive
-        other.model_ = replace(self.model_, classifier=self.classifier_.predicting(predictive))
-        return other
-
-    def with_priors(self, priors: Priors) -> Self:
-        """The same model where classes are mixed in other shares than those learned from: a new estimator.
-
-        P(k | x) is multiplied by the ratio of the new prior to the share of the class in the rows learned from, and
-        divided by the sum; nothing is fitted again. priors: as in the other estimators, none of them zero.
-        """
-        if self.link == "probit":
-            raise ClasswiseError(
-                "Other priors shift log odds, and link='probit' has none that are linear; use 'logit'."
-            )
-        given = class_priors(priors, self.classes_, self.model_.shares)
-        if not given.all():
-            never = self.classes_[given == 0].tolist()[0]
-            raise ClasswiseError(f"The prior of {never!r} is 0; leave its rows out and fit again.")
-        other = copy(self)
-        classifier = replace(self.model_.classifier, shift=()).with_priors(self.model_.shares, given)
-        other.model_ = replace(self.model_, classifier=classifier)
-        return other
-
-    def _check_options(self) -> None:
-        """Before any row is read."""
-        for option, value, table in (
-            ("link", self.link, LINKS),
-            ("predictive", self.predictive, PREDICTIVES),
-            ("missing", self.missing, MISSING),
-        ):
-            choose(option, value, table)
-        if isinstance(self.precision, str) and self.precision != "relevance":
-            read_value(self.precision)
-        if not (isinstance(self.draws, (int, np.integer)) and self.draws >= 8):
-            raise ClasswiseError(f"draws={self.draws!r} is not an option; give a whole number of at least 8.")
-        if not choose("posterior", self.posterior, POSTERIORS):
-            return
-        if self.link == "probit":
-            raise ClasswiseError("posterior='sampled' draws for link='logit'; use posterior='laplace' with probit.")
-        if self.predictive == "moderated":
-            raise ClasswiseError("predictive='moderated' approximates a Gaussian posterior; use posterior='laplace'.")
 
     def _facts(self) -> dict[str, Any]:
         """What the header of a file tells; statistics are not kept, nor how many rows there were."""
@@ -187,26 +160,14 @@ class BayesianLogistic(ClassifierMixin, LogisticWeights):
         return {**about, "options": shown(self.get_params(deep=False)), "statistics": False}
 
     def _is_sound(self) -> bool:
-        self._check_options()
+        check_options(self)
         seeded = self.random_state is None or (type(self.random_state) is int and self.random_state >= 0)
         if not hasattr(self, "model_"):
             return seeded
         names = tuple(getattr(self, "feature_names_in_", ())) or None
         return seeded and self.n_features_in_ == len(self.model_.schema) and names == self.model_.schema.names
 
-    def _read(self, source: Source, y: Any, sample_weight: Any) -> Table:
-        """The rows that count, with levels that some of them have."""
-        strict = not choose("missing", self.missing, MISSING)
-        table = source.read(self.families, y, sample_weight, strict=strict)
-        others = [column for column in table.schema if column.family.name not in KNOWN]
-        if others:
-            raise ClasswiseError(
-                f"families takes {others[0].name!r} for {others[0].family}, which is a density, and this model has "
-                "none; choose 'gaussian' (a number), 'categorical' or 'bernoulli'."
-            )
-        return table.weighted()
-
-    def _make(self, table: Table, statistics: ClassStatistics, near: Near | None) -> LogisticModel:
+    def _make(self, statistics: ClassStatistics, rows_of: Callable[[Model], Rows], near: Near | None) -> LogisticModel:
         ignored = why_ignored(statistics)
         design = make_design(
             statistics,
@@ -216,14 +177,16 @@ class BayesianLogistic(ClassifierMixin, LogisticWeights):
             centered=bool(self.fit_intercept and (self.standardize or not self.penalize_intercept)),
         )
         groups = read_groups(self.precision, statistics.schema, design, bool(self.penalize_intercept))
-        likelihood = self._likelihood(statistics)
-        coded = recoded(table, statistics)
-        rows = Rows(coded, Model(design, likelihood, is_direct(design, statistics)), MemoryEngine())
+        likelihood = likelihood_of(self.link, len(statistics.labels))
+        rows = rows_of(Model(design, likelihood, is_direct(design, statistics)))
         shares = statistics.weight / statistics.weight.sum()
         learned = learn(rows, groups, shares, near)
+        if self.posterior == "variational":
+            learned = nearest(rows, learned, groups)
         posterior: Posterior = learned.posterior
         diagnostics: Diagnostics | None = None
         if choose("posterior", self.posterior, POSTERIORS):
+            assert isinstance(rows, TableRows)
             drawn = draw(rows, learned, groups, int(self.draws), read_generator(self.random_state))
             posterior, diagnostics = drawn, diagnose_chains(drawn.values)
         classifier = LogisticClassifier(statistics.labels, design, likelihood, posterior, self.predictive)
@@ -242,14 +205,6 @@ class BayesianLogistic(ClassifierMixin, LogisticWeights):
             passes=learned.passes,
             diagnostics=diagnostics,
         )
-
-    def _likelihood(self, statistics: ClassStatistics) -> Likelihood:
-        link, count = choose("link", self.link, LINKS), len(statistics.labels)
-        if count == 2:
-            return link()
-        if link is Probit:
-            raise ClasswiseError(f"link='probit' is for two classes, and y has {count}; use link='logit' (softmax).")
-        return Softmax(count)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

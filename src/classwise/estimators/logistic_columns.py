@@ -1,13 +1,14 @@
 """The columns of a table as logistic regression takes them: their levels, those left out, and what is missing."""
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from classwise.arrays import Array
-from classwise.errors import ImputedValueWarning
+from classwise.arrays import Array, Codes, Labels
+from classwise.errors import ClasswiseError, ImputedValueWarning
+from classwise.gathering import Counted, Roles, as_frame
 from classwise.schema import Schema
 from classwise.statistics import ClassStatistics, code_labels, is_id
 from classwise.tables import Coded, Table
@@ -17,15 +18,44 @@ from classwise.tables.table import Columns
 def recoded(table: Table, statistics: ClassStatistics) -> Table:
     """The table with classes as codes, and categories as positions among the levels that some row of weight has."""
     assert table.labels is not None
-    labels, codes = code_labels(table.labels)
-    place = {label: k for k, label in enumerate(statistics.labels.tolist())}
-    classes = np.array([place[label] for label in labels.tolist()], dtype=np.intp)[codes]
+    classes = codes_of_classes(*code_labels(table.labels), statistics.labels)
     levels = known_levels(statistics)
     if not levels:
         return replace(table, labels=classes)
     assert isinstance(table.source, Columns)
     values = [c.among(levels[j]) if isinstance(c, Coded) else c for j, c in enumerate(table.source.values)]
     return replace(table, source=Columns(values), levels=levels, labels=classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The same of a chunk, as a table of any library, given the levels and classes of all rows. Sent to workers."""
+
+    roles: Roles
+    schema: Schema
+    levels: dict[int, Labels]
+    classes: Labels
+
+    def __call__(self, chunk: Any) -> Table | None:
+        """The rows that count: those with a label and some weight; None, if there are none."""
+        counted = Counted.of(as_frame(chunk), self.roles)
+        if not len(counted):
+            return None
+        labels, codes = counted.coded()
+        others = set(labels.tolist()) - set(self.classes.tolist())
+        if others:
+            raise ClasswiseError(
+                f"The label {others.pop()!r} was not there in the first pass; rows must stay as they are until the "
+                "last."
+            )
+        classes = codes_of_classes(labels, codes, self.classes)
+        return counted.source().read_like(self.schema, self.levels, classes, counted.weights)
+
+
+def codes_of_classes(labels: Labels, codes: Codes, classes: Labels) -> Codes:
+    """The positions among sorted classes (g,) of rows whose labels are labels[codes]; (m,)."""
+    place = {label: k for k, label in enumerate(classes.tolist())}
+    return np.array([place[label] for label in labels.tolist()], dtype=np.intp)[codes]
 
 
 def known_levels(statistics: ClassStatistics) -> dict[int, Any]:

@@ -1,6 +1,8 @@
-"""Learning weights from a table: passes over the rows, each of which gathers the curvature at some weights."""
+"""Learning weights from rows: passes over them, each of which gathers the curvature at some weights."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -9,9 +11,6 @@ from classwise.engines import BLAS, Engine
 from classwise.errors import ClasswiseError
 from classwise.estimators.fitted import required
 from classwise.logistic import (
-    Chain,
-    Design,
-    Draws,
     Groups,
     Laplace,
     Model,
@@ -19,7 +18,6 @@ from classwise.logistic import (
     Point,
     approach_mode,
     best_values,
-    draw_chain,
     first_values,
     log_evidence,
     most_probable,
@@ -41,13 +39,11 @@ LAST_STEP = 4.0
 # The Hessian of more weights than this takes 3 GB and more.
 MOST_WEIGHTS = 20_000
 
-CHAINS = 4
-
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What a fit finds: the posterior by Laplace, the precision of each group, the evidence (None where some prior but
-    the intercept's is flat), and how many times the rows were gone through.
+    """What a fit finds: the posterior as a Gaussian, the precision of each group, the evidence, or a bound of it (None
+    where some prior but the intercept's is flat), and how many times the rows were gone through.
     """
 
     posterior: Laplace
@@ -56,9 +52,37 @@ class Learned:
     passes: int
 
 
+class Rows(Protocol):
+    """Rows wherever they are, to be gone through many times."""
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def weight(self) -> float:
+        """Of all rows."""
+        ...
+
+    def curvature(self, weights: Array) -> Curvature:
+        """Of all rows, at weights (r, q)."""
+        ...
+
+    def slope(self, weights: Array) -> Curvature:
+        """The same without second derivatives."""
+        ...
+
+    def averaged(self, beliefs: Laplace) -> Curvature:
+        """Of all rows, averaged over weights that have this Gaussian."""
+        ...
+
+    def fewer(self) -> Iterator["TableRows"]:
+        """Some of the rows to go by, and then more of them, on the way to all; none where it is not worth it."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """A table whose labels are codes, to be gone through by an engine, many times."""
+class TableRows:
+    """A table in memory whose labels are codes, to be gone through by an engine."""
 
     table: Table
     model: Model
@@ -80,6 +104,14 @@ class Rows:
 
         return self.engine.gather(of, self.table, self._chunk_rows())
 
+    def averaged(self, beliefs: Laplace) -> Curvature:
+        """Of all rows, averaged over weights that have this Gaussian."""
+
+        def of(chunk: Table) -> Curvature:
+            return self.model.averaged(beliefs, chunk.rows, required(chunk.labels), chunk.weights)
+
+        return self.engine.gather(of, self.table, self._chunk_rows())
+
     def _chunk_rows(self) -> int:
         size = COPY_SIZE if self.table.is_copied else CHUNK_SIZE
         # The work is by columns of the design, of which categories have many, and there is much of it for each. A
@@ -87,17 +119,18 @@ class Rows:
         width = self.model.design.width
         return max(size // (4 * max(len(self.table.schema), width)), 8 * self.model.likelihood.factors * width)
 
-    def thinned(self, count: int) -> "Rows":
+    def fewer(self) -> Iterator["TableRows"]:
+        weights = self.model.shape[0] * self.model.shape[1]
+        return (self.thinned(count) for count in levels_of_rows(len(self.table), weights))
+
+    def thinned(self, count: int) -> "TableRows":
         """About so many of the rows, from all over the table."""
-        return Rows(self.table.take(spread_positions(len(self.table), count)), self.model, self.engine)
+        return TableRows(self.table.take(spread_positions(len(self.table), count)), self.model, self.engine)
 
     @property
     def weight(self) -> float:
         """Of all rows."""
         return float(len(self.table) if self.table.weights is None else self.table.weights.sum())
-
-    def point(self, weights: Array) -> Point:
-        return Point(self.model.likelihood, weights, self.curvature(weights))
 
 
 def spread_positions(length: int, count: int) -> Codes:
@@ -127,30 +160,30 @@ def _fits(near: Near, rows: Rows, groups: Groups) -> bool:
 
 def _learn(rows: Rows, groups: Groups, shares: Array, near: Near | None) -> Learned:
     near = _start(rows, groups, shares) if near is None else near
-    mode, values = most_probable(rows.curvature, rows.point(near.weights), groups, near.values)
+    mode, values = most_probable(rows.curvature, _point(rows, near.weights), groups, near.values)
     precision = groups.precision(values, len(near.weights))
     hessian = mode.point.hessian(precision)
     proper = bool((groups.given != 0).all())
     if not proper:
-        zero = rows.point(rows.model.null(shares))
+        zero = _point(rows, rows.model.null(shares))
         refuse_flat(hessian, zero.hessian(precision))
     evidence = log_evidence(mode.point, precision) if proper else None
     return Learned(Laplace.of(settled(mode.point, precision).weights, hessian), values, evidence, mode.passes + 1)
 
 
+def _point(rows: Rows, weights: Array) -> Point:
+    return Point(rows.model.likelihood, weights, rows.curvature(weights))
+
+
 def _start(rows: Rows, groups: Groups, shares: Array) -> Near:
     """The class shares alone, or where rows are many a place near the mode, found by way of fewer of them."""
-    near = Near(rows.model.null(shares), None)
-    counts = levels_of_rows(len(rows.table), near.weights.size)
-    if not counts:
-        return near
-    for count in counts:
-        some = rows.thinned(count)
+    near, point = Near(rows.model.null(shares), None), None
+    for some in rows.fewer():
         if len(np.unique(required(some.table.labels))) < len(shares):
             return Near(rows.model.null(shares), None)
         point, values = _near_mode_of_some(some, rows.weight / some.weight, groups, near)
         near = Near(point.weights, values)
-    return refine(rows.slope, point, groups, near.values)
+    return near if point is None else refine(rows.slope, point, groups, near.values)
 
 
 def levels_of_rows(rows: int, weights: int) -> list[int]:
@@ -169,7 +202,7 @@ def levels_of_rows(rows: int, weights: int) -> list[int]:
     return counts
 
 
-def _near_mode_of_some(some: Rows, ratio: float, groups: Groups, near: Near) -> tuple[Point, Array]:
+def _near_mode_of_some(some: TableRows, ratio: float, groups: Groups, near: Near) -> tuple[Point, Array]:
     """A point near the mode of some rows, taken for as many as all: within a step of a few deviations of their own."""
 
     def evaluate(weights: Array) -> Curvature:
@@ -191,24 +224,3 @@ def refuse_too_many(model: Model) -> None:
             f"{r * q} weights, whose covariance is too large. Choose columns (for at most {MOST_WEIGHTS} weights), "
             "or project them first (sklearn.decomposition.PCA), or use LDA(shrink='oas')."
         )
-
-
-def draw(rows: Rows, learned: Learned, groups: Groups, count: int, generator: np.random.Generator) -> Draws:
-    """Draws of the weights by Gibbs' sampler: four chains that start apart; the first half of each is thrown away."""
-    table, design = rows.table, rows.model.design
-    assert table.labels is not None
-    weights = np.ones(len(table)) if table.weights is None else table.weights
-    columns = whole_columns(table, design)
-    precision = groups.precision(learned.values, 1)[0]
-    chain = Chain(columns, table.labels.astype(np.intp), weights, precision, rows.model.likelihood)
-    starts = learned.posterior.sample(CHAINS, generator)
-    each = -(-count // CHAINS)
-    drawn = [
-        draw_chain(chain, start, each, each, own) for start, own in zip(starts, generator.spawn(CHAINS), strict=True)
-    ]
-    return Draws(np.stack(drawn))
-
-
-def whole_columns(table: Table, design: Design) -> Array:
-    """The columns of all rows at once; (q, n)."""
-    return design.columns(table.rows)

@@ -18,7 +18,7 @@ class LogisticWeights(LogisticAnswers):
 
     @property
     def coef_(self) -> Array:
-        """Most probable weights (means, of draws) of the columns, in their own units.
+        """Most probable weights (means, of draws and of the nearest Gaussian) of the columns, in their own units.
 
         (1, p) for two classes, of the second against the first; (g, p) for more, which sum to zero over the classes. A
         category has one column for each level, or one for the second of two.
@@ -78,6 +78,8 @@ class LogisticWeights(LogisticAnswers):
     def log_marginal_likelihood_(self) -> float:
         """log P(labels | rows), weights integrated out by Laplace's approximation; given the precision.
 
+        With posterior="variational" it is the bound of it that the nearest Gaussian has: never above the exact value,
+        but for the error of averages over more than two classes.
         An intercept without a prior counts as flat, of density one. A flat prior on other weights has no evidence.
         """
         evidence = self._fitted().model_.log_evidence
@@ -95,7 +97,10 @@ class LogisticWeights(LogisticAnswers):
 
     @property
     def passes_(self) -> int:
-        """How many times the curvature of all rows was gathered; passes that gather gradients alone are not counted."""
+        """How many times the curvature of all rows was gathered; passes that gather gradients alone are not counted.
+
+        With posterior="variational", those over which it was averaged are.
+        """
         return self._fitted().model_.passes
 
     def _split(self, values: Array) -> tuple[Array, Array]:

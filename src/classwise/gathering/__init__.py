@@ -3,12 +3,14 @@
 from classwise.gathering.columns import Roles, level_columns
 from classwise.gathering.learner import Counted, Learner, Tally, as_arrow, as_frame, read_weights
 from classwise.gathering.numbered import Chunk, numbered
+from classwise.gathering.passes import Passes
 from classwise.gathering.verbs import open_rows, summarize, warn_of_unlabeled
 
 __all__ = [
     "Chunk",
     "Counted",
     "Learner",
+    "Passes",
     "Roles",
     "Tally",
     "as_arrow",

@@ -121,7 +121,7 @@ def _by_name(
         return Learner(Roles.read(names, target, columns, weights, where), **options)
 
     exact = [target, *level_columns(options["families"])]
-    X = X() if _makes_rows(X) else X
+    X = X() if makes_rows(X) else X
     stream = None if is_dask(X) or is_spark(X) else open_stream(X, exact=exact)
     if stream is not None:
         stream, learn, problems = _begun(stream, learner, skip)
@@ -142,11 +142,11 @@ def open_rows(source: Any, exact: Sequence[str] = (), text: Sequence[str] = ()) 
     """Rows wherever they are as a stream: a table in slices, and what a function makes anew. exact, text: as for
     `open_stream`.
     """
-    rows = source() if _makes_rows(source) else source
+    rows = source() if makes_rows(source) else source
     return open_stream(rows, exact=exact, text=text) or sliced(rows)
 
 
-def _makes_rows(source: Any) -> bool:
+def makes_rows(source: Any) -> bool:
     """Whether it is a function, to be called for rows; what is a table, or can be opened as it is, is not called."""
     return callable(source) and not hasattr(source, "__arrow_c_stream__") and not hasattr(source, "shape")
 

@@ -13,6 +13,7 @@ from classwise.logistic.gibbs import Chain, draw_chain
 from classwise.logistic.likelihood import Likelihood, Logit, Probit, Softmax
 from classwise.logistic.newton import Mode, Point, find_mode, settled
 from classwise.logistic.posterior import Draws, Laplace, Posterior, refuse_flat
+from classwise.logistic.variational import Nearest, nearest_gaussian
 
 __all__ = [
     "PREDICTIVES",
@@ -28,6 +29,7 @@ __all__ = [
     "Mode",
     "Model",
     "Near",
+    "Nearest",
     "Point",
     "Posterior",
     "Probit",
@@ -42,6 +44,7 @@ __all__ = [
     "log_evidence",
     "make_design",
     "most_probable",
+    "nearest_gaussian",
     "refine",
     "refuse_flat",
     "settled",

@@ -13,7 +13,7 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.logistic.evidence import Groups, best_values, first_values
-from classwise.logistic.newton import Evaluate, Metric, Point, descend, newton_step, tolerance_of
+from classwise.logistic.newton import Evaluate, Metric, Point, descend, newton_step, rises, tolerance_of
 
 MOST_REFINEMENTS = 12
 
@@ -47,14 +47,18 @@ def refine(slope: Evaluate, bent: Point, groups: Groups, given: Array | None) ->
     """Weights near the mode of all rows, and the precisions of largest evidence there.
 
     slope gathers first derivatives of all rows; bent: where to start, with the curvature of some rows, scaled to the
-    weight of all; given: precisions to start from. Steps go on while each is at most a quarter of the one before.
+    weight of all; given: precisions to start from. Steps go on while each is at most a quarter of the one before, and
+    downhill: what some rows do not show, such as a level that they lack, may be far too flat in their metric.
     """
     values, bounds = first_values(bent, groups, given)
-    near, before = Near(bent.weights, None), np.inf
+    near, before, last = Near(bent.weights, None), np.inf, None
     trials: list[Trial] = []
     for _ in range(MOST_REFINEMENTS):
         here = slope(near.weights)
         point = Point(bent.likelihood, near.weights, replace(here, products=bent.curvature.products))
+        if last is not None and rises(last, point, groups.precision(values, len(near.weights))):
+            return Near(last.weights, None)
+        last = point
         values = best_values(point, groups, values, bounds) if groups.open else values
         precision = groups.precision(values, len(near.weights))
         metric = Metric.of(point.hessian(precision))

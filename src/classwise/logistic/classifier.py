@@ -89,12 +89,12 @@ class LogisticClassifier:
         return first_leader(self.log_posterior(rows))
 
     def scores(self, rows: NDArray[Any]) -> Array:
-        """Linear predictors at the most probable weights: (1, m) for two classes, else (g, m) that sum to zero."""
+        """Linear predictors at `weights`: (1, m) for two classes, else (g, m) that sum to zero."""
         return product(self.weights, self.design.columns(rows))
 
     @cached_property
     def weights(self) -> Array:
-        """Most probable weights of each score, in columns of the design; (k, q)."""
+        """Weights of each score, most probable ones or means, in columns of the design; (k, q)."""
         return self.likelihood.basis @ self.beliefs.mean
 
     def log_by_draw(self, columns: Array) -> Array:
@@ -138,5 +138,7 @@ class LogisticClassifier:
         """The same beliefs, averaged over in another way."""
         choose("predictive", predictive, PREDICTIVES)
         if predictive == "moderated" and isinstance(self.beliefs, Draws):
-            raise ClasswiseError("predictive='moderated' approximates a Gaussian posterior; use posterior='laplace'.")
+            raise ClasswiseError(
+                "predictive='moderated' approximates a Gaussian posterior; use 'laplace' or 'variational'."
+            )
         return replace(self, predictive=predictive)

@@ -70,13 +70,17 @@ class Groups:
 
 def log_evidence(point: Point, precision: Array) -> float:
     """By Laplace, at the mode; flat priors count with density one in the columns of the design."""
-    flat = precision.ravel() == 0
-    prior = 0.5 * np.log(precision.ravel()[~flat]).sum() + 0.5 * flat.sum() * np.log(2 * np.pi)
     try:
         factor = cholesky(point.hessian(precision), lower=True)
     except LinAlgError:
         return -np.inf
-    return float(prior - point.objective(precision) - np.log(factor.diagonal()).sum())
+    return float(log_scale(precision) - point.objective(precision) - np.log(factor.diagonal()).sum())
+
+
+def log_scale(precision: Array) -> float:
+    """1/2 log|T|, and 1/2 log 2π for each weight of a flat prior."""
+    flat = precision.ravel() == 0
+    return float(0.5 * np.log(precision.ravel()[~flat]).sum() + 0.5 * flat.sum() * np.log(2 * np.pi))
 
 
 def most_probable(evaluate: Evaluate, start: Point, groups: Groups, given: Array | None = None) -> tuple[Mode, Array]:

@@ -5,6 +5,7 @@ that of r u' times A. So rows are multiplied as they lie in memory. Second deriv
 taken away, and so are the first derivatives that come with them: the last step has all digits.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, product, slices
+from classwise.logistic.averaging import averaged_losses
 from classwise.logistic.design import Design
-from classwise.logistic.likelihood import Likelihood
+from classwise.logistic.likelihood import Likelihood, Losses
+from classwise.logistic.posterior import Laplace
 from classwise.statistics import Curvature
 from classwise.statistics.curvature import block_rows, gather_curvature
+
+# The losses of rows, from their columns (q, m) and codes (m,).
+LossesOf = Callable[[Array, Codes], Losses]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,26 +42,36 @@ class Model:
 
     def curvature(self, weights: Array, rows: NDArray[Any], codes: Codes, row_weights: Array | None) -> Curvature:
         """Of rows (m, p) of classes codes (m,), at weights V (r, q)."""
-        return self._gathered(weights, rows, codes, row_weights, bent=True)
+        return self._gathered(self._losses_at(weights, bent=True), rows, codes, row_weights, self.likelihood.factors)
+
+    def averaged(self, beliefs: Laplace, rows: NDArray[Any], codes: Codes, row_weights: Array | None) -> Curvature:
+        """The same, averaged over weights that have this Gaussian."""
+
+        def losses(columns: Array, own: Codes) -> Losses:
+            return averaged_losses(self.likelihood, *beliefs.scores(columns), own)
+
+        return self._gathered(losses, rows, codes, row_weights, self.likelihood.factors)
 
     def slope(self, weights: Array, rows: NDArray[Any], codes: Codes, row_weights: Array | None) -> Curvature:
         """The same without second derivatives, at a fraction of the cost."""
         if self.direct:
             return self._directly(weights, rows, codes, row_weights)
-        return self._gathered(weights, rows, codes, row_weights, bent=False)
+        return self._gathered(self._losses_at(weights, bent=False), rows, codes, row_weights, 0)
+
+    def _losses_at(self, weights: Array, bent: bool) -> LossesOf:
+        by_score = self.likelihood.basis @ weights
+        return lambda columns, codes: self.likelihood.losses(product(by_score, columns), codes, bent)
 
     def _gathered(
-        self, weights: Array, rows: NDArray[Any], codes: Codes, row_weights: Array | None, bent: bool
+        self, losses: LossesOf, rows: NDArray[Any], codes: Codes, row_weights: Array | None, factors: int
     ) -> Curvature:
-        by_score = self.likelihood.basis @ weights
-        factors = self.likelihood.factors if bent else 0
-        total = Curvature.empty(len(by_score), factors, self.design.width)
+        total = Curvature.empty(len(self.likelihood.basis), factors, self.design.width)
         size = min(block_rows(self.design.width, factors), len(rows))
         space = np.empty((self.design.width, size))  # new memory for every block would cost as much as its filling
         for block in slices(len(rows), max(size, 1)):
             columns = self.design.columns(rows[block], space[:, : block.stop - block.start])
-            losses = self.likelihood.losses(product(by_score, columns), codes[block], bent)
-            total += gather_curvature(columns, *losses, None if row_weights is None else row_weights[block])
+            own = None if row_weights is None else row_weights[block]
+            total += gather_curvature(columns, *losses(columns, codes[block]), own)
         return total
 
     def _directly(self, weights: Array, rows: NDArray[Any], codes: Codes, row_weights: Array | None) -> Curvature:

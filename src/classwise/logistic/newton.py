@@ -154,5 +154,12 @@ def descend(evaluate: Evaluate, point: Point, step: Step, precision: Array) -> t
     raise _too_large()
 
 
+def rises(first: Point, second: Point, precision: Array) -> bool:
+    """Whether the objective of the second point is above that of the first, by more than rounding."""
+    value = first.objective(precision)
+    rounding = 8 * EPS * (abs(value) + first.curvature.weight)
+    return not second.objective(precision) <= value + rounding
+
+
 def _too_large() -> ClasswiseError:
     return ClasswiseError("No step lowers the loss: X holds numbers too large for float64; rescale its columns.")

@@ -1,7 +1,8 @@
-"""What is believed of the weights once the rows are seen: a Gaussian about the mode (Laplace), or draws.
+"""What is believed of the weights once the rows are seen: a Gaussian, or draws.
 
     V ~ N(mode, A^-1), A the Hessian of the objective;   score of a row: V z ~ N(mode z, [z'C_ab z])
 
+So says Laplace; the Gaussian nearest to the posterior (see variational) has another center and another A.
 C_ab is the block of the covariance between contrasts a and b.
 """
 
@@ -41,7 +42,10 @@ class Posterior(ABC):
 @stored("Laplace")
 @dataclass(frozen=True, eq=False)
 class Laplace(Posterior):
-    """mode (r, q); factor (r q, r q): L, lower triangular, of the precision L L' of the weights."""
+    """A Gaussian: by Laplace, or the nearest to the posterior.
+
+    mode (r, q): its center; factor (r q, r q): L, lower triangular, of the precision L L' of the weights.
+    """
 
     mode: Array
     factor: Array

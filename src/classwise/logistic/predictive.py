@@ -37,6 +37,8 @@ TIGHT = 0.1
 # Up to so many contrasts, of so much variance in all, a grid of as many points is better than a lattice.
 GRIDDED = 3
 WIDE = 8.0
+# More nodes of Gauss and Hermite on one axis are of no use: the weights of the outer ones vanish.
+MOST_NODES = 64
 
 # Points of N(0, I) (N, r), and their weights (N,), for r dimensions.
 Rule = Callable[[int], tuple[Array, Array]]
@@ -77,7 +79,7 @@ def _log_rare(mean: Array, deviation: Array) -> Array:
     """log E 1 / (1 + e^-s), mean at most 0."""
     result = np.empty(len(mean))
     wide = deviation > NARROW
-    nodes, weights = _hermite()
+    nodes, weights = hermite(HERMITE)
     result[~wide] = _log_sum(mean[~wide] + nodes * deviation[~wide], weights)
     order = np.flatnonzero(wide)[np.argsort(deviation[wide])]  # rows of similar deviations take as many points
     for some in slices(len(order), 64):
@@ -105,22 +107,22 @@ def _log_rare_wide(mean: Array, deviation: Array) -> Array:
     return np.asarray(logsumexp(logs, axis=0) + np.log((t[1] - t[0]) / np.sqrt(2 * np.pi)))
 
 
-@lru_cache(maxsize=1)
-def _hermite() -> tuple[Array, Array]:
-    """Points and weights for averages over N(0, 1); (32, 1) each."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(HERMITE)
+@lru_cache(maxsize=8)
+def hermite(count: int) -> tuple[Array, Array]:
+    """Points and weights for averages over N(0, 1); (count, 1) each."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(count)
     return nodes[:, None], (weights / weights.sum())[:, None]
 
 
 def _log_average_of_many(likelihood: Likelihood, mean: Array, covariance: Array) -> Array:
     result = np.empty((likelihood.classes, mean.shape[1]))
-    for rows, rule in _rules(np.einsum("aam->m", covariance), len(mean)):
+    for rows, rule in rules(np.einsum("aam->m", covariance), len(mean)):
         if rows.any():
             result[:, rows] = _log_by_rule(likelihood, mean[:, rows], covariance[..., rows], *rule(len(mean)))
     return result
 
 
-def _rules(total: Array, contrasts: int) -> list[tuple[NDArray[np.bool_], Rule]]:
+def rules(total: Array, contrasts: int) -> list[tuple[NDArray[np.bool_], Rule]]:
     """Which rows are averaged by which rule, by their total variance (m,)."""
     tight = (total <= TIGHT) & (2 * contrasts**2 < POINTS)
     gridded = ~tight & (total <= WIDE) & (contrasts <= GRIDDED)
@@ -144,23 +146,23 @@ def _log_by_rule(likelihood: Likelihood, mean: Array, covariance: Array, points:
 
 def _log_of_lost(likelihood: Likelihood, mean: Array, covariance: Array) -> Array:
     points, weights = lattice(len(mean))
-    scores = _scores_at(likelihood, mean, covariance, points)
+    scores = scores_at(likelihood, mean, covariance, points)
     logs = likelihood.log_probabilities(scores.reshape(len(scores), -1)).reshape(scores.shape)
     return np.asarray(logsumexp(logs + np.log(weights)[:, None], axis=1))
 
 
 def at_points(likelihood: Likelihood, mean: Array, covariance: Array, points: Array) -> Array:
     """P(k | s) at points (N, r) of N(0, I), for scores of this mean and covariance; (g, N, m)."""
-    scores = _scores_at(likelihood, mean, covariance, points)
+    scores = scores_at(likelihood, mean, covariance, points)
     scores -= scores.max(axis=0)
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=0)
     return scores
 
 
-def _scores_at(likelihood: Likelihood, mean: Array, covariance: Array, points: Array) -> Array:
-    """U (mean + root point); (g, N, m)."""
-    roots = np.einsum("ka,mab->kbm", likelihood.basis, _roots(covariance))
+def scores_at(likelihood: Likelihood, mean: Array, covariance: Array, points: Array, steady: bool = False) -> Array:
+    """U (mean + root point); (g, N, m). steady: points move little with the covariance."""
+    roots = np.einsum("ka,mab->kbm", likelihood.basis, _roots(covariance, steady))
     scores = np.empty((likelihood.classes, len(points), mean.shape[1]))
     for k, center in enumerate(likelihood.basis @ mean):
         np.dot(points, roots[k], out=scores[k])
@@ -168,10 +170,15 @@ def _scores_at(likelihood: Likelihood, mean: Array, covariance: Array, points: A
     return scores
 
 
-def _roots(covariance: Array) -> Array:
-    """Square roots of covariances (r, r, m), of which rounding may have made some negative; (m, r, r)."""
+def _roots(covariance: Array, steady: bool) -> Array:
+    """Square roots of covariances (r, r, m), of which rounding may have made some negative; (m, r, r).
+
+    Those along the axes suit the lattice best, whose first columns are the most even. steady: the symmetric ones, to
+    which the signs and the order of axes do not matter: a small change of a covariance is a small change of its root.
+    """
     values, axes = np.linalg.eigh(np.moveaxis(covariance, -1, 0))
-    return axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    along = axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    return np.asarray(along @ axes.transpose(0, 2, 1)) if steady else along
 
 
 @lru_cache(maxsize=8)
@@ -192,7 +199,7 @@ def lattice(dimensions: int) -> tuple[Array, Array]:
 @lru_cache(maxsize=GRIDDED)
 def grid(dimensions: int) -> tuple[Array, Array]:
     """The product of Gauss-Hermite's rules of each axis, of at most 2048 points in all; (N, dimensions), (N,)."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(int(POINTS ** (1 / dimensions)))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(min(int(POINTS ** (1 / dimensions)), MOST_NODES))
     points = np.stack([axis.ravel() for axis in np.meshgrid(*[nodes] * dimensions)], axis=1)
     shares = np.meshgrid(*[weights / weights.sum()] * dimensions)
     return points, np.prod([share.ravel() for share in shares], axis=0)
