@@ -96,6 +96,22 @@ def compare(source: str) -> Facts:
     return found | {"first_pass": seconds["Pass 1/2"], "second_pass": seconds["Pass 2/2"], "between": between}
 
 
+def logistic(source: str) -> Facts:
+    """Logistic regression, in several passes."""
+    import duckdb
+
+    import classwise as cw
+
+    warm_up()
+    rows = duckdb.sql(f"SELECT count(*) FROM '{source}'").fetchall()[0][0]
+
+    def learned() -> int:
+        cw.BayesianLogistic().fit_source(source, target="y", columns=COLUMNS)
+        return int(rows)
+
+    return timed(learned)
+
+
 VERBS: dict[str, Callable[[str], Facts]] = {
     "duckdb": duckdb,
     "scan": scan,
@@ -103,4 +119,5 @@ VERBS: dict[str, Callable[[str], Facts]] = {
     "fit-diagonal": partial(fit, scatter="diagonal"),
     "predict": predict,
     "compare": compare,
+    "logistic": logistic,
 }
