@@ -3,7 +3,7 @@
 import pyarrow  # noqa: F401
 from pyspark.daemon import manager
 
-import classwise.estimators.logistic_source
+import classwise.estimators.logistic.source
 import classwise.gathering.learner
 import classwise.scoring  # noqa: F401
 

@@ -409,7 +409,7 @@ class TestStreams:
         options = ["-t", "species", "-d", "year", "-m", "logistic", "--set", "precision=1"]
         run("fit", "penguins.csv", *options, "-o", "whole.cw", "--no-stream")
         monkeypatch.setattr("classwise.comparison.by_name.MOST_CELLS", 2000)
-        monkeypatch.setattr("classwise.estimators.logistic_source.MOST_VALUES", 1000)
+        monkeypatch.setattr("classwise.estimators.logistic.source.MOST_VALUES", 1000)
         run("fit", "penguins.csv", *options, "--set", "posterior=sampled", "--set", "draws=8", "-o", "sampled.cw")
         monkeypatch.setattr("classwise.sources.RowFile.table", lambda file: 1 / 0)  # no table of all rows is made
         run("fit", "penguins.csv", *options, "-o", "large.cw")

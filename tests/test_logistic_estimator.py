@@ -13,8 +13,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import classwise as cw
 from classwise.engines import MemoryEngine
-from classwise.estimators import logistic, logistic_learning
-from classwise.estimators.logistic_learning import TableRows
+from classwise.estimators.logistic import estimator as home
+from classwise.estimators.logistic import learning
+from classwise.estimators.logistic.learning import TableRows
 from classwise.logistic import Groups, Model, approach
 from classwise.logistic.evidence import _crossing
 from classwise.tables import read_table
@@ -279,7 +280,7 @@ class TestChunks:
         rows, labels = rng.normal(size=(6000, 4)), np.arange(6000) % 3
         rows[labels == 1] += 0.5
         slow = cw.BayesianLogistic(precision=1.0).fit(rows, labels)
-        monkeypatch.setattr(logistic_learning, "FEWEST_ROWS", 500)
+        monkeypatch.setattr(learning, "FEWEST_ROWS", 500)
         quick = cw.BayesianLogistic(precision=1.0).fit(rows, labels)
         assert quick.passes_ < slow.passes_
         np.testing.assert_allclose(quick.coef_, slow.coef_, atol=1e-10)
@@ -303,9 +304,9 @@ class TestChunks:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cw.ImputedValueWarning)
             slow = cw.BayesianLogistic(**options).fit(rows, labels, weights)
-            monkeypatch.setattr(logistic_learning, "FEWEST_ROWS", 800)
-            monkeypatch.setattr(logistic_learning, "ROWS_PER_WEIGHT", 20)
-            assert len(logistic_learning.levels_of_rows(20_000, 10)) == 2
+            monkeypatch.setattr(learning, "FEWEST_ROWS", 800)
+            monkeypatch.setattr(learning, "ROWS_PER_WEIGHT", 20)
+            assert len(learning.levels_of_rows(20_000, 10)) == 2
             quick = cw.BayesianLogistic(**options).fit(rows, labels, weights)
         assert quick.passes_ <= 3 < slow.passes_
         np.testing.assert_allclose(quick.coef_, slow.coef_, rtol=0, atol=1e-8)
@@ -318,7 +319,7 @@ class TestChunks:
         rng = np.random.default_rng(0)
         rows = rng.normal(size=(40_000, 5))
         labels = (rows @ rng.normal(size=(5, 3)) + rng.gumbel(size=(40_000, 3))).argmax(axis=1)
-        monkeypatch.setattr(logistic_learning, "FEWEST_ROWS", 1000)
+        monkeypatch.setattr(learning, "FEWEST_ROWS", 1000)
         slope, calls = TableRows.slope, []
         monkeypatch.setattr(TableRows, "slope", lambda self, weights: calls.append(weights) or slope(self, weights))
         assert cw.BayesianLogistic().fit(rows, labels).passes_ == 1
@@ -332,13 +333,11 @@ class TestChunks:
             found = []
             with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
                 warnings.simplefilter("ignore", cw.ImputedValueWarning)
-                patch.setattr(
-                    logistic, "learn", lambda rows, *rest: found.append(rows.model.direct) or learn(rows, *rest)
-                )
+                patch.setattr(home, "learn", lambda rows, *rest: found.append(rows.model.direct) or learn(rows, *rest))
                 cw.BayesianLogistic(precision=1.0, **options).fit(table, y)
             return found[0]
 
-        learn, gap = logistic_learning.learn, X.copy()
+        learn, gap = learning.learn, X.copy()
         gap[3, 1] = np.nan
         assert is_direct(X)
         assert is_direct(100 + X, standardize=False)
@@ -484,7 +483,7 @@ def test_the_engine_is_asked_for_sums_alone():
     m = cw.BayesianLogistic(precision=1.0).fit(X, y)
     design, likelihood = m.classifier_.design, m.classifier_.likelihood
     rows = TableRows(read_table(X, y), Model(design, likelihood), Counting())
-    learned = logistic_learning.learn(rows, Groups(np.array([0, 0, 0, 0, -1]), np.array([1.0])), np.full(3, 1 / 3))
+    learned = learning.learn(rows, Groups(np.array([0, 0, 0, 0, -1]), np.array([1.0])), np.full(3, 1 / 3))
     np.testing.assert_allclose(learned.posterior.mode, m.classifier_.beliefs.mean, atol=1e-12)
     assert len(calls) == learned.passes
 

@@ -11,7 +11,7 @@ from classwise.densities import OneDependence
 from classwise.errors import ClasswiseError
 from classwise.estimators.base import SummaryEstimator, refuse_few_classes
 from classwise.estimators.blocks import warn_of_ignored
-from classwise.estimators.logistic_columns import why_ignored
+from classwise.estimators.logistic.columns import why_ignored
 from classwise.estimators.model import Model
 from classwise.estimators.report import SchemaReport
 from classwise.options import above, whole

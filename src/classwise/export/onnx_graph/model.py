@@ -15,7 +15,7 @@ from classwise.decision import Policy
 from classwise.errors import ClasswiseError
 from classwise.estimators import Decision
 from classwise.estimators.deciding import read_policy
-from classwise.estimators.logistic_model import LogisticModel
+from classwise.estimators.logistic.model import LogisticModel
 from classwise.estimators.model import Model
 from classwise.export.onnx_graph.bayes import Posterior, decided, label_values, posterior, unscorable_label
 from classwise.export.onnx_graph.graph import OPSET, Graph

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from classwise.errors import ClasswiseError
-from classwise.estimators.logistic_answers import MISSING
-from classwise.estimators.logistic_groups import read_value
+from classwise.estimators.logistic.answers import MISSING
+from classwise.estimators.logistic.groups import read_value
 from classwise.logistic import PREDICTIVES, Likelihood, Logit, Probit, Softmax
 from classwise.options import choose
 from classwise.schema import Family

@@ -15,8 +15,8 @@ from classwise.engines import MemoryEngine
 from classwise.errors import ClasswiseError, UnscorableError
 from classwise.estimators.columns import check_columns
 from classwise.estimators.fitted import SCORING_SIZE, codes_among, position_among, required
-from classwise.estimators.logistic_model import LogisticModel
-from classwise.estimators.logistic_reasons import linear_boundary, linear_explanation
+from classwise.estimators.logistic.model import LogisticModel
+from classwise.estimators.logistic.reasons import linear_boundary, linear_explanation
 from classwise.estimators.report import SchemaReport
 from classwise.evaluation import Evaluation
 from classwise.explanation import Explanation

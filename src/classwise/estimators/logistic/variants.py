@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Literal, Self
 
 from classwise.errors import ClasswiseError
-from classwise.estimators.logistic_weights import LogisticWeights
+from classwise.estimators.logistic.weights import LogisticWeights
 from classwise.logistic import PREDICTIVES, Near
 from classwise.options import choose
 from classwise.priors import Priors, class_priors

@@ -4,7 +4,7 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.engines import BLAS
-from classwise.estimators.logistic_learning import Learned, Rows, TableRows
+from classwise.estimators.logistic.learning import Learned, Rows, TableRows
 from classwise.logistic import Chain, Design, Draws, Groups, draw_chain, nearest_gaussian
 from classwise.tables import Table
 

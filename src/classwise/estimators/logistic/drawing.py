@@ -14,7 +14,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes
 from classwise.estimators.fitted import required
-from classwise.estimators.logistic_columns import Reading
+from classwise.estimators.logistic.columns import Reading
 from classwise.statistics import ClassStatistics
 from classwise.tables import Matrix, Table
 

@@ -7,8 +7,8 @@ import numpy as np
 from classwise.arrays import Array
 from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators.answers import read_generator
-from classwise.estimators.logistic_answers import LogisticAnswers
-from classwise.estimators.logistic_model import Coefficients
+from classwise.estimators.logistic.answers import LogisticAnswers
+from classwise.estimators.logistic.model import Coefficients
 from classwise.logistic import Diagnostics
 from classwise.options import fraction
 

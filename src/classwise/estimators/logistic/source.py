@@ -11,9 +11,9 @@ from typing import Any
 from classwise.arrays import Array
 from classwise.engines import BLAS, MemoryEngine
 from classwise.errors import ClasswiseError
-from classwise.estimators.logistic_columns import Reading, known_levels
-from classwise.estimators.logistic_drawing import Chances, Drawing, Drawn
-from classwise.estimators.logistic_learning import ROWS_PER_WEIGHT, Rows, TableRows
+from classwise.estimators.logistic.columns import Reading, known_levels
+from classwise.estimators.logistic.drawing import Chances, Drawing, Drawn
+from classwise.estimators.logistic.learning import ROWS_PER_WEIGHT, Rows, TableRows
 from classwise.gathering import Passes
 from classwise.logistic import Laplace, Model
 from classwise.statistics import ClassStatistics, Curvature

@@ -7,7 +7,7 @@ import numpy as np
 from classwise.arrays import Array
 from classwise.discriminant import Boundary, Section, column_names, read_section
 from classwise.errors import ClasswiseError
-from classwise.estimators.logistic_model import LogisticModel
+from classwise.estimators.logistic.model import LogisticModel
 from classwise.explanation import Explanation
 from classwise.logistic import Probit
 from classwise.schema import find_column

@@ -11,21 +11,21 @@ from classwise.estimators.base import refuse_few_classes
 from classwise.estimators.blocks import warn_of_ignored
 from classwise.estimators.columns import remember_columns
 from classwise.estimators.fitted import required
-from classwise.estimators.logistic_answers import MISSING
-from classwise.estimators.logistic_beliefs import draw, nearest
-from classwise.estimators.logistic_columns import known_levels, recoded, warn_of_imputed, why_ignored
-from classwise.estimators.logistic_groups import read_groups
-from classwise.estimators.logistic_learning import Rows, TableRows, learn
-from classwise.estimators.logistic_model import LogisticModel
-from classwise.estimators.logistic_options import (
+from classwise.estimators.logistic.answers import MISSING
+from classwise.estimators.logistic.beliefs import draw, nearest
+from classwise.estimators.logistic.columns import known_levels, recoded, warn_of_imputed, why_ignored
+from classwise.estimators.logistic.groups import read_groups
+from classwise.estimators.logistic.learning import Rows, TableRows, learn
+from classwise.estimators.logistic.model import LogisticModel
+from classwise.estimators.logistic.options import (
     POSTERIORS,
     check_options,
     likelihood_of,
     refuse_densities,
     refuse_sampled,
 )
-from classwise.estimators.logistic_source import rows_of
-from classwise.estimators.logistic_variants import LogisticVariants
+from classwise.estimators.logistic.source import rows_of
+from classwise.estimators.logistic.variants import LogisticVariants
 from classwise.gathering import Passes
 from classwise.logistic import (
     Diagnostics,
