@@ -33,6 +33,9 @@ from classwise.tables import open_source
 # The sample holds no more values than this, however many rows are asked for.
 MOST_VALUES = 20_000_000
 
+# Batches that are read ahead for each thread: to ask every model about a row takes many times as long as to read it.
+AHEAD = 2
+
 NEEDS_ROWS = "Needs rows in memory, and these are read as a stream; references=True fits it on a sample of them."
 
 
@@ -102,7 +105,7 @@ class Streamed:
         width = len(self.roles.needed)
         # A statistic holds matrices of p² for each fold: chunks grow with them, so that merging stays little work.
         rows = max(COPY_SIZE, 4 * self.folds * width * width) // width
-        engine = StreamEngine(stream, None if self.all_columns else self.roles.needed, rows)
+        engine = StreamEngine(stream, None if self.all_columns else self.roles.needed, rows, ahead=AHEAD)
         for part in engine.gather(work, what=what):
             if part.value is not None:
                 total = part.value if total is None else total + part.value

@@ -41,13 +41,15 @@ class Gathered(Generic[S]):
 class StreamEngine:
     """rows: the stream; columns: those to read, all if None; batch: about how many rows are read at a time.
 
-    skip: whether a piece that cannot be read is left out, rather than an error.
+    skip: whether a piece that cannot be read is left out, rather than an error. ahead: how many batches are read ahead
+    for each thread; where much is done with a row, fewer do.
     """
 
     rows: Stream
     columns: Sequence[str] | None
     batch: int
     skip: bool = False
+    ahead: int = AHEAD
 
     def gather(
         self, summarize: Callable[[Any], S], pieces: Sequence[Piece] | None = None, what: str = "Learning"
@@ -57,7 +59,7 @@ class StreamEngine:
         total: S | None = None
         problem: ClasswiseError | None = None
         with metered(what, chosen) as meter:
-            for piece, part in overlapped(_attempt(summarize), self._events(chosen, meter)):
+            for piece, part in overlapped(_attempt(summarize), self._events(chosen, meter), self.ahead):
                 if isinstance(part, End):
                     yield Gathered(piece, None if problem else total, problem)
                     total = problem = None
@@ -74,7 +76,7 @@ class StreamEngine:
         WiderTypeError where a file must be begun again, of which some answers are given already.
         """
         with metered("Predicting", self.rows.pieces) as meter:
-            for _, part in overlapped(_attempt(function), self._events(self.rows.pieces, meter)):
+            for _, part in overlapped(_attempt(function), self._events(self.rows.pieces, meter), self.ahead):
                 if isinstance(part, ClasswiseError):
                     raise part
                 if not isinstance(part, End):
@@ -119,13 +121,13 @@ class StreamEngine:
                 raise ClasswiseError(f"{piece.name} lacks the column {name!r}, which {self.rows.pieces[0].name} has.")
 
 
-def overlapped(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """function of each item, in their order; while threads work, the next items are fetched, and never too many."""
+def overlapped(function: Callable[[T], R], items: Iterable[T], ahead: int) -> Iterator[R]:
+    """function of each item, in their order; while threads work, so many for each are fetched ahead."""
     pending: deque[Future[R]] = deque()
     with BLAS.held() as count, threads(count) as pool:
         for item in items:
             pending.append(pool.submit(function, item))
-            if len(pending) > AHEAD * count:
+            if len(pending) > ahead * count:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
