@@ -170,12 +170,14 @@ class RowReader:
 def refuse_other_names(given: Any, known: Sequence[str], row: int | None) -> None:
     """Refuse columns that the model does not have, and the lack of one that it has."""
     where = "" if row is None else f"Row {row}: "
+    names = set(known)
     for name in given:
-        if name not in known:
+        if name not in names:
             detail = f"{where}{shown(name)} is not a column of the model; its columns are {listed(known)}."
             raise Problem(422, detail, row, name)
+    names = set(given)
     for name in known:
-        if name not in given:
+        if name not in names:
             remedy = "give it values, null where one is missing" if row is None else "give it a value, null if missing"
             raise Problem(422, f"{where}The column {shown(name)} is not there; {remedy}.", row, name)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from classwise.errors import ClasswiseError, StoredFileError
 from classwise.storage.blaming import NewerFileError, blaming
@@ -74,6 +75,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         description(header, size)  # refuses a header that no file of ours has
         value = _read(header, arrays, size)
         examine(value)
+        _refuse_unfitted(value)
         return value
 
 
@@ -88,6 +90,14 @@ def _read(header: dict[str, Any], arrays: dict[str, Any], size: int) -> Any:
     if entry is None or entry.kind != kind:
         raise StoredFileError(f"its header promises a {kind!r}, and it holds something else")
     return value
+
+
+def _refuse_unfitted(value: Any) -> None:
+    """What has nothing to tell a header cannot have been saved: its fitted attributes are gone."""
+    try:
+        value._facts()
+    except NotFittedError as problem:
+        raise StoredFileError(f"its {type(value).__name__} is not fitted") from problem
 
 
 def _refuse_unsound(value: Any) -> None:
