@@ -116,6 +116,168 @@ def test_labels_of_any_make(labels):
     np.testing.assert_array_equal(m.predict(ARRAY), cw.LDA().fit(ARRAY, y).predict(ARRAY))
 
 
+HUGE = 2**53  # from here on, neighbors are one number in float64
+WITH_A_GAP = {
+    "pandas": lambda values: pd.Series(values, dtype="Int64"),
+    "pandas unsigned": lambda values: pd.Series(values, dtype="UInt64"),
+    "pandas of Arrow's": lambda values: pd.Series(values, dtype="int64[pyarrow]"),
+    "pandas category": lambda values: pd.Series(values, dtype="Int64").astype("category"),
+    "polars": pl.Series,
+    "array of Arrow's": pa.array,
+    "chunked array": lambda values: pa.chunked_array([values]),
+    "frame of one column": lambda values: pl.DataFrame({"y": values}),
+    "list": list,
+    "objects": lambda values: np.array(values, dtype=object),
+    "masked": lambda values: np.ma.array([v or 0 for v in values], mask=[v is None for v in values]),
+    "list with NaN": lambda values: [float("nan") if v is None else v for v in values],
+}
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+class TestLabelsWithGaps:
+    """A missing label makes no floats of the others: 1 stays 1, and labels beyond 2**53 stay apart."""
+
+    rows = np.array([[1.0], [2.0], [3.0], [9.0], [1.5], [2.5], [3.5]])
+
+    @pytest.mark.parametrize("make", WITH_A_GAP.values(), ids=WITH_A_GAP)
+    @pytest.mark.parametrize("first", [1, HUGE])
+    def test_stay_whole_numbers(self, make, first):
+        labels = make([first, first + 1, first + 2, None, first, first + 1, first + 2])
+        with pytest.warns(cw.MissingLabelWarning, match="1 of 7 rows have no label and were left out"):
+            m = cw.NearestMean().fit(self.rows, labels)
+        assert m.classes_.dtype.kind in "iu"
+        assert m.classes_.tolist() == [first, first + 1, first + 2]
+        assert m.statistics_.weight.tolist() == [2.0, 2.0, 2.0]
+        assert m.predict([[3.2]]).tolist() == [first + 2]
+        with pytest.warns(cw.MissingLabelWarning):
+            assert m.evaluate(self.rows, labels).confusion.sum() == 6
+
+    @pytest.mark.parametrize("make", [pl.Series, pa.array, list, lambda values: pd.Series(values, dtype="boolean")])
+    def test_stay_yes_and_no(self, make):
+        with pytest.warns(cw.MissingLabelWarning):
+            s = cw.summarize(self.rows, make([True, False, None, True, False, False, True]))
+        assert s.labels.dtype == bool
+        assert s.weight.tolist() == [3.0, 3.0]
+
+    @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+    def test_in_a_column_of_a_table(self, make):
+        whole = {"x": self.rows[:, 0], "y": pl.Series([HUGE, HUGE + 1, None, HUGE, HUGE + 1, HUGE, HUGE + 1])}
+        table = (
+            make(whole)
+            if make is not pd.DataFrame
+            else pl.DataFrame(whole).to_arrow().to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+        )
+        with pytest.warns(cw.MissingLabelWarning):
+            s = cw.summarize(table, target="y")
+        assert s.labels.dtype == np.int64
+        assert s.labels.tolist() == [HUGE, HUGE + 1]
+        assert s.weight.tolist() == [3.0, 3.0]
+
+    def test_in_batches_of_a_stream(self):
+        parts = [pl.DataFrame({"x": [1.0, 2.0], "y": pair}) for pair in ([HUGE + 1, None], [HUGE, HUGE + 2])]
+        with pytest.warns(cw.MissingLabelWarning):
+            s = cw.summarize(iter(parts), target="y")
+        assert s.labels.tolist() == [HUGE, HUGE + 1, HUGE + 2]
+
+    def test_no_moment_in_time_is_no_label(self):
+        days = np.array(["2026-01-01", "2026-01-02", "NaT", "2026-01-01"] * 2, dtype="datetime64[ns]")
+        with pytest.warns(cw.MissingLabelWarning, match="2 of 8"):
+            s = cw.summarize(np.arange(8.0)[:, None], days)
+        assert s.weight.tolist() == [4.0, 2.0]
+
+
+class TestMaskedArrays:
+    """What is masked is missing."""
+
+    def test_in_rows(self):
+        masked = np.ma.array(ARRAY, mask=np.arange(ARRAY.size).reshape(ARRAY.shape) % 7 == 0)
+        m, expected = cw.NaiveBayes().fit(masked, y), cw.NaiveBayes().fit(masked.filled(np.nan), y)
+        np.testing.assert_array_equal(m.predict_proba(masked), expected.predict_proba(masked.filled(np.nan)))
+        with pytest.raises(cw.ClasswiseError, match=r"X contains NaN in column 0 \(22\)"):
+            cw.LDA(missing="error").fit(masked, y)
+
+    def test_of_whole_numbers(self):
+        masked = np.ma.array([[HUGE], [HUGE + 1], [7], [HUGE]], mask=[[False], [False], [True], [False]])
+        s = cw.summarize(masked, ["a", "b", "a", "b"], families={0: "categorical"})
+        assert s.levels.columns[0].levels.tolist() == [HUGE, HUGE + 1]
+        assert cw.summarize(masked, ["a", "b", "a", "b"]).mean[0] == HUGE
+
+    def test_without_a_mask(self):
+        np.testing.assert_array_equal(
+            cw.LDA().fit(np.ma.array(ARRAY), np.ma.array(y)).means_, cw.LDA().fit(ARRAY, y).means_
+        )
+
+    def test_in_weights(self):
+        with pytest.raises(cw.ClasswiseError, match="finite and not negative; row 1 has weight nan"):
+            cw.LDA().fit(ARRAY, y, np.ma.array(np.ones(150), mask=np.arange(150) == 1))
+
+
+class TestOneRow:
+    """A row with names is a row, not a column: one answer."""
+
+    frame = pd.DataFrame({"x": [1.0, 2.0, 6.0, 7.5], "n": [1, 2, 2, 4], "city": ["Rome", "Oslo", "Rome", "Rome"]})
+    labels = ("a", "a", "b", "b")
+
+    @pytest.mark.parametrize("model", [cw.NaiveBayes(), cw.BayesianLogistic(), cw.AODE()], ids=repr)
+    def test_as_a_series_or_a_mapping(self, model):
+        m = model.fit(self.frame, self.labels)
+        row = self.frame.iloc[2]
+        for given in (row, row[::-1], row.to_dict(), pl.DataFrame(self.frame).row(2, named=True)):
+            for answer in (m.predict, m.predict_proba, m.predict_log_proba, m.decision_function):
+                np.testing.assert_array_equal(answer(given), answer(self.frame[2:3]))
+        np.testing.assert_array_equal(
+            cw.Decision(m).fit(self.frame, self.labels).predict(row), m.predict(self.frame[2:3])
+        )
+
+    def test_of_a_stack(self):
+        X, labels = pd.DataFrame(ARRAY, columns=NAMES), y
+        m = cw.AutoClassifier(folds=3, members="fast").fit(X, labels)
+        np.testing.assert_allclose(m.predict_proba(X.iloc[7]), m.predict_proba(X[7:8]), rtol=1e-12)
+
+    def test_without_names_goes_by_order(self):
+        m = cw.LDA().fit(ARRAY, y)
+        np.testing.assert_array_equal(m.predict_proba(pd.Series(ARRAY[3])), m.predict_proba(ARRAY[3:4]))
+
+    def test_that_lacks_a_column_or_holds_several(self):
+        m = cw.NaiveBayes().fit(self.frame, self.labels)
+        with pytest.raises(cw.ClasswiseError, match="The row lacks the column 'city'"):
+            m.predict({"x": 1.0, "n": 2})
+        with pytest.raises(cw.ClasswiseError, match=r"holds a list in column 'x'; for several rows give a table"):
+            m.predict({"x": [1.0, 2.0], "n": [2, 3], "city": ["Rome", "Oslo"]})
+
+    @pytest.mark.parametrize("column", [pd.Series([1.0, 2.0]), pl.Series([1.0, 2.0]), pa.chunked_array([[1.0, 2.0]])])
+    def test_a_column_is_no_table_to_learn_from(self, column):
+        with pytest.raises(ValueError, match=r"Expected (a 2-dimensional container|2D array)"):
+            cw.NaiveBayes().fit(column, ["a", "b"])
+
+
+TWICE = {
+    "pandas": pd.DataFrame([[1.0, 2.0, 0], [3.0, 5.0, 1]], columns=["x", "x", "y"]),
+    "arrow": pa.Table.from_arrays([pa.array(v) for v in ([1.0, 3.0], [2.0, 5.0], [0, 1])], names=["x", "x", "y"]),
+}
+
+
+@pytest.mark.parametrize("frame", TWICE.values(), ids=TWICE)
+def test_two_columns_of_one_name_are_refused_by_name(frame):
+    message = "several columns are called 'x'.*rename"
+    with pytest.raises(cw.ClasswiseError, match=message):
+        cw.NaiveBayes().fit(frame, [0, 1])
+    with pytest.raises(cw.ClasswiseError, match=message):
+        cw.summarize(frame, target="y")
+
+
+def test_sparse_columns_of_pandas_are_read():
+    dense = pd.DataFrame({"n": [0, 0, 1, 2, 0, 3], "flag": [True, False] * 3, "x": [0.0, np.nan, 0.5, 0.0, 2.0, 1.0]})
+    labels = ["a", "b", "b", "a", "a", "b"]
+    sparse = dense.astype({name: pd.SparseDtype(dense[name].dtype) for name in dense})
+    expected = cw.NaiveBayes().fit(dense, labels)
+    m = cw.NaiveBayes().fit(sparse, labels)
+    assert m.families_ == expected.families_ == {"n": "gaussian", "flag": "bernoulli", "x": "gaussian"}
+    np.testing.assert_array_equal(m.predict_proba(sparse), expected.predict_proba(dense))
+    whole = sparse.assign(y=pd.arrays.SparseArray([0, 1, 1, 0, 0, 1]))
+    assert cw.summarize(whole, target="y").weight.tolist() == [3.0, 3.0]
+
+
 @each_estimator
 class TestRefusals:
     @pytest.mark.parametrize(

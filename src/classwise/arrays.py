@@ -14,6 +14,9 @@ Labels: TypeAlias = NDArray[Any]
 
 EPS = float(np.finfo(np.float64).eps)
 
+# The kinds of NumPy's dates and of the time between them.
+DATES = "mM"
+
 # A block of this many numbers (1 MB of float64) stays in a core's cache while it is worked on.
 BLOCK_SIZE = 1 << 17
 
@@ -31,6 +34,21 @@ def slices(length: int, size: int) -> Iterator[slice]:
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     return (slice(start, min(start + size, length)) for start in range(0, length, size))
+
+
+def unmasked(values: Any) -> Any:
+    """A masked array as a plain one, with NaN, NaT or None where it is masked; anything else as it is.
+
+    >>> unmasked(np.ma.array([1.5, 2.5], mask=[False, True])), unmasked(np.ma.array([1, 2], mask=[False, True]))
+    (array([1.5, nan]), array([1, None], dtype=object))
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    mask, data = np.ma.getmaskarray(values), np.asarray(values)
+    if not mask.any():
+        return data
+    blank: Any = np.nan if data.dtype.kind == "f" else np.array("NaT", data.dtype) if data.dtype.kind in DATES else None
+    return np.where(mask, blank, data)
 
 
 def log_sum_exp(scores: Array) -> Array:

@@ -8,6 +8,9 @@ The rule goes by type alone, so that batches of one table never disagree:
     dates, times, lists, anything else     refused by name
     no value at all                        a number, until another batch shows what it is
 
+It holds for frames, arrays and lists alike; values without a type of their own, as those of lists and objects, go by
+the types of what stands in the column.
+
 Counts are never guessed: "poisson" and "binomial(N)" are asked for, as any other family may be, per column.
 """
 

@@ -200,8 +200,8 @@ class Blocks:
                 f"{self.statistics.name(j)} has {len(column.levels)} levels, and bernoulli describes two; "
                 "use 'categorical'."
             )
-        if column.levels.dtype.kind == "b":
-            both = np.array([False, True])
+        if set(column.levels.tolist()) <= {False, True}:  # as are 0 and 1, of any type
+            both = np.array([False, True]).astype(column.levels.dtype)
             return LevelCounts(both, column.aligned(both))
         return column
 

@@ -16,8 +16,8 @@ from classwise.decision import Policy, read_costs
 from classwise.errors import ClasswiseError
 from classwise.novelty import learned_threshold
 from classwise.options import choose, fraction
-from classwise.statistics import is_missing
 from classwise.storage import shown, stored
+from classwise.tables import read_labels
 
 LAWS = {"leave-one-out": False, "chi-square": True}
 
@@ -107,7 +107,8 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             model.distances(_safe_indexing(X, [0]))  # refuses other columns now, rather than at predict
             return
         weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        labeled = np.array([not is_missing(label) for label in np.asarray(y, dtype=object)])
+        missing = read_labels(y)[1]
+        labeled = np.ones(len(weights), dtype=bool) if missing is None else ~missing
         kept = np.flatnonzero(labeled & (weights > 0))  # a weight of zero is no row, nor is a row without a label
         rows, labels, weights = _safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept]
         evidence = model.leave_one_out_evidence(rows, labels, None if sample_weight is None else weights)
@@ -115,8 +116,9 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows decided rightly; what is rejected or novel is not."""
-        right = [decided == own for decided, own in zip(self.predict(X).tolist(), np.asarray(y).tolist(), strict=True)]
-        return float(np.average(right, weights=sample_weight))
+        labels, missing = read_labels(y)
+        right = np.array([own == label for own, label in zip(self.predict(X).tolist(), labels.tolist(), strict=True)])
+        return float(np.average(right if missing is None else right & ~missing, weights=sample_weight))
 
     def decide(self, X: Any) -> Decisions:
         """What is announced of each row, at what expected cost, and why not."""

@@ -20,10 +20,10 @@ from classwise.options import choose
 from classwise.priors import Priors
 from classwise.schema import Families
 from classwise.selection import Downdates
-from classwise.statistics import ClassStatistics, Scatter, code_labels
+from classwise.statistics import ClassStatistics, Scatter, code_labels, positions
 from classwise.storage import shown
 from classwise.summarizing import MISSING
-from classwise.tables import Table, open_source, refuse_unscorable, refuse_unsuitable
+from classwise.tables import Table, open_asked, refuse_unscorable, refuse_unsuitable
 
 # Rows are scored in chunks of this many numbers, so that what is computed from a chunk is still in cache.
 SCORING_SIZE = 3 * BLOCK_SIZE
@@ -130,7 +130,7 @@ class Fitted(BaseEstimator):
 
     def _table(self, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
         self._fitted()
-        source = open_source(X)
+        source = open_asked(X, self.statistics_.schema.names)
         check_columns(self, source)
         return source.read_like(self.model_.schema, self.model_.levels, y, sample_weight)
 
@@ -241,7 +241,7 @@ def codes_among(classes: Labels, labels: Labels | None) -> NDArray[Any]:
     unknown = [label for label in distinct.tolist() if label not in known]
     if unknown:
         raise ClasswiseError(f"y contains the label {unknown[0]!r}, which is not a class; the classes are {known}.")
-    return np.searchsorted(classes, distinct)[codes]
+    return positions(distinct, classes)[codes]
 
 
 def position_among(classes: Labels, label: Any) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Codes, Labels
-from classwise.statistics import ClassStatistics, Scatter, union_labels
+from classwise.statistics import ClassStatistics, Scatter, positions, union_labels
 from classwise.summarizing import summarize_table
 from classwise.tables import Table
 
@@ -92,7 +92,7 @@ class FoldTally:
         if len(labels) == len(self.labels):  # labels holds all of ours, so they are the same
             return self
         folds, codes = np.divmod(self.statistics.labels, len(self.labels))
-        places = np.searchsorted(labels, self.labels)
+        places = positions(self.labels, labels)
         renamed = replace(self.statistics, labels=folds * len(labels) + places[codes])
         return FoldTally(labels, renamed, self.rows)
 

@@ -13,7 +13,7 @@ from classwise.schema import Column, Family, Schema
 from classwise.statistics.consistency import parts_fit
 from classwise.statistics.counts import Counts, LevelCounts
 from classwise.statistics.gaps import Gaps, Numbers
-from classwise.statistics.labels import is_sorted, union_labels
+from classwise.statistics.labels import is_sorted, positions, union_labels
 from classwise.statistics.moments import Moments
 from classwise.statistics.pairs import PairCounts
 from classwise.statistics.records import read_labels, read_parts
@@ -335,10 +335,10 @@ class ClassStatistics:
     def _aligned(self, labels: Labels) -> Self:
         if len(labels) == len(self.labels):  # labels holds all of ours, so they are the same
             return self
-        positions, count = np.searchsorted(labels, self.labels), len(labels)
+        places, count = positions(self.labels, labels), len(labels)
         weight = np.zeros(count)
-        weight[positions] = self.weight
-        parts = {name: part.regroup(positions, count) for name, part in self.parts.items()}
+        weight[places] = self.weight
+        parts = {name: part.regroup(places, count) for name, part in self.parts.items()}
         return replace(self, labels=labels, weight=weight, parts=parts)
 
     def _check_labels_known(self, other: "ClassStatistics") -> None:

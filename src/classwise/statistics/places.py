@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import StatisticsError
-from classwise.statistics.counts import positions
-from classwise.statistics.labels import is_sorted, union_labels
+from classwise.statistics.labels import is_sorted, positions, union_labels
 from classwise.statistics.quantiles import middles
 from classwise.storage import stored
 

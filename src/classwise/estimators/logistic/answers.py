@@ -24,7 +24,7 @@ from classwise.logistic import LogisticClassifier
 from classwise.logistic.predictive import POINTS
 from classwise.options import choose, fraction
 from classwise.shift import PriorShift, estimate_shift
-from classwise.tables import Table, open_row, open_source, refuse_unsuitable
+from classwise.tables import Table, open_asked, open_row, refuse_unsuitable
 
 MISSING = {"mean": True, "error": False}
 
@@ -169,7 +169,7 @@ class LogisticAnswers(BaseEstimator):
 
     def _table(self, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
         self._fitted()
-        source = open_source(X)
+        source = open_asked(X, self.model_.schema.names)
         check_columns(self, source)
         return source.read_like(self.model_.schema, self.model_.levels, y, sample_weight)
 
