@@ -360,6 +360,128 @@ class TestPredict:
         assert read_stdout(run("predict", "code.cw", "sevens.csv"))["label"].tolist() == ["a", "a"]
 
 
+LABELS = np.random.default_rng(3).choice(["a", "b"], 200)
+TWO = pd.DataFrame(
+    {
+        "x": np.random.default_rng(4).normal(size=200) + (LABELS == "b"),
+        "z": np.random.default_rng(5).normal(size=200) * (1 + (LABELS == "b")),
+    }
+)
+OF_TWO = cw.QDA().fit(TWO, LABELS)
+DECISIONS = {
+    "costs": cw.Decision(cw.NaiveBayes(), costs={"a": {"b": 20}}).fit(TWO, LABELS),
+    "costs and reject": cw.Decision(cw.NaiveBayes(), costs={"a": {"b": 3}}, reject={"posterior": 0.7}).fit(TWO, LABELS),
+    "reject by its cost": cw.Decision(cw.QDA(), reject=0.2, reject_label="ask").fit(TWO, LABELS),
+    "novelty": cw.Decision(cw.QDA(), novelty=0.1, reject=0.2).fit(TWO, LABELS),
+    "novelty by its law": cw.Decision(OF_TWO, novelty=0.1, law="chi-square", novel_label="odd"),
+    "about a fitted model": cw.Decision(OF_TWO, costs={"b": {"a": 5}}, reject={"posterior": 0.7}),
+    "numbers": cw.Decision(cw.LDA(), costs=[[0, 4], [1, 0]], reject=0.3, reject_label=-1).fit(TWO, 1 * (LABELS == "b")),
+    "no name for it": cw.Decision(cw.LDA(), reject=0.3, reject_label=None).fit(TWO, LABELS),
+}
+
+
+class TestDecisions:
+    """A Decision from a file decides in the shell as it does everywhere."""
+
+    @pytest.fixture(autouse=True)
+    def files(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        TWO.to_csv("two.csv", index=False)
+        TWO.assign(y=LABELS).to_csv("labeled.csv", index=False)
+        for name, decision in DECISIONS.items():
+            cw.save(decision, f"{name}.cw")
+
+    @pytest.mark.parametrize("name", DECISIONS)
+    def test_as_python_the_server_and_sql_decide(self, name):
+        import duckdb
+
+        from serving import Client
+
+        decision = DECISIONS[name]
+        labels = decision.predict(TWO).tolist()
+        assert len(set(labels)) > 1
+        assert labels != decision.predict_proba(TWO).argmax(axis=1).tolist()
+        text = [None if label is None else str(label) for label in labels]
+        run("predict", f"{name}.cw", "two.csv", "-o", "out.csv")
+        run("predict", f"{name}.cw", "two.csv", "-o", "out.parquet")
+        for file in ("out.csv", "out.parquet"):
+            assert read_rows(file, text=["label"])["label"].to_pylist() == text
+        assert cw.predict(decision, "two.csv").read_all()["label"].to_pylist() == text
+        answer = Client({"m": f"{name}.cw"}).post("/predict", {"columns": TWO.to_dict("list")}).json()
+        assert answer["label"] == labels
+        refusals = {"novelty": "novelty", "novelty by its law": "novelty", "no name for it": "reject_label=None"}
+        if name in refusals:
+            assert refusals[name] in fails("export", "sql", f"{name}.cw", "--table", "two")
+            return
+        query = run("export", "sql", f"{name}.cw", "--table", "two").stdout
+        written = duckdb.connect().register("two", TWO).sql(query).fetchall()
+        assert [label for (label,) in written] == labels
+
+    def test_options_replace_its_own(self):
+        Path("costs.csv").write_text("true,a,b\na,0,1\nb,9,0\n")
+        decision = DECISIONS["costs and reject"]
+
+        def asked(*options):
+            return read_stdout(run("predict", "costs and reject.cw", "two.csv", *options))["label"].tolist()
+
+        model = decision.model_
+        costs = {"b": {"a": 9}}
+        assert (
+            asked("--costs", "costs.csv")
+            == cw.Decision(model, costs=costs, reject=decision.reject).predict(TWO).tolist()
+        )
+        assert asked("--reject", "0.9") == (
+            cw.Decision(model, costs=decision.costs, reject={"posterior": 0.9}).predict(TWO).tolist()
+        )
+        assert (
+            asked("--reject-cost", "0.1") == cw.Decision(model, costs=decision.costs, reject=0.1).predict(TWO).tolist()
+        )
+        changed = cw.Decision(model.with_priors("uniform"), costs=decision.costs, reject=decision.reject)
+        assert asked("--priors", "uniform") == changed.predict(TWO).tolist()
+
+    def test_other_priors_are_refused_where_what_is_novel_was_learned_under_its_own(self):
+        assert "law='chi-square'" in fails("predict", "novelty.cw", "two.csv", "--priors", "uniform")
+        run("predict", "novelty by its law.cw", "two.csv", "--priors", "uniform")
+        run("predict", "novelty by its law.cw", "two.csv", "--priors", "estimate")
+
+    @pytest.mark.parametrize("name", ["costs and reject", "novelty", "about a fitted model"])
+    def test_other_verbs_take_one(self, name):
+        file, decision = f"{name}.cw", DECISIONS[name]
+        model = getattr(decision, "model_", decision.model)
+        explained = run("explain", file, "two.csv", "--row", "2")
+        assert explained.stdout == f"{model.explain(TWO[1:2])}\n"
+        assert f"note: the Decision announces {str(decision.predict(TWO[1:2])[0])!r}" in explained.stderr
+        assert "g(a)" in run("explain", file).stdout or "gaussian" in run("explain", file).stdout
+        drawn = read_stdout(run("sample", file, "-n", "5"))
+        assert drawn["label"].tolist() == model.sample(5, random_state=0)[1].tolist()
+        assert "Decision(" in run("info", file).stdout
+        found = json.loads(run("export", "json", file).stdout)
+        assert found["model"] == "Decision"
+        assert found["of"]["priors"] == model.priors_.tolist()
+        run("merge", file, file, "-o", "twice.cws")
+        assert cw.load("twice.cws").rows == 400
+
+    @pytest.mark.parametrize(
+        ("name", "kind"), [("novelty", "regions"), ("costs", "densities"), ("costs", "reliability")]
+    )
+    def test_pictures(self, name, kind):
+        run("plot", f"{name}.cw", "labeled.csv", "-t", "y", "--kind", kind, "-o", f"{kind}.png")
+
+    @pytest.mark.parametrize(
+        ("kind", "why"), [("confusion", "A confusion is of the most probable"), ("projection", "QDA has no directions")]
+    )
+    def test_pictures_that_it_does_not_have(self, kind, why):
+        assert why in fails("plot", "novelty.cw", "labeled.csv", "-t", "y", "--kind", kind, "-o", "picture.png")
+
+    def test_of_a_stack(self):
+        stack = cw.AutoClassifier(members="fast", folds=3).fit(TWO, LABELS)
+        decision = cw.Decision(stack, costs={"a": {"b": 4}}, reject={"posterior": 0.6})
+        cw.save(decision, "stack.cw")
+        assert read_stdout(run("predict", "stack.cw", "two.csv"))["label"].tolist() == decision.predict(TWO).tolist()
+        assert "note: the Decision announces" in run("explain", "stack.cw", "two.csv").stderr
+        assert "members" in json.loads(run("export", "json", "stack.cw").stdout)["of"]
+
+
 def read_stdout(result):
     import io
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Labels
 from classwise.engines import DaskEngine, SparkEngine, StreamEngine, is_dask, is_spark
 from classwise.errors import ClasswiseError
+from classwise.estimators import model_within
 from classwise.gathering import as_arrow, as_frame, open_rows
 from classwise.sources import (
     Format,
@@ -88,7 +89,7 @@ class Answer:
     @classmethod
     def read(cls, model: Any, names: Sequence[str], keys: Any, columns: Any, proba: bool, where: str) -> "Answer":
         """By the names of the rows' columns; what is not there is an error."""
-        features = getattr(_fitted(model), "feature_names_in_", columns)
+        features = getattr(model_within(model), "feature_names_in_", columns)
         if features is None:
             raise ClasswiseError("The model was fitted on rows without names: give columns=[...], in the order of fit.")
         carried = names if keys is None else [keys] if isinstance(keys, str) else keys
@@ -115,7 +116,7 @@ class Answer:
     def columns(self, chunk: Any) -> dict[str, NDArray[Any]]:
         """The columns that are added to a chunk."""
         X = as_frame(chunk).select(list(self.features))
-        rows = X.to_native() if hasattr(_fitted(self.model), "feature_names_in_") else X.to_numpy()
+        rows = X.to_native() if hasattr(model_within(self.model), "feature_names_in_") else X.to_numpy()
         labels, posterior = np.asarray(self.model.predict(rows)), np.asarray(self.model.predict_proba(rows))
         own = self._of_labels(labels, posterior)
         if self._may_refuse:
@@ -144,7 +145,9 @@ class Answer:
         """Keys and answers, as a table of pyarrow's."""
         import pyarrow as pa
 
-        answers = pa.table({name: pa.array(values) for name, values in self.columns(chunk).items()})
+        types = {"label": pa.string()} if self._may_refuse else {}  # also where all that is announced is None
+        added = self.columns(chunk).items()
+        answers = pa.table({name: pa.array(values, types.get(name)) for name, values in added})
         if not self.keys:
             return answers
         keys = as_arrow(as_frame(chunk).select(list(self.keys)))
@@ -156,17 +159,12 @@ class Answer:
 
 
 def _as_text(labels: Labels) -> Labels:
-    return np.array([str(label) for label in labels.tolist()], dtype=object)
-
-
-def _fitted(model: Any) -> Any:
-    """The classifier that was fitted: that of a decision, where it is one."""
-    return getattr(model, "model", model)
+    return np.array([None if label is None else str(label) for label in labels.tolist()], dtype=object)
 
 
 def text_columns(model: Any) -> list[str]:
     """The columns that hold text for a model, even where all values of a file look like numbers."""
-    inner: Any = getattr(_fitted(model), "model_", None)
+    inner: Any = getattr(model_within(model), "model_", None)
     if not hasattr(inner, "levels") or not hasattr(inner, "schema"):
         return []
     names = [column.name for column in inner.schema.columns]

@@ -60,6 +60,13 @@ def load_model(path: str) -> Any:
     return value
 
 
+def model_within(model: Any) -> Any:
+    """The estimator that models the rows: of a Decision, the one that it is about."""
+    from classwise.estimators import model_within as found
+
+    return found(model)
+
+
 def load_statistics(path: str) -> Any:
     """Statistics from a file; of a model, those it was made from."""
     import classwise as cw
@@ -67,7 +74,7 @@ def load_statistics(path: str) -> Any:
     value = cw.load(path)
     if isinstance(value, cw.ClassStatistics):
         return value
-    kept = getattr(value, "statistics_", None)
+    kept = getattr(model_within(value), "statistics_", None)
     if not isinstance(kept, cw.ClassStatistics):
         what = "a stack, whose members have statistics of their own kinds" if kept else "a model without its statistics"
         raise ClasswiseError(f"{path} holds {what}.")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.modeling import load_model
+from classwise.cli.modeling import load_model, model_within
 from classwise.cli.rows import model_rows, names, row_file, text_columns
 from classwise.cli.saying import say
 from classwise.errors import ClasswiseError
@@ -61,8 +61,9 @@ def plot(
     if target not in table.column_names:
         raise ClasswiseError(no_such_column(target, table.column_names, data))
     table = table.filter(table[target].is_valid())
+    X = model_rows(table, model_within(fitted), data)
     with pyplot.style.context("dark_background" if dark else "default"):
-        made = DRAW[kind](fitted, model_rows(table, fitted, data), table[target].to_numpy(), list(names(columns) or ()))
+        made = DRAW[kind](fitted, X, table[target].to_numpy(), list(names(columns) or ()))
         figure = made if hasattr(made, "savefig") else made.get_figure()
         with writing(output, force=force) as picture:
             figure.savefig(picture, format=suffix, dpi=150, bbox_inches="tight")
@@ -91,12 +92,17 @@ def _densities(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
 def _projection(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
     from classwise.plot import plot_projection
 
-    return plot_projection(m, X, y)
+    return plot_projection(model_within(m), X, y)
 
 
 def _confusion(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
     from classwise.plot import plot_confusion
 
+    if model_within(m) is not m:
+        raise ClasswiseError(
+            "A confusion is of the most probable classes, and a Decision may announce others, or none; save its model "
+            "by itself, cw.save(decision.model_, ...), and draw that."
+        )
     return plot_confusion(m.evaluate(X, y))
 
 
