@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import classwise as cw
 from classwise.cli.app import app
 from classwise.cli.verbs import EXAMPLE
-from classwise.sources import read_rows, write_rows
+from classwise.sources import MISSING, read_rows, write_rows
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
 PENGUINS = load_penguins()
@@ -480,6 +480,91 @@ class TestDecisions:
         assert read_stdout(run("predict", "stack.cw", "two.csv"))["label"].tolist() == decision.predict(TWO).tolist()
         assert "note: the Decision announces" in run("explain", "stack.cw", "two.csv").stderr
         assert "members" in json.loads(run("export", "json", "stack.cw").stdout)["of"]
+
+
+class TestMissing:
+    """What stands for a missing value is learned with the model, and known wherever its rows are read by name."""
+
+    MARK = "--missing=-999"
+
+    @pytest.fixture(autouse=True)
+    def files(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        holes = TWO.mask(np.random.default_rng(6).random(TWO.shape) < 0.2)
+        holes.assign(y=LABELS).to_csv("rows.csv", index=False, na_rep="-999")
+        holes.to_csv("new.csv", index=False, na_rep="-999")
+        self.holes = holes
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ["-m", "naive-bayes"],
+            ["-m", "lda", "--stream"],
+            ["-m", "logistic"],
+            ["-m", "logistic", "--stream"],
+            ["--set", "members=fast", "--set", "folds=3"],
+            ["--set", "members=fast", "--set", "folds=3", "--stream"],
+        ],
+    )
+    @pytest.mark.filterwarnings("ignore::classwise.ImputedValueWarning")
+    def test_a_model_knows(self, options):
+        run("fit", "rows.csv", "-t", "y", self.MARK, *options, "-o", "m.cw")
+        m = cw.load("m.cw")
+        assert m.model_.schema.missing == ("-999",)
+        expected = m.predict_proba(self.holes).max(axis=1)
+        out = read_stdout(run("predict", "m.cw", "new.csv"))
+        np.testing.assert_allclose(out["posterior"], expected, rtol=1e-12)
+        assert run("predict", "m.cw", "new.csv", self.MARK).stdout == run("predict", "m.cw", "new.csv").stdout
+        found = cw.predict(m, "new.csv").read_all()["posterior"].to_numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+    def test_other_formats_and_databases_know_it_too(self):
+        import duckdb
+
+        run("fit", "rows.csv", "-t", "y", self.MARK, "-m", "naive-bayes", "-o", "m.cw")
+        expected = cw.load("m.cw").predict_proba(self.holes).max(axis=1)
+        numbers = pa.Table.from_pandas(self.holes.fillna(-999.0), preserve_index=False)
+        write_rows(numbers, "new.parquet")
+        with duckdb.connect("shop.duckdb") as connection:
+            connection.register("numbers", numbers)
+            connection.execute("CREATE TABLE new AS SELECT * FROM numbers")
+        for source in ("new.parquet", "shop.duckdb#new", "FROM 'new.parquet'"):
+            np.testing.assert_allclose(read_stdout(run("predict", "m.cw", source))["posterior"], expected, rtol=1e-12)
+        query = "SELECT *, rowid % 2 AS y FROM new"
+        statistics = cw.summarize(cw.Query(query, "shop.duckdb", missing=("-999",)), target="y")
+        assert statistics.schema.missing == ("-999",)
+        assert statistics.mean.max() < 9
+
+    def test_other_verbs_know(self):
+        run("fit", "rows.csv", "-t", "y", self.MARK, "-m", "naive-bayes", "-o", "m.cw")
+        m, row = cw.load("m.cw"), int(np.flatnonzero(self.holes["x"].isna())[0])
+        explained = run("explain", "m.cw", "new.csv", "--row", row + 1).stdout
+        assert explained == f"{m.explain(pa.Table.from_pandas(self.holes[row : row + 1]))}\n"
+        cw.save(cw.Decision(m, reject=0.2), "d.cw")
+        labels = read_stdout(run("predict", "d.cw", "new.csv"))["label"].tolist()
+        assert labels == cw.Decision(m, reject=0.2).predict(self.holes).tolist()
+        run("compare", "rows.csv", "-t", "y", self.MARK, "--save", "best.cw", *QUICK)
+        assert cw.load("best.cw").model_.schema.missing == ("-999",)
+        assert "missing     '-999'" in run("info", "m.cw").stdout
+
+    def test_another_one_takes_its_place(self):
+        run("fit", "rows.csv", "-t", "y", self.MARK, "-m", "naive-bayes", "-o", "m.cw")
+        self.holes.to_csv("gone.csv", index=False, na_rep="gone")
+        out = read_stdout(run("predict", "m.cw", "gone.csv", "--missing", "gone"))
+        np.testing.assert_allclose(out["posterior"], cw.load("m.cw").predict_proba(self.holes).max(axis=1), rtol=1e-12)
+        assert "it holds text" in fails("predict", "m.cw", "gone.csv")
+
+    def test_statistics_know_and_sums_know_what_either_does(self):
+        run("summarize", "rows.csv", "-t", "y", self.MARK, "-o", "a.cws")
+        self.holes.assign(y=LABELS).to_csv("usual.csv", index=False, na_rep="?")
+        run("summarize", "usual.csv", "-t", "y", "-o", "b.cws")
+        run("fit", "a.cws", "-m", "naive-bayes", "-o", "a.cw")
+        assert cw.load("a.cw").model_.schema.missing == ("-999",)
+        run("merge", "a.cws", "b.cws", "-o", "both.cws")
+        run("fit", "both.cws", "-m", "naive-bayes", "-o", "both.cw")
+        assert cw.load("both.cw").model_.schema.missing == ("-999", *MISSING)
+        ours, theirs = (read_stdout(run("predict", "both.cw", f"{name}.csv")) for name in ("new", "usual"))
+        np.testing.assert_allclose(ours["posterior"], theirs["posterior"], rtol=1e-12)
 
 
 def read_stdout(result):

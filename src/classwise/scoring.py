@@ -45,7 +45,8 @@ def predict(
 ) -> Any:
     """The label of each row, and its posterior, beside the rows and in their order; memory stays flat.
 
-    model: a fitted classifier, of classwise or of scikit-learn. source: rows wherever they are, as for `summarize`.
+    model: a fitted classifier, of classwise or of scikit-learn. source: rows wherever they are, as for `summarize`. In
+        files and databases, what stood for a missing value where the model learned stands for one.
     sink: where the answers go: a Parquet, CSV, TSV, JSON or Arrow file, by the end of its name, or
         "shop.duckdb#table" or "postgresql://host/shop#table". It appears when it is complete, or not at all; the
         number of rows is returned. "-" is standard output. Without a sink, answers are returned: a DataFrame of Dask or
@@ -67,7 +68,7 @@ def predict(
         engine: DaskEngine | SparkEngine = DaskEngine(source) if is_dask(source) else SparkEngine(source)
         answer = Answer.read(model, engine.names(), keys, columns, proba, "the table")
         return _of_dask(engine, answer) if isinstance(engine, DaskEngine) else _of_spark(engine, answer)
-    stream = open_rows(source, exact=keys or (), text=text_columns(model))
+    stream = open_rows(source, exact=keys or (), text=text_columns(model), missing=missing_marks(model))
     answer = Answer.read(model, stream.names, keys, columns, proba, stream.name)
     engine_ = StreamEngine(stream, answer.needed, chunk_rows(len(answer.needed)))
     if sink is None:
@@ -170,6 +171,12 @@ def text_columns(model: Any) -> list[str]:
     names = [column.name for column in inner.schema.columns]
     texts = [j for j, levels in inner.levels.items() if any(isinstance(level, str) for level in levels)]
     return [name for j in texts if (name := names[j]) is not None]
+
+
+def missing_marks(model: Any) -> tuple[str, ...] | None:
+    """What stood for a missing value in the files that a model was made from; None, where it was the usual."""
+    schema = getattr(getattr(model_within(model), "model_", None), "schema", None)
+    return getattr(schema, "marks", None)
 
 
 def _reader(engine: StreamEngine, answer: Answer) -> Any:

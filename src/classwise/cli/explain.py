@@ -42,7 +42,7 @@ def explain(
         lines = formulas(fitted, names(columns), latex)
         print_lines(*lines)
         return
-    table = score_rows(data, fitted, missing or None)
+    table = score_rows(data, fitted, missing)
     if row > table.num_rows:
         raise ClasswiseError(f"{data} has {table.num_rows} rows; there is no row {row}.")
     X = model_rows(table, fitted, data).slice(row - 1, 1)

@@ -35,7 +35,8 @@ Missing: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--missing",
-        help="What stands for a missing value, besides nothing, instead of NA, N/A, NaN, null, None, ? and .",
+        help="What stands for a missing value, besides nothing, instead of what the model has learned, or of NA, N/A, "
+        "NaN, null, None, ? and .",
         metavar="TEXT",
         rich_help_panel=ROWS,
     ),

@@ -8,7 +8,7 @@ import typer
 
 from classwise.cli import options as o
 from classwise.cli.modeling import load_model, model_within
-from classwise.cli.rows import model_rows, names, row_file, text_columns
+from classwise.cli.rows import model_rows, names, score_rows
 from classwise.cli.saying import say
 from classwise.errors import ClasswiseError
 from classwise.sources import writing
@@ -56,8 +56,7 @@ def plot(
         raise ClasswiseError(f"The name {output!r} does not say which picture to write; end it in .png, .svg or .pdf.")
     refuse_existing(output, force)
     fitted = load_model(model)
-    with row_file(data, missing or None, text_columns(fitted)) as file:
-        table = file.table()
+    table = score_rows(data, fitted, missing)
     if target not in table.column_names:
         raise ClasswiseError(no_such_column(target, table.column_names, data))
     table = table.filter(table[target].is_valid())

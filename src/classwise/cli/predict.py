@@ -7,7 +7,7 @@ import typer
 from classwise.cli import options as o
 from classwise.cli.deciding import deciding_by, read_costs, with_priors
 from classwise.cli.modeling import load_model, model_within
-from classwise.cli.rows import called, kept_rows, names, text_columns
+from classwise.cli.rows import called, kept_rows, missing_marks, names, text_columns
 from classwise.errors import ClasswiseError
 from classwise.sources import Format, Stream, WiderTypeError, no_such_column, open_stream, output_format
 from classwise.sources.reading import BATCH
@@ -58,7 +58,7 @@ def predict(
     refuse_output(output, format, force)
     refusing: Any = reject_cost if reject is None else {"posterior": reject}
     with kept_rows(data) as path:
-        stream = _stream(path, known, missing)
+        stream = _stream(path, known, missing or missing_marks(known))
         keys = _carried(stream, known, names(key), names(drop), proba, called(data))
         features = list(getattr(known, "feature_names_in_", keys))
         fitted = with_priors(fitted, priors, _all_rows(stream, features) if priors == "estimate" else None)
