@@ -139,6 +139,19 @@ def test_standard_output_and_formats(tmp_path, source, capfdbinary):
     assert (tmp_path / "o.csv").read_bytes().startswith(b"y\tlabel\tposterior\n")
 
 
+@pytest.mark.parametrize("name", ["late.csv", "late.csv.gz"])
+def test_what_turns_to_text_late_is_text_from_the_first_row_on_without_a_sink(tmp_path, name, capfdbinary):
+    notes = [*map(str, range(29_999)), "seven"]
+    rows = pd.DataFrame({"x": np.zeros(30_000), "zip": "10115", "note": notes})
+    rows.to_csv(tmp_path / name, index=False)
+    found = cw.predict(MODEL, tmp_path / name)
+    assert found.schema.field("note").type == pa.string()
+    assert found.read_all()["note"].to_pylist() == notes
+    next(cw.predict(MODEL, tmp_path / name))  # what is read no further leaves nothing behind
+    assert cw.predict(MODEL, tmp_path / name, "-", keys=["note"]) == 30_000
+    assert capfdbinary.readouterr().out.splitlines()[-1].startswith(b"seven,")
+
+
 def test_what_turns_to_text_late_is_printed_as_it_is(tmp_path, capfdbinary):
     rows = pd.DataFrame({"x": np.zeros(30_000), "zip": "10115", "note": [*range(29_999), "seven"]})
     rows.to_csv(tmp_path / "late.csv", index=False)

@@ -25,6 +25,7 @@ from classwise.sources import (
     open_sink,
     writing,
 )
+from classwise.sources.streams import arrow_batches
 from classwise.sources.writing import STANDARD
 from classwise.summarizing import chunk_rows
 
@@ -50,7 +51,8 @@ def predict(
     sink: where the answers go: a Parquet, CSV, TSV, JSON or Arrow file, by the end of its name, or
         "shop.duckdb#table" or "postgresql://host/shop#table". It appears when it is complete, or not at all; the
         number of rows is returned. "-" is standard output. Without a sink, answers are returned: a DataFrame of Dask or
-        Spark, if the rows are one, and else a stream of Arrow batches, to be read once.
+        Spark, if the rows are one, and else a stream of Arrow batches, to be read once. Where a later row of a large
+        text file may show a column to be something else, answers wait in a temporary file until all are there.
     keys: columns to carry along; all, unless given. columns: those to predict from, in the order of fit, where the
         model was fitted on rows without names.
     proba: add a column `posterior_CLASS` for each class. overwrite: replace what is there under the sink's name.
@@ -183,7 +185,7 @@ def _reader(engine: StreamEngine, answer: Answer) -> Any:
     """Answers as a stream of Arrow batches."""
     import pyarrow as pa
 
-    tables = engine.apply(answer.arrow)
+    tables = _kept(engine, answer) if may_begin_again(engine.rows) else engine.apply(answer.arrow)
     first = next(tables, None)
     if first is None:
         raise ClasswiseError(f"There are no rows to predict in {engine.rows.name}.")
@@ -196,12 +198,22 @@ def _reader(engine: StreamEngine, answer: Answer) -> Any:
     return pa.RecordBatchReader.from_batches(first.schema, batches())
 
 
+def _kept(engine: StreamEngine, answer: Answer) -> Iterator[Any]:
+    """Answers from a file, when they are complete: what has been handed over cannot be begun again."""
+    import pyarrow as pa
+
+    with TemporaryDirectory(prefix="classwise-", ignore_cleanup_errors=True) as folder:
+        kept = str(Path(folder) / "answers.arrow")
+        _write(engine, answer, kept, True, None)
+        for batch in arrow_batches(kept, None):
+            yield pa.Table.from_batches([batch])
+
+
 def may_begin_again(stream: Stream) -> bool:
     """Whether a later row of a text file may show that its columns hold something else than its first rows say."""
     texts = (Format.CSV, Format.TSV)
-    return stream.kind == "file" and any(
-        piece.size > ALL_SEEN and find_format(piece.name)[0] in texts for piece in stream.pieces
-    )
+    files = [(piece.size, *find_format(piece.name)) for piece in stream.pieces if stream.kind == "file"]
+    return any(format in texts and (compression or size > ALL_SEEN) for size, format, compression in files)
 
 
 def _spool(engine: StreamEngine, answer: Answer, format: str | None) -> int:
