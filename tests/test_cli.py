@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -808,6 +809,71 @@ class TestOtherVerbs:
             zip(rows["species"].to_pylist(), cw.load("lda.cw").predict(rows.select(NUMBERS[:2])).tolist(), strict=True)
         )
         assert "posterior_Gentoo" in run("export", "sql", "lda.cw", "--table", "t", "--answer", "posteriors").stdout
+
+
+class TestStandardOutput:
+    """A dash is standard output for every verb, and never the name of a file."""
+
+    @pytest.fixture(autouse=True)
+    def no_such_file(self, here):
+        yield
+        assert not (here / "-").exists()
+
+    def test_models_and_statistics(self, here):
+        def kept(name, *arguments):
+            result = run(*arguments, "-o", "-")
+            assert "is on standard output." in result.stderr
+            (here / name).write_bytes(result.stdout_bytes)
+            return cw.load(name)
+
+        kept("m.cw", "fit", "penguins.csv", "-t", "species", "-d", "year", "-m", "naive-bayes")
+        assert run("predict", "m.cw", "new.csv").stdout == run("predict", "nb.cw", "new.csv").stdout
+        one = kept("a.cws", "summarize", "penguins.csv", "-t", "species", "-d", "year")
+        assert kept("b.cws", "merge", "a.cws", "a.cws").rows == 2 * one.rows
+        assert kept("c.cws", "subtract", "b.cws", "a.cws").rows == one.rows
+
+    def test_rows_exports_and_pictures(self, here):
+        assert run("predict", "nb.cw", "new.csv", "-o", "-").stdout == run("predict", "nb.cw", "new.csv").stdout
+        assert run("sample", "nb.cw", "-n", "1", "-o", "-", "--format", "jsonl").stdout.startswith('{"island"')
+        assert run("export", "sql", "lda.cw", "--table", "t", "-o", "-").stdout.startswith("WITH ")
+        assert run("export", "json", "lda.cw", "-o", "-").stdout.startswith("{")
+        run("export", "onnx", "lda.cw", "-o", "lda.onnx")
+        assert run("export", "onnx", "lda.cw", "-o", "-").stdout_bytes == (here / "lda.onnx").read_bytes()
+        picture = run("plot", "lda.cw", "penguins.csv", "-t", "species", "-o", "-")
+        assert picture.stdout_bytes.startswith(b"\x89PNG")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["compare", "penguins.csv", "-t", "species", "--save", "-"],
+            ["compare", "penguins.csv", "-t", "species", "--html", "-"],
+            ["summarize", "penguins.csv", "-t", "species", "-o", "x.cws", "--checkpoint", "-"],
+        ],
+    )
+    def test_what_must_be_a_file(self, here, arguments):
+        assert f"{arguments[-2]} takes the name of a file" in fails(*arguments)
+
+    def test_what_is_no_text_is_not_for_a_terminal(self, here, monkeypatch):
+        monkeypatch.setattr(sys.modules["classwise.sources.writing"], "is_terminal", lambda: True)
+        for words in (
+            ["fit", "penguins.csv", "-t", "species"],
+            ["export", "onnx", "lda.cw"],
+            ["merge", "nb.cw", "nb.cw"],
+            ["plot", "lda.cw", "penguins.csv", "-t", "species"],
+            ["predict", "nb.cw", "new.csv", "--format", "parquet"],
+        ):
+            assert "is not for reading on a terminal" in fails(*words, "-o", "-")
+
+
+def test_one_database_is_read_and_written(here):
+    import duckdb
+
+    with duckdb.connect("zoo.duckdb") as connection:
+        connection.execute("CREATE TABLE penguins AS FROM 'penguins.csv'")
+    run("predict", "lda.cw", "zoo.duckdb#penguins", "-o", "zoo.duckdb#scored")
+    expected = read_stdout(run("predict", "lda.cw", "zoo.duckdb#penguins"))["label"].tolist()
+    with duckdb.connect("zoo.duckdb") as connection:
+        assert [label for (label,) in connection.sql("SELECT label FROM scored").fetchall()] == expected
 
 
 def test_rows_may_have_odd_names(here):

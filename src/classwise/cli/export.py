@@ -37,7 +37,7 @@ def sql(
 
 def onnx(
     model: o.ModelFile,
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write (.onnx).")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write (.onnx); - is standard output.")],
     dtype: Annotated[Literal["float64", "float32"], typer.Option(help="The numbers that go in and out.")] = "float64",
     force: o.Force = False,
 ) -> None:
@@ -46,7 +46,9 @@ def onnx(
     Example: classwise export onnx model.cw -o model.onnx
     """
     import classwise as cw
+    from classwise.sources.writing import refuse_terminal
 
+    refuse_terminal(output, "onnx")
     graph = cw.to_onnx(load_model(model), dtype=dtype)
     with writing(output, force=force) as file:
         file.write(graph.SerializeToString())

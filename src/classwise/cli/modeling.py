@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from classwise.cli.saying import say
 from classwise.errors import ClasswiseError
 
 MODELS = {
@@ -79,6 +80,33 @@ def load_statistics(path: str) -> Any:
         what = "a stack, whose members have statistics of their own kinds" if kept else "a model without its statistics"
         raise ClasswiseError(f"{path} holds {what}.")
     return kept
+
+
+def refuse_output(path: str, force: bool) -> None:
+    """Before any work: a file that exists, or a terminal, which cannot show a model or statistics."""
+    from classwise.sources.writing import refuse_existing, refuse_terminal
+
+    refuse_existing(path, force)
+    refuse_terminal(path, "A file of classwise")
+
+
+def keep(value: Any, path: str, **options: Any) -> None:
+    """Save a model or statistics, and say where; "-" is standard output."""
+    from classwise.sources.writing import STANDARD, writing
+    from classwise.storage import as_bytes, save
+
+    if path == STANDARD:
+        with writing(path) as file:
+            file.write(as_bytes(value, **options))
+    else:
+        save(value, path, **options)
+    say(f"{' '.join(repr(value).split())} is {'on standard output' if path == STANDARD else f'in {path}'}.")
+
+
+def refuse_standard(path: str | None, option: str) -> None:
+    """Refuse standard output where there must be a file."""
+    if path == "-":
+        raise ClasswiseError(f"{option} takes the name of a file, and - is standard output, where other things go.")
 
 
 def find_label(text: str, labels: Any) -> Any:

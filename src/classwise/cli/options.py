@@ -42,7 +42,10 @@ Missing: TypeAlias = Annotated[
     ),
 ]
 Output: TypeAlias = Annotated[
-    str, typer.Option("--output", "-o", help="Where to write; its end tells the format.", rich_help_panel=OUTPUT)
+    str,
+    typer.Option(
+        "--output", "-o", help="Where to write; its end tells the format. - is standard output.", rich_help_panel=OUTPUT
+    ),
 ]
 Force: TypeAlias = Annotated[
     bool, typer.Option("--force", "-f", help="Replace files that exist.", rich_help_panel=OUTPUT)

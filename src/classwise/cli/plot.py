@@ -30,7 +30,10 @@ def plot(
     model: o.ModelFile,
     data: o.Data,
     target: o.Target,
-    output: Annotated[str, typer.Option("--output", "-o", help="A name that ends in .png, .svg or .pdf.")],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help="A name that ends in .png, .svg or .pdf; - is standard output, as PNG."),
+    ],
     kind: Annotated[Kind, typer.Option("--kind", help="What to draw.")] = Kind.REGIONS,
     columns: Annotated[
         list[str] | None,
@@ -49,12 +52,13 @@ def plot(
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    from classwise.sources.writing import refuse_existing
+    from classwise.sources.writing import STANDARD, refuse_existing, refuse_terminal
 
-    suffix = Path(output).suffix.lower().removeprefix(".")
+    suffix = "png" if output == STANDARD else Path(output).suffix.lower().removeprefix(".")
     if suffix not in ("png", "svg", "pdf"):
         raise ClasswiseError(f"The name {output!r} does not say which picture to write; end it in .png, .svg or .pdf.")
     refuse_existing(output, force)
+    refuse_terminal(output, "A picture")
     fitted = load_model(model)
     table = score_rows(data, fitted, missing)
     if target not in table.column_names:
@@ -67,7 +71,7 @@ def plot(
         with writing(output, force=force) as picture:
             figure.savefig(picture, format=suffix, dpi=150, bbox_inches="tight")
         pyplot.close(figure)
-    say(f"The picture is in {output}.")
+    say(f"The picture is {'on standard output' if output == STANDARD else f'in {output}'}.")
 
 
 def _regions(m: Any, X: Any, y: Any, columns: list[str]) -> Any:

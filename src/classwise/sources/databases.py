@@ -100,11 +100,20 @@ def opened(query: Query) -> Iterator[Any]:
     if query.database is not None and not Path(query.database).is_file():
         raise ClasswiseError(f"There is no file {query.database!r}.")
     try:
-        with duckdb.connect(query.database, read_only=True) if query.database else database().cursor() as connection:
+        with _connection(query.database) if query.database else database().cursor() as connection:
             quieten(connection)
             yield connection.sql(query.text if query.is_select else f"FROM {table_name(query.text)}")
     except duckdb.Error as problem:
         raise ClasswiseError(f"{query.name} cannot be read: {_one_line(problem)}") from problem
+
+
+def _connection(path: str) -> Any:
+    """One that only reads, unless this process writes to the file: then DuckDB takes none of another kind."""
+    duckdb = import_duckdb()
+    try:
+        return duckdb.connect(path, read_only=True)
+    except duckdb.ConnectionException:
+        return duckdb.connect(path)
 
 
 def _local_batches(query: Query, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
