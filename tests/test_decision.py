@@ -227,6 +227,16 @@ class TestEstimator:
         m = cw.Decision(MODEL, reject=0.1)
         assert m.score(X, y) == pytest.approx((MODEL.predict(X) == y)[POSTERIOR.max(axis=1) >= 0.9].sum() / 150)
 
+    def test_under_other_priors(self):
+        m = cw.LDA().fit(X[:120], y[:120])
+        for decision in (cw.Decision(m, reject=0.1), cw.Decision(cw.LDA(), reject=0.1).fit(X[:120], y[:120])):
+            other = decision.with_priors("uniform")
+            expected = cw.Decision(m.with_priors("uniform"), reject=0.1)
+            assert other.predict(X).tolist() == expected.predict(X).tolist()
+            assert decision.predict(X).tolist() == cw.Decision(m, reject=0.1).predict(X).tolist()
+        with pytest.raises(cw.ClasswiseError, match="learned under the priors of fit"):
+            cw.Decision(cw.LDA(), novelty=0.1).fit(X[:120], y[:120]).with_priors("uniform")
+
     def test_not_fitted(self):
         with pytest.raises(NotFittedError, match="call fit, or give it a model that is"):
             cw.Decision(cw.LDA()).predict(X)

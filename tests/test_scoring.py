@@ -62,6 +62,52 @@ def test_tables_of_duckdb(tmp_path, source):
     assert cw.Query("answers", str(tmp_path / "shop.duckdb")).names() == ["id", "label", "posterior"]
 
 
+class TestOneDatabase:
+    """Rows from a file of DuckDB's, and answers into it."""
+
+    @pytest.fixture
+    def base(self, tmp_path):
+        import duckdb
+
+        with duckdb.connect(tmp_path / "shop.duckdb") as connection:
+            connection.register("rows", ROWS)
+            connection.execute("CREATE TABLE people AS SELECT * FROM rows")
+        return f"{tmp_path / 'shop.duckdb'}"
+
+    def test_is_read_and_written(self, base):
+        assert cw.predict(MODEL, f"{base}#people", f"{base}#scored", keys=["id"]) == N
+        found = cw.predict(MODEL, f"{base}#people", keys=["id"]).read_all()
+        scored = pa.Table.from_batches(cw.Query("scored", base).batches(None, 1000))
+        assert scored.to_pydict() == found.to_pydict()
+        query = cw.Query("SELECT * FROM people WHERE x > 0", base)
+        assert cw.predict(MODEL, query, f"{base}#scored", overwrite=True) == (ROWS["x"] > 0).sum()
+
+    def test_a_table_may_take_the_place_of_its_rows(self, base):
+        assert cw.predict(MODEL, f"{base}#people", f"{base}#people", overwrite=True) == N
+        assert cw.Query("people", base).names() == [*ROWS, "label", "posterior"]
+
+    def test_is_left_as_it_was_by_a_failure(self, base, tmp_path):
+        import duckdb
+
+        with duckdb.connect(base) as connection:
+            connection.execute("INSERT INTO people SELECT id, 1e400, zip, y FROM people LIMIT 1")
+            connection.execute("CREATE TABLE scored AS SELECT 7 AS kept")
+        for sink in (f"{base}#scored", f"{base}#other", f"{tmp_path / 'new.duckdb'}#scored"):
+            with pytest.raises(cw.ClasswiseError, match="infinity"):
+                cw.predict(MODEL, f"{base}#people", sink, overwrite=True)
+        assert pa.Table.from_batches(cw.Query("scored", base).batches(None, 9)).to_pydict() == {"kept": [7]}
+        with pytest.raises(cw.ClasswiseError, match="cannot be read"):
+            cw.Query("other", base).names()
+        assert not (tmp_path / "new.duckdb").exists()
+
+    def test_is_read_while_somebody_else_here_writes(self, base):
+        import duckdb
+
+        with duckdb.connect(base) as connection:
+            connection.execute("CREATE TABLE mine AS SELECT 1 AS one")
+            assert cw.summarize(f"{base}#people", target="y").rows == N
+
+
 def test_tables_of_postgres(source):
     with postgres_engine() as engine:
         address = f"postgresql:///postgres?host={engine.connection.info.host}&user=cw"
@@ -137,6 +183,19 @@ def test_standard_output_and_formats(tmp_path, source, capfdbinary):
     assert capfdbinary.readouterr().out.count(b'{"y": ') == 5
     cw.predict(MODEL, small, tmp_path / "o.csv", keys=["y"], format="tsv", overwrite=True)
     assert (tmp_path / "o.csv").read_bytes().startswith(b"y\tlabel\tposterior\n")
+
+
+@pytest.mark.parametrize("name", ["late.csv", "late.csv.gz"])
+def test_what_turns_to_text_late_is_text_from_the_first_row_on_without_a_sink(tmp_path, name, capfdbinary):
+    notes = [*map(str, range(29_999)), "seven"]
+    rows = pd.DataFrame({"x": np.zeros(30_000), "zip": "10115", "note": notes})
+    rows.to_csv(tmp_path / name, index=False)
+    found = cw.predict(MODEL, tmp_path / name)
+    assert found.schema.field("note").type == pa.string()
+    assert found.read_all()["note"].to_pylist() == notes
+    next(cw.predict(MODEL, tmp_path / name))  # what is read no further leaves nothing behind
+    assert cw.predict(MODEL, tmp_path / name, "-", keys=["note"]) == 30_000
+    assert capfdbinary.readouterr().out.splitlines()[-1].startswith(b"seven,")
 
 
 def test_what_turns_to_text_late_is_printed_as_it_is(tmp_path, capfdbinary):

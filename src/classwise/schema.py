@@ -23,6 +23,7 @@ import narwhals as nw
 import numpy as np
 
 from classwise.errors import ClasswiseError, StatisticsError, column_name
+from classwise.sources import MISSING
 from classwise.storage import stored
 
 # What a family takes a column for.
@@ -121,10 +122,15 @@ def _common_type(first: Column, second: Column) -> str:
 @stored("Schema")
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table, and the library that held it (None for an array)."""
+    """The columns of a table, and the library that held it (None for an array).
+
+    missing: what stood for a missing value in the files that the rows came from, besides nothing; None, where rows came
+    from elsewhere.
+    """
 
     columns: tuple[Column, ...]
     backend: str | None = None
+    missing: tuple[str, ...] | None = None
 
     @classmethod
     def of_numbers(cls, count: int, type: str = "Float64", names: tuple[str, ...] | None = None) -> Self:
@@ -193,7 +199,7 @@ class Schema:
         return replace(self, columns=tuple(kept))
 
     def merge(self, other: "Schema") -> Self:
-        """The schema of both; columns that differ are an error that names them."""
+        """The schema of both; columns that differ are an error that names them. What is missing in one is missing."""
         if len(self) != len(other):
             raise StatisticsError(f"Statistics of {len(self)} and of {len(other)} features cannot be combined.")
         if self.names and other.names and self.names != other.names:
@@ -203,11 +209,19 @@ class Schema:
             return self
         first = self if self.names else other
         columns = (a.merge(b) for a, b in zip(first.columns, (other if first is self else self).columns, strict=True))
-        return replace(self, columns=tuple(columns), backend=self.backend or other.backend)
+        marks = [mark for schema in (self, other) for mark in schema.missing or ()]
+        missing = None if self.missing is None and other.missing is None else tuple(dict.fromkeys(marks))
+        return replace(self, columns=tuple(columns), backend=self.backend or other.backend, missing=missing)
 
-    def listed(self) -> list[dict[str, Any]]:
-        """The columns as the header of a file tells them."""
-        return [{"name": c.name, "type": c.type, "family": str(c.family)} for c in self.columns]
+    @property
+    def marks(self) -> tuple[str, ...] | None:
+        """What else than usual stands for a missing value in files; None, where nothing else does."""
+        return None if self.missing == MISSING else self.missing
+
+    def facts(self) -> dict[str, Any]:
+        """The columns as the header of a file tells them, and what stands for a missing value, if not the usual."""
+        columns = [{"name": c.name, "type": c.type, "family": str(c.family)} for c in self.columns]
+        return {"columns": columns} | ({} if self.marks is None else {"missing": list(self.marks)})
 
     def _is_sound(self) -> bool:
         return bool(self.columns) and (self.backend is None or self.backend in BACKENDS)

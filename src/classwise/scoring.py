@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Labels
 from classwise.engines import DaskEngine, SparkEngine, StreamEngine, is_dask, is_spark
 from classwise.errors import ClasswiseError
+from classwise.estimators import model_within
 from classwise.gathering import as_arrow, as_frame, open_rows
 from classwise.sources import (
     Format,
@@ -24,6 +25,7 @@ from classwise.sources import (
     open_sink,
     writing,
 )
+from classwise.sources.streams import arrow_batches
 from classwise.sources.writing import STANDARD
 from classwise.summarizing import chunk_rows
 
@@ -44,11 +46,13 @@ def predict(
 ) -> Any:
     """The label of each row, and its posterior, beside the rows and in their order; memory stays flat.
 
-    model: a fitted classifier, of classwise or of scikit-learn. source: rows wherever they are, as for `summarize`.
+    model: a fitted classifier, of classwise or of scikit-learn. source: rows wherever they are, as for `summarize`. In
+        files and databases, what stood for a missing value where the model learned stands for one.
     sink: where the answers go: a Parquet, CSV, TSV, JSON or Arrow file, by the end of its name, or
         "shop.duckdb#table" or "postgresql://host/shop#table". It appears when it is complete, or not at all; the
         number of rows is returned. "-" is standard output. Without a sink, answers are returned: a DataFrame of Dask or
-        Spark, if the rows are one, and else a stream of Arrow batches, to be read once.
+        Spark, if the rows are one, and else a stream of Arrow batches, to be read once. Where a later row of a large
+        text file may show a column to be something else, answers wait in a temporary file until all are there.
     keys: columns to carry along; all, unless given. columns: those to predict from, in the order of fit, where the
         model was fitted on rows without names.
     proba: add a column `posterior_CLASS` for each class. overwrite: replace what is there under the sink's name.
@@ -66,7 +70,7 @@ def predict(
         engine: DaskEngine | SparkEngine = DaskEngine(source) if is_dask(source) else SparkEngine(source)
         answer = Answer.read(model, engine.names(), keys, columns, proba, "the table")
         return _of_dask(engine, answer) if isinstance(engine, DaskEngine) else _of_spark(engine, answer)
-    stream = open_rows(source, exact=keys or (), text=text_columns(model))
+    stream = open_rows(source, exact=keys or (), text=text_columns(model), missing=missing_marks(model))
     answer = Answer.read(model, stream.names, keys, columns, proba, stream.name)
     engine_ = StreamEngine(stream, answer.needed, chunk_rows(len(answer.needed)))
     if sink is None:
@@ -88,7 +92,7 @@ class Answer:
     @classmethod
     def read(cls, model: Any, names: Sequence[str], keys: Any, columns: Any, proba: bool, where: str) -> "Answer":
         """By the names of the rows' columns; what is not there is an error."""
-        features = getattr(_fitted(model), "feature_names_in_", columns)
+        features = getattr(model_within(model), "feature_names_in_", columns)
         if features is None:
             raise ClasswiseError("The model was fitted on rows without names: give columns=[...], in the order of fit.")
         carried = names if keys is None else [keys] if isinstance(keys, str) else keys
@@ -115,7 +119,7 @@ class Answer:
     def columns(self, chunk: Any) -> dict[str, NDArray[Any]]:
         """The columns that are added to a chunk."""
         X = as_frame(chunk).select(list(self.features))
-        rows = X.to_native() if hasattr(_fitted(self.model), "feature_names_in_") else X.to_numpy()
+        rows = X.to_native() if hasattr(model_within(self.model), "feature_names_in_") else X.to_numpy()
         labels, posterior = np.asarray(self.model.predict(rows)), np.asarray(self.model.predict_proba(rows))
         own = self._of_labels(labels, posterior)
         if self._may_refuse:
@@ -144,7 +148,9 @@ class Answer:
         """Keys and answers, as a table of pyarrow's."""
         import pyarrow as pa
 
-        answers = pa.table({name: pa.array(values) for name, values in self.columns(chunk).items()})
+        types = {"label": pa.string()} if self._may_refuse else {}  # also where all that is announced is None
+        added = self.columns(chunk).items()
+        answers = pa.table({name: pa.array(values, types.get(name)) for name, values in added})
         if not self.keys:
             return answers
         keys = as_arrow(as_frame(chunk).select(list(self.keys)))
@@ -156,17 +162,12 @@ class Answer:
 
 
 def _as_text(labels: Labels) -> Labels:
-    return np.array([str(label) for label in labels.tolist()], dtype=object)
-
-
-def _fitted(model: Any) -> Any:
-    """The classifier that was fitted: that of a decision, where it is one."""
-    return getattr(model, "model", model)
+    return np.array([None if label is None else str(label) for label in labels.tolist()], dtype=object)
 
 
 def text_columns(model: Any) -> list[str]:
     """The columns that hold text for a model, even where all values of a file look like numbers."""
-    inner: Any = getattr(_fitted(model), "model_", None)
+    inner: Any = getattr(model_within(model), "model_", None)
     if not hasattr(inner, "levels") or not hasattr(inner, "schema"):
         return []
     names = [column.name for column in inner.schema.columns]
@@ -174,11 +175,17 @@ def text_columns(model: Any) -> list[str]:
     return [name for j in texts if (name := names[j]) is not None]
 
 
+def missing_marks(model: Any) -> tuple[str, ...] | None:
+    """What stood for a missing value in the files that a model was made from; None, where it was the usual."""
+    schema = getattr(getattr(model_within(model), "model_", None), "schema", None)
+    return getattr(schema, "marks", None)
+
+
 def _reader(engine: StreamEngine, answer: Answer) -> Any:
     """Answers as a stream of Arrow batches."""
     import pyarrow as pa
 
-    tables = engine.apply(answer.arrow)
+    tables = _kept(engine, answer) if may_begin_again(engine.rows) else engine.apply(answer.arrow)
     first = next(tables, None)
     if first is None:
         raise ClasswiseError(f"There are no rows to predict in {engine.rows.name}.")
@@ -191,12 +198,22 @@ def _reader(engine: StreamEngine, answer: Answer) -> Any:
     return pa.RecordBatchReader.from_batches(first.schema, batches())
 
 
+def _kept(engine: StreamEngine, answer: Answer) -> Iterator[Any]:
+    """Answers from a file, when they are complete: what has been handed over cannot be begun again."""
+    import pyarrow as pa
+
+    with TemporaryDirectory(prefix="classwise-", ignore_cleanup_errors=True) as folder:
+        kept = str(Path(folder) / "answers.arrow")
+        _write(engine, answer, kept, True, None)
+        for batch in arrow_batches(kept, None):
+            yield pa.Table.from_batches([batch])
+
+
 def may_begin_again(stream: Stream) -> bool:
     """Whether a later row of a text file may show that its columns hold something else than its first rows say."""
     texts = (Format.CSV, Format.TSV)
-    return stream.kind == "file" and any(
-        piece.size > ALL_SEEN and find_format(piece.name)[0] in texts for piece in stream.pieces
-    )
+    files = [(piece.size, *find_format(piece.name)) for piece in stream.pieces if stream.kind == "file"]
+    return any(format in texts and (compression or size > ALL_SEEN) for size, format, compression in files)
 
 
 def _spool(engine: StreamEngine, answer: Answer, format: str | None) -> int:

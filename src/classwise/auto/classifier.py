@@ -214,7 +214,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
             "weight": float(self._totals.sum()),
             "members": members,
             **shown({"log_loss": report.log_loss}),
-            "columns": self._schema.listed(),
+            **self._schema.facts(),
             "options": shown(self.get_params(deep=False)),
         }
 

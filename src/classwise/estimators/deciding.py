@@ -1,5 +1,6 @@
 """Decisions as an estimator: least expected cost, or none, or something never seen."""
 
+from copy import copy
 from types import NoneType
 from typing import Any, NamedTuple, Self
 
@@ -148,6 +149,20 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The labels of the model, sorted; (g,)."""
         return np.asarray(self._fitted_model().classes_)
 
+    def with_priors(self, priors: Any) -> Self:
+        """The same costs and reserve, for the model under other class priors: a new Decision.
+
+        What is novel by leave-one-out was learned under the priors of fit, and has no meaning under others.
+        """
+        if self.novelty is not None and not choose("law", self.law, LAWS):
+            raise ClasswiseError(
+                f"novelty={self.novelty!r} by law={self.law!r} was learned under the priors of fit, and other ones are "
+                "not for it; give the model its priors before fit, or use law='chi-square'."
+            )
+        other = copy(self)
+        other.model_ = self._fitted_model().with_priors(priors)
+        return other
+
     # ----------------------------------------------------------------------------------------------------------------
 
     def _fitted_model(self) -> Any:
@@ -215,6 +230,13 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         return tags
+
+
+def model_within(model: Any) -> Any:
+    """The estimator that models the rows, within any that decide."""
+    while isinstance(model, Decision):
+        model = model._fitted_model()
+    return model
 
 
 def read_policy(costs: Any, reject: Any, labels: Labels) -> Policy:

@@ -186,7 +186,7 @@ class Fitted(BaseEstimator):
     def _facts(self) -> dict[str, Any]:
         """What the header of a file tells."""
         facts = self._fitted().statistics_._facts() | {"options": shown(self.get_params(deep=False))}
-        return facts if self._model is None else facts | {"columns": self._model.schema.listed()}
+        return facts if self._model is None else facts | self._model.schema.facts()
 
     def _outline(self) -> Self:
         """The same, with the model made before what it is made of is left out."""

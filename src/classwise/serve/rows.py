@@ -22,6 +22,7 @@ class CheckedColumns:
     """Columns that were held against the model: arrays of numbers, and codes of levels. A source for `tables`."""
 
     backend: str | None = None
+    missing: tuple[str, ...] | None = None
 
     def __init__(self, columns: Sequence[Checked], names: tuple[str, ...] | None) -> None:
         self.columns = columns

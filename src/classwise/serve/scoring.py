@@ -10,7 +10,7 @@ import numpy as np
 from classwise.arrays import Array, Labels
 from classwise.auto import AutoClassifier
 from classwise.errors import ClasswiseError
-from classwise.estimators import Decision
+from classwise.estimators import Decision, model_within
 from classwise.explanation import Explanation
 from classwise.schema import Family
 from classwise.serve.columns import LevelColumn
@@ -44,10 +44,7 @@ class Scorer:
     @cached_property
     def inner(self) -> Any:
         """The estimator that models the rows, within one that decides."""
-        model = self.estimator
-        while isinstance(model, Decision):
-            model = getattr(model, "model_", model.model)
-        return model
+        return model_within(self.estimator)
 
     @cached_property
     def classes(self) -> list[Any]:

@@ -4,6 +4,8 @@ The first line of a text file names the columns. A column of a text file is a nu
 every value is true or false, and else text; dates and times are what they are, and for the models to refuse.
 """
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -51,7 +53,13 @@ class RowFile:
     def table(self) -> Any:
         """All rows, as a table of pyarrow's."""
         with self.opened() as rows:
-            return self._projected(rows).to_arrow_table()
+            return marked(self._projected(rows).to_arrow_table(), self.marks)
+
+    @property
+    def marks(self) -> tuple[str, ...] | None:
+        """What stands for a missing value; None where nothing need, for types have a place for it."""
+        is_text = find_format(self.path)[0] in (Format.CSV, Format.TSV)
+        return MISSING if self.missing is None and is_text else self.missing
 
     def batches(self, size: int = BATCH) -> Iterator[Any]:
         """Record batches of at most so many rows; at no time are all rows in memory."""
@@ -95,10 +103,10 @@ class RowFile:
                 return connection.read_csv(self.path, dtype=dict(types), **options)
             return connection.read_csv(self.path, **options) if sample != ALL else self._read_csv(connection, options)
         rows = READERS[format](connection, self.path, compression or "uncompressed")
-        return rows if self.missing is None else rows.project(_without(self.missing, list(rows.columns)))
+        return rows if self.missing is None else without(self.missing, rows)
 
     def _csv_options(self, compression: str, sample: int) -> dict[str, Any]:
-        markers = ["", *(MISSING if self.missing is None else self.missing)]
+        markers = ["", *(self.marks or ())]
         options = {"header": True, "na_values": markers, "sample_size": sample, "compression": compression}
         options |= {"skiprows": blank_lines(self.path), "quotechar": QUOTE, "escapechar": QUOTE}
         sep = self._separator()
@@ -216,14 +224,41 @@ def _has_other_words(rows: Any, name: str) -> bool:
     return bool(rows.filter(other).limit(1).fetchall())
 
 
-def _without(missing: Sequence[str], names: Sequence[str]) -> str:
-    """Every column, with nothing where a value is written as one of the markers."""
-    markers = ", ".join("'" + marker.replace("'", "''") + "'" for marker in ["", *missing])
-    columns = (
-        f"CASE WHEN CAST({name} AS VARCHAR) IN ({markers}) THEN NULL ELSE {name} END AS {name}"
-        for name in map(_quoted, names)
-    )
-    return ", ".join(columns)
+def without(missing: Sequence[str], rows: Any) -> Any:
+    """A relation with nothing where a value is written as one of the markers; numbers are compared as numbers."""
+    columns = {
+        name: NUMBER.fullmatch(str(type)) is not None for name, type in zip(rows.columns, rows.types, strict=True)
+    }
+    return rows.project(", ".join(f"{unmarked(name, missing, columns[name])} AS {_quoted(name)}" for name in columns))
+
+
+def unmarked(name: str, missing: Sequence[str], is_number: bool) -> str:
+    """The values of a column that are no markers, as SQL writes it."""
+    column, texts = _quoted(name), ["'" + marker.replace("'", "''") + "'" for marker in ["", *missing]]
+    meant = f"CAST({column} AS VARCHAR) IN ({', '.join(texts)})"
+    numbers = [f"{marker}e0" for marker in missing if is_number and DIGITS.fullmatch(marker)]
+    meant += f" OR {column} IN ({', '.join(numbers)})" if numbers else ""
+    return f"CASE WHEN {meant} THEN NULL ELSE {column} END"
+
+
+# Types of DuckDB's that are numbers, and markers that are.
+NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)")
+DIGITS = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+
+# Under this name Arrow tables tell what stood for a missing value in the rows that they were read from.
+MARKS = b"classwise.missing"
+
+
+def marked(rows: Any, marks: Sequence[str] | None) -> Any:
+    """A table or a batch of pyarrow's that tells what stood for a missing value."""
+    told = {} if marks is None else {MARKS: json.dumps(list(marks))}
+    return rows.replace_schema_metadata({**(rows.schema.metadata or {}), **told}) if told else rows
+
+
+def marks_of(rows: Any) -> tuple[str, ...] | None:
+    """What such a table tells."""
+    told = (rows.schema.metadata or {}).get(MARKS)
+    return None if told is None else tuple(map(str, json.loads(told)))
 
 
 def _listed(names: Sequence[str]) -> str:

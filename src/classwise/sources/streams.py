@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 from classwise.errors import ClasswiseError
 from classwise.sources.formats import Format, find_format
-from classwise.sources.reading import RowFile, no_such_column
+from classwise.sources.reading import RowFile, marked, no_such_column
 from classwise.sources.texts import TextRows
 
 
@@ -121,6 +121,10 @@ class FilePiece:
         return f"{os.path.abspath(self.file.path)}, {state.st_size} bytes, {state.st_mtime_ns} ns"  # noqa: PTH100
 
     def batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
+        marks = self.file.marks
+        return (marked(batch, marks) for batch in self._batches(columns, rows))
+
+    def _batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
         format = find_format(self.file.path)[0]
         if format in (Format.CSV, Format.TSV):
             return TextRows(self.file, self.exact, self.wider).batches(columns, rows)

@@ -322,8 +322,8 @@ class ClassStatistics:
 
     def _facts(self) -> dict[str, Any]:
         """What the header of a file tells."""
-        columns, weight = self.schema.listed(), float(self.weight.sum())
-        return {"rows": self.rows, "weight": weight, "labels": self.labels.tolist(), "columns": columns}
+        weight = float(self.weight.sum())
+        return {"rows": self.rows, "weight": weight, "labels": self.labels.tolist(), **self.schema.facts()}
 
     # ----------------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from classwise.errors import ClasswiseError, StoredFileError
 from classwise.storage.blaming import NewerFileError, blaming
-from classwise.storage.container import VERSION, read_arrays, read_header, write
+from classwise.storage.container import VERSION, encoded, read_arrays, read_header, write
 from classwise.storage.describing import description
 from classwise.storage.examining import examine
 from classwise.storage.header import provenance
@@ -46,6 +46,11 @@ def save(
     >>> cw.load(path).predict([[3.0]]).tolist()
     ['a']
     """
+    write(Path(path), as_bytes(value, statistics=statistics, source=source))
+
+
+def as_bytes(value: Any, *, statistics: bool = True, source: str | Iterable[str] | None = None) -> bytes:
+    """What `save` would write."""
     entry = entry_of(value)
     if entry is None or entry.kind is None:
         known = ", ".join(name for name, other in ENTRIES.items() if other.kind)
@@ -55,7 +60,7 @@ def save(
     _refuse_unsound(value)
     facts = {"class": entry.name, "statistics": statistics, **value._facts(), **provenance(source)}
     arrays = {**packer.arrays, CONTENT: np.frombuffer(json.dumps(content).encode(), dtype=np.uint8)}
-    write(Path(path), {"kind": entry.kind, "version": VERSION, "facts": facts}, arrays)
+    return encoded({"kind": entry.kind, "version": VERSION, "facts": facts}, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from classwise.arrays import DATES, Array, Labels
 from classwise.errors import ClasswiseError
 from classwise.schema import Column, Family, Schema
+from classwise.sources import marks_of
 from classwise.statistics import is_missing
 from classwise.tables.coding import Coded, code_series, code_values
 
@@ -68,6 +69,11 @@ class FrameSource:
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    @property
+    def missing(self) -> tuple[str, ...] | None:
+        """What stood for a missing value in the file that the rows were read from; only tables of Arrow tell."""
+        return marks_of(self.frame.to_native()) if self.frame.implementation.is_pyarrow() else None
 
     def type(self, column: int) -> tuple[str, tuple[str, ...] | None]:
         """The type of a column as a schema writes it, and its declared order, where it has one."""

@@ -25,6 +25,9 @@ class Values(Protocol):
     keys: list[Any]
     names: tuple[str, ...] | None
 
+    @property
+    def missing(self) -> tuple[str, ...] | None: ...
+
     def __len__(self) -> int: ...
 
     def type(self, column: int) -> tuple[str, tuple[str, ...] | None]: ...
@@ -48,6 +51,7 @@ class ArraySource:
     """The columns of an array: numbers, yes and no, dates, or objects."""
 
     backend: str | None = None
+    missing: tuple[str, ...] | None = None
 
     def __init__(self, values: NDArray[Any], names: tuple[str, ...] | None = None) -> None:
         self.values = values
@@ -108,7 +112,7 @@ class Source:
         known: what rows learned from before have shown columns to be, None where they have not. strict: a missing
         label is an error.
         """
-        schema = Schema(tuple(self._columns(families, known)), self.values.backend)
+        schema = Schema(tuple(self._columns(families, known)), self.values.backend, self.values.missing)
         rows, levels = self._rows(schema, None)
         labels, labeled = (None, None) if y is None else _read_labels(y, len(self.values), strict)
         return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), labeled))

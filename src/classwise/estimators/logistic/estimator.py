@@ -156,7 +156,7 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
 
     def _facts(self) -> dict[str, Any]:
         """What the header of a file tells; statistics are not kept, nor how many rows there were."""
-        about = {"labels": self.classes_.tolist(), "columns": self._fitted().model_.schema.listed()}
+        about = {"labels": self.classes_.tolist(), **self._fitted().model_.schema.facts()}
         return {**about, "options": shown(self.get_params(deep=False)), "statistics": False}
 
     def _is_sound(self) -> bool:

@@ -13,7 +13,7 @@ from classwise.arrays import Labels
 from classwise.auto import AutoClassifier
 from classwise.decision import Policy
 from classwise.errors import ClasswiseError
-from classwise.estimators import Decision
+from classwise.estimators import Decision, model_within
 from classwise.estimators.deciding import read_policy
 from classwise.estimators.logistic.model import LogisticModel
 from classwise.estimators.model import Model
@@ -96,8 +96,7 @@ def _read(model: Any) -> tuple[Any, Policy | None, list[Any]]:
 
 def _estimator(model: Any) -> Any:
     """The estimator that a model comes down to."""
-    if isinstance(model, Decision):
-        return _estimator(getattr(model, "model_", model.model))
+    model = model_within(model)
     if isinstance(model, BaseEstimator):
         check_is_fitted(model)
     if isinstance(model, AutoClassifier):
