@@ -163,6 +163,19 @@ def test_a_model_without_names_goes_by_numbers():
     np.testing.assert_array_equal(made["posterior_1"].to_numpy(), expected[:, 1])
 
 
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [(["A", "a"], ["posterior_A", "posterior_a_2"]), ([False, True], ["posterior_False", "posterior_True"])],
+)
+def test_an_arrow_stream_has_the_columns_of_predict(labels, names):
+    table = pa.table({"x": [0.0, 1.0, 4.0, 5.0]})
+    model = cw.LDA().fit(table, np.repeat(labels, 2))
+    made = pa.ipc.open_stream(Client(model).post("/predict", stream(table), ARROW).content).read_all()
+    assert made.column_names == ["label", *names]
+    assert cw.predict(model, table, keys=[], proba=True).read_all().column_names == ["label", "posterior", *names]
+    np.testing.assert_allclose(made[names[1]], model.predict_proba(table)[:, 1], rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("ties", ["first", "random"])
 def test_ties_are_broken_by_the_model(ties):
     """Two classes alike: the posteriors do not tell which label is announced."""

@@ -21,7 +21,7 @@ from classwise.densities import Observed
 from classwise.export.sql.densities import add_density
 from classwise.export.sql.dialects import DIALECTS as DIALECTS_KNOWN
 from classwise.export.sql.draft import Draft
-from sql_engines import ENGINES, Engine, duckdb_engine
+from sql_engines import ENGINES, Engine, duckdb_engine, quoted
 from sql_tables import CASES, CITIES, MODELS, fitted
 
 DIALECTS = ["duckdb", "postgres", "sqlite", "spark", "bigquery", "snowflake", "mysql", "tsql"]
@@ -465,6 +465,39 @@ def test_odd_names_are_only_names(engine: Engine) -> None:
     assert list(found) == [*keys, *(f"score_{label}" for label in sorted(ODD))]
     assert {row[1] for row in rows} == set(frame["level; '"])
     assert engine.ask("SELECT * FROM canary")[1] == [(1,)]
+
+
+def test_labels_that_differ_by_case_have_columns_that_differ_by_more(engine: Engine) -> None:
+    """Engines fold case: a result that is kept, or asked again by name, must not confuse two labels."""
+    generator = np.random.default_rng(12)
+    labels = np.array(["A", "a", "A_2", "it's", "IT'S"], dtype=object)[np.arange(100) % 5]
+    frame = pd.DataFrame({"x": generator.normal(np.arange(100) % 5, 1.0)})
+    model = cw.NaiveBayes().fit(frame, labels)
+    put(engine, frame)
+    for output, expected in ("posteriors", model.predict_proba(frame)), ("scores", model.predict_log_proba(frame)):
+        text = cw.to_sql(model, "new", engine.dialect, ["id"], output)
+        _, *names = engine.ask(text)[0]
+        letters = {"posteriors": "posterior_", "scores": "score_"}[output]
+        assert names == [letters + name for name in ("A", "A_2", "IT'S", "a_3", "it's_2")]
+        for name, of_class in zip(names, expected.T, strict=True):
+            rows = engine.ask(f"SELECT q.id, q.{quoted(name, engine.dialect)} FROM ({text}) AS q")[1]
+            np.testing.assert_allclose([value for _, value in sorted(rows)], of_class, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_columns_that_differ_by_case_are_refused_where_engines_fold_it(dialect: str) -> None:
+    """Both names would be the same column of the table, and the answers wrong."""
+    frame = pd.DataFrame({"x": [0.0, 1.0, 4.0, 5.0], "X": [3.0, 1.0, 2.0, 0.0]})
+    model = cw.NaiveBayes().fit(frame, [0, 0, 1, 1])
+    if dialect in ("postgres", "snowflake"):
+        assert cw.to_sql(model, "people", dialect)
+    else:
+        message = rf"columns 'x' and 'X'.*{dialect} takes .* for one.*features=\[\.\.\.\]"
+        with pytest.raises(cw.ClasswiseError, match=message):
+            cw.to_sql(model, "people", dialect)
+    assert cw.to_sql(model, "people", dialect, features=["x", "x2"])
+    with pytest.raises(cw.ClasswiseError, match="columns 'x' and 'x'"):
+        cw.to_sql(model, "people", dialect, features=["x", "x"])
 
 
 def test_a_table_may_be_called_like_a_step(duckdb: Engine) -> None:

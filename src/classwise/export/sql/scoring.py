@@ -33,7 +33,7 @@ def write_query(
     estimator = question.estimator
     names = result_names(output, estimator.classes_.tolist(), kind)
     keys = key_names(columns, names)
-    draft = Draft(kind, feature_names(question.schema, features), question.levels, len(estimator.classes_))
+    draft = Draft(kind, feature_names(question.schema, features, kind), question.levels, len(estimator.classes_))
     carried = [exp.alias_(exp.column(draft.key(i, key)), key, quoted=True) for i, key in enumerate(keys)]
     question.add_scores(draft, output)
     answers = question.answers(draft, output, kind)
