@@ -53,7 +53,8 @@ def predict(
     keys: columns to carry along; all, unless given. columns: those to predict from, in the order of fit, where the
         model was fitted on rows without names.
     proba: add a column `posterior_CLASS` for each class; where classes differ by case alone, the later ones have a
-        number after them, such as `posterior_a_2` beside `posterior_A`. overwrite: replace what is there under the sink's name.
+        number after them, such as `posterior_a_2` beside `posterior_A`.
+    overwrite: replace what is there under the sink's name.
     format: "csv", "tsv", "json", "jsonl", "parquet" or "arrow", where the name of a file does not tell; "-" is "csv".
 
     >>> import classwise as cw, pandas as pd

@@ -52,8 +52,8 @@ def _refuse_twins(names: Sequence[str], dialect: Dialect) -> None:
         key = name.lower() if dialect.folds_case else name
         if key in known:
             raise ClasswiseError(
-                f"The model has the columns {known[key]!r} and {name!r}, and {dialect.name} takes these names for one; call "
-                "one of them otherwise, such as in a view of the table, and say so with features=[...]."
+                f"The model has the columns {known[key]!r} and {name!r}, and {dialect.name} takes these names for one; "
+                "call one of them otherwise, such as in a view of the table, and say so with features=[...]."
             )
         known[key] = name
 
