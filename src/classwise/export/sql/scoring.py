@@ -47,12 +47,12 @@ def write_query(
 
 
 def _warn_of_gaps(draft: Draft) -> str:
-    """Say that rows with gaps have no answer here, where they have one in Python; the same for a comment in the query."""
+    """Say that rows with gaps have no answer here, where they have one in Python; the same as a comment in a query."""
     names = listed(repr(draft.names[j]) for j in draft.joint)
     fact = f"A row with a gap in one of {names} is answered with NULL."
     warnings.warn(
-        f"{fact} These columns are described jointly, and SQL does not integrate gaps out of them as predict does: score "
-        "such rows with predict; where there are none, set_params(missing='error') says so.",
+        f"{fact} These columns are described jointly, and SQL does not integrate gaps out of them as predict does: "
+        "score such rows with predict; where there are none, set_params(missing='error') says so.",
         UnansweredRowWarning,
         stacklevel=4,
     )
