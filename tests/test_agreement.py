@@ -48,6 +48,12 @@ def is_binary(table: RandomTable) -> bool:
     return len(table.classes) == 2
 
 
+def has_logarithms(table: RandomTable) -> bool:
+    """Whether numbers are less than 1e7 standard deviations from zero: their logarithms have digits to agree in."""
+    numbers = table.rows.select(table.numbers).to_pandas()
+    return bool((numbers.mean().abs() < 1e7 * numbers.std()).all())
+
+
 def refused_label(table: RandomTable) -> Any:
     """One of the type of the labels."""
     return {str: "better ask", int: -99}.get(type(table.classes[0]))
@@ -83,6 +89,7 @@ KINDS = {
     "RDA": Kind(lambda table: cw.RDA(families=table.families, share=0.4, shrink=0.2), joint=True),
     "nearest mean": Kind(lambda table: cw.NearestMean(families=table.families, standardize=True)),
     "diagonal": Kind(gaussian(structure="diagonal")),
+    "diagonal, shared": Kind(gaussian(structure="diagonal", share=1.0)),
     "spherical": Kind(gaussian(structure="spherical", standardize=True)),
     "QDA, Student-t": Kind(gaussian(estimate="bayes"), joint=True),
     "LDA, Student-t": Kind(gaussian(estimate="bayes", share=1.0), joint=True),
@@ -91,7 +98,7 @@ KINDS = {
     "naive Bayes, Student-t": Kind(lambda table: naive(table, estimate="bayes")),
     "naive Bayes, gaps tell": Kind(lambda table: naive(table, missing="level")),
     "naive Bayes, calibrated": Kind(lambda table: naive(table, calibrate="temperature", folds=3)),
-    "naive Bayes, best families": Kind(lambda table: cw.NaiveBayes(families="best")),
+    "naive Bayes, best families": Kind(lambda table: cw.NaiveBayes(families="best"), fits=has_logarithms),
     "logistic, plugin": Kind(logistic(predictive="plugin")),
     "logistic, moderated": Kind(logistic(predictive="moderated"), fits=is_binary),
     "softmax, moderated": Kind(logistic(predictive="moderated"), fits=lambda table: not is_binary(table)),
@@ -107,7 +114,9 @@ KINDS = {
         fits=lambda table: refused_label(table) is not None,
     ),
     "decided, least posterior": Kind(
-        lambda table: decided(table, cw.QDA(), reject={"posterior": 0.7}, reject_label=refused_label(table)),
+        lambda table: decided(
+            table, cw.QDA(families=table.families), reject={"posterior": 0.7}, reject_label=refused_label(table)
+        ),
         joint=True,
         fits=lambda table: refused_label(table) is not None,
     ),
@@ -365,6 +374,29 @@ def as_told(labels, table: RandomTable, answered) -> list[str]:
     if not isinstance(table.classes[0], bool):
         return told
     return [{"0": "false", "1": "true"}.get(label.lower(), label.lower()) for label in told]  # SQLite and ONNX count
+
+
+# Columns x and X are one to these engines, and DuckDB, which reads files, calls the second of them X_1.
+TWINS_REFUSED = dict.fromkeys(("DuckDB", "SQLite"), "takes these names for one") | dict.fromkeys(
+    ("Parquet", "CSV"), "has no column 'X'. Its columns are 'id', 'x', 'X_1'"
+)
+
+
+@pytest.mark.parametrize("outlet", [name for name in OUTLETS if name != "shell"])  # the shell reads files as CSV does
+def test_columns_that_differ_by_case_alone(outlet: str, tmp_path) -> None:
+    """They are two columns, or are refused: never taken for each other."""
+    generator, codes = np.random.default_rng(0), np.arange(80) % 2
+    rows = pa.table({"x": generator.normal(codes, 1.0), "X": generator.normal(-codes, 1.0)})
+    new = rows.slice(60).add_column(0, "id", [pa.array(range(20))])
+    table = RandomTable(rows, codes, new, {"x": "number", "X": "number"}, {})
+    model = cw.NaiveBayes().fit(rows, codes)
+    if outlet in TWINS_REFUSED:
+        with pytest.raises(cw.ClasswiseError, match=TWINS_REFUSED[outlet]):
+            OUTLETS[outlet](model, table, tmp_path)()
+        return
+    labels, posteriors = OUTLETS[outlet](model, table, tmp_path)()
+    assert [*map(str, labels)] == [*map(str, model.predict(table.features).tolist())]
+    np.testing.assert_allclose(posteriors, model.predict_proba(table.features), rtol=0, atol=1e-9)
 
 
 def test_every_refusal_is_of_a_kind_and_an_outlet() -> None:
