@@ -802,7 +802,8 @@ class TestOtherVerbs:
     def test_export_sql_runs(self, here):
         import duckdb
 
-        run("export", "sql", "lda.cw", "--table", "rows", "-k", "species", "-o", "lda.sql")
+        told = run("export", "sql", "lda.cw", "--table", "rows", "-k", "species", "-o", "lda.sql").stderr
+        assert f"note: A row with a gap in one of '{NUMBERS[0]}' and '{NUMBERS[1]}' is answered with NULL." in told
         rows = read_rows("penguins.csv").filter(read_rows("penguins.csv")["bill_depth_mm"].is_valid())
         answered = duckdb.connect().register("rows", rows).sql((here / "lda.sql").read_text()).fetchall()
         assert sorted(answered) == sorted(

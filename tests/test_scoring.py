@@ -165,6 +165,18 @@ def test_labels_that_are_numbers_are_text_where_rows_may_be_refused(tmp_path):
     assert cw.predict(decision, ROWS[:0:-1], tmp_path / "o.parquet", keys=[]) == N - 1
 
 
+def test_labels_that_differ_by_case_have_columns_that_differ_by_more(tmp_path):
+    """A table of DuckDB could not hold both otherwise."""
+    labels = np.where(ROWS["x"] > 0.5, "a", "A")
+    model = cw.NaiveBayes().fit(ROWS[["x"]], labels)
+    sink = f"{tmp_path / 'shop.duckdb'}#answers"
+    assert cw.predict(model, ROWS, sink, keys=["id"], proba=True) == N
+    found = cw.Query("SELECT * FROM answers ORDER BY id", str(tmp_path / "shop.duckdb"))
+    assert found.names() == ["id", "label", "posterior", "posterior_A", "posterior_a_2"]
+    streamed = cw.predict(model, ROWS, keys=[], proba=True).read_all()
+    np.testing.assert_allclose(streamed["posterior_a_2"], model.predict_proba(ROWS[["x"]])[:, 1], rtol=1e-14)
+
+
 def test_a_function_makes_the_rows():
     for made in (ROWS, iter([ROWS[:7], ROWS[7:]])):
         found = cw.predict(MODEL, lambda made=made: made, keys=["id"]).read_all()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from classwise.errors import SkippedFileWarning as SkippedFileWarning
     from classwise.errors import StatisticsError as StatisticsError
     from classwise.errors import StoredFileError as StoredFileError
+    from classwise.errors import UnansweredRowWarning as UnansweredRowWarning
     from classwise.errors import UnscorableError as UnscorableError
     from classwise.estimators import AODE as AODE
     from classwise.estimators import LDA as LDA
@@ -77,6 +78,7 @@ _HOMES = {
         "SkippedFileWarning",
         "StatisticsError",
         "StoredFileError",
+        "UnansweredRowWarning",
         "UnscorableError",
     ],
     "estimators": [

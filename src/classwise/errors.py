@@ -50,6 +50,10 @@ class MissingLabelWarning(UserWarning):
     """Some rows have no label; the message says how many were left out."""
 
 
+class UnansweredRowWarning(UserWarning):
+    """What was exported has no answer for some rows that the model itself can score; the message says for which."""
+
+
 class SkippedFileWarning(UserWarning):
     """Some files could not be read and were left out, as on_error="skip" asks; the message counts and names them."""
 

@@ -17,6 +17,7 @@ Counts are never guessed: "poisson" and "binomial(N)" are asked for, as any othe
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Literal, Self, TypeAlias
 
 import narwhals as nw
@@ -234,6 +235,25 @@ class Schema:
             for j, (name, type, family, asked, declared) in enumerate(facts["columns"])
         )
         return cls(columns, facts["backend"])
+
+
+def label_columns(prefix: str, labels: Sequence[Any]) -> list[str]:
+    """What columns with something of each label are called, wherever answers go: names that differ by more than case.
+
+    Databases fold case. So where labels do not differ otherwise, all but the first have a number after them, one that
+    makes no name which another label has.
+
+    >>> label_columns("posterior_", ["A", "A_2", "a", "b"])
+    ['posterior_A', 'posterior_A_2', 'posterior_a_3', 'posterior_b']
+    """
+    plain = [f"{prefix}{label}" for label in labels]
+    taken, names = {name.lower() for name in plain}, dict[str, str]()
+    for name in plain:
+        if name.lower() in names:
+            name = next(other for n in count(2) if (other := f"{name}_{n}").lower() not in taken)
+            taken.add(name.lower())
+        names[name.lower()] = name
+    return list(names.values())
 
 
 def read_families(families: Any, names: Sequence[Any], are_numbers: Sequence[bool]) -> dict[int, Family]:

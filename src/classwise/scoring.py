@@ -16,6 +16,7 @@ from classwise.engines import DaskEngine, SparkEngine, StreamEngine, is_dask, is
 from classwise.errors import ClasswiseError
 from classwise.estimators import model_within
 from classwise.gathering import as_arrow, as_frame, open_rows
+from classwise.schema import label_columns
 from classwise.sources import (
     Format,
     Stream,
@@ -55,7 +56,9 @@ def predict(
         text file may show a column to be something else, answers wait in a temporary file until all are there.
     keys: columns to carry along; all, unless given. columns: those to predict from, in the order of fit, where the
         model was fitted on rows without names.
-    proba: add a column `posterior_CLASS` for each class. overwrite: replace what is there under the sink's name.
+    proba: add a column `posterior_CLASS` for each class; where classes differ by case alone, the later ones have a
+        number after them, such as `posterior_a_2` beside `posterior_A`.
+    overwrite: replace what is there under the sink's name.
     format: "csv", "tsv", "json", "jsonl", "parquet" or "arrow", where the name of a file does not tell; "-" is "csv".
 
     >>> import classwise as cw, pandas as pd
@@ -113,8 +116,7 @@ class Answer:
     @property
     def added(self) -> list[str]:
         """The columns that are added."""
-        classes = self.model.classes_.tolist() if self.proba else []
-        return ["label", "posterior", *(f"posterior_{label}" for label in classes)]
+        return answer_columns(self.model.classes_, self.proba)
 
     def columns(self, chunk: Any) -> dict[str, NDArray[Any]]:
         """The columns that are added to a chunk."""
@@ -159,6 +161,11 @@ class Answer:
     def pandas(self, chunk: Any) -> Any:
         """The same as a DataFrame of pandas, with the index of the rows."""
         return chunk[list(self.keys)].assign(**self.columns(chunk))
+
+
+def answer_columns(classes: Labels, proba: bool) -> list[str]:
+    """What answers are called: the label, its posterior, and with proba that of each class."""
+    return ["label", "posterior", *(label_columns("posterior_", classes.tolist()) if proba else ())]
 
 
 def _as_text(labels: Labels) -> Labels:

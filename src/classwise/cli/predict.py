@@ -104,13 +104,14 @@ def _all_rows(stream: Stream, columns: list[str]) -> Any:
 
 def _carried(stream: Stream, model: Any, key: Any, drop: Any, proba: bool, where: str) -> list[str]:
     """The columns that go along with the answers."""
+    from classwise.scoring import answer_columns
+
     there = stream.names
     for name in (*(key or ()), *(drop or ()), *getattr(model, "feature_names_in_", ())):
         if name not in there:
             raise ClasswiseError(no_such_column(name, there, where))
     carried = [name for name in (key or there) if name not in (drop or ())]
-    added = ["label", "posterior", *(f"posterior_{label}" for label in model.classes_.tolist() if proba)]
-    for name in added:
+    for name in answer_columns(model.classes_, proba):
         if name in carried:
             raise ClasswiseError(f"The rows have a column {name!r} already; leave it out with --drop {name}.")
     return carried

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from classwise.arrays import Array
+from classwise.schema import label_columns
 from classwise.serve.columns import Checked, InputColumn, LevelColumn, NumberColumn
 from classwise.serve.problems import Problem, as_json, misfit
 from classwise.serve.rows import RowReader, Rows, refuse_other_names
@@ -55,8 +56,8 @@ def _answer_columns(classes: Sequence[Any], answer: Answer) -> dict[str, Any]:
     if answer.labels is not None:
         columns["label"] = _labels(answer.labels, classes)
     if answer.posteriors is not None:
-        for label, posterior in zip(classes, answer.posteriors.T, strict=True):
-            columns[f"posterior_{label if isinstance(label, str) else as_json(label)}"] = pa.array(posterior)
+        names = label_columns("posterior_", classes)
+        columns |= {name: pa.array(posterior) for name, posterior in zip(names, answer.posteriors.T, strict=True)}
     return columns
 
 
