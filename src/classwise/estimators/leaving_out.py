@@ -97,7 +97,8 @@ class LeavingOut:
         return True
 
     def _without(self, row: int) -> tuple[Fitted, Table]:
-        source, weights = self.source.part(row), None if self.weights is None else self.weights[row : row + 1]
+        source = self.source.take(slice(row, row + 1))
+        weights = None if self.weights is None else self.weights[row : row + 1]
         table = source.read(
             self.model.families, self.labels[row : row + 1], weights, known=self.statistics.schema.columns
         )

@@ -3,7 +3,7 @@
 from classwise.tables.checks import refuse_unscorable, refuse_unsuitable
 from classwise.tables.coding import Coded
 from classwise.tables.frames import make_frame
-from classwise.tables.reading import Source, open_row, open_source, read_table
+from classwise.tables.reading import Source, open_row, open_source, read_counted, read_table
 from classwise.tables.table import Matrix, Table
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "make_frame",
     "open_row",
     "open_source",
+    "read_counted",
     "read_table",
     "refuse_unscorable",
     "refuse_unsuitable",
