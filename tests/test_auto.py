@@ -42,9 +42,7 @@ def make_study(rows, labels, levels=None, folds=4, weights=None):
     names, codes = np.unique(labels, return_inverse=True)
     rows = np.asarray(rows, dtype=float)
     weights = np.ones(len(rows)) if weights is None else weights
-    return Study(
-        rows, levels or {}, names, codes, assign_folds(folds, codes), weights, np.arange(len(rows)), seed=0
-    )
+    return Study(rows, levels or {}, names, codes, assign_folds(folds, codes), weights, np.arange(len(rows)), seed=0)
 
 
 def mixed_study(n=240, seed=0, weighted=True):
@@ -672,7 +670,9 @@ class TestStreams:
             for member in m.members_.values():
                 assert_allclose(member.statistics.weight, [2000, 2000, 60])
             assert_allclose(m.predict_proba(features), models[0].predict_proba(features), rtol=1e-6)
-        with_none = rows.loc[np.arange(4060).repeat(2)].assign(w=np.arange(8120) % 2.0)  # every other row weighs nothing
+        with_none = rows.loc[np.arange(4060).repeat(2)].assign(
+            w=np.arange(8120) % 2.0
+        )  # every other row weighs nothing
         weighed = cw.AutoClassifier(members="fast").fit_source(lambda: iter([with_none]), target="y", weights="w")
         assert_allclose(weighed.predict_proba(features), models[0].predict_proba(features), rtol=1e-6)
         whole = cw.AutoClassifier(members="fast").fit(features, rows["y"])

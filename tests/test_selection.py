@@ -85,7 +85,7 @@ class TestFolds:
             (102, "give a number from 2 to 101"),
             ("many", "folds='many' is not an option"),
             (np.zeros(7), r"101 rows and folds of shape \(7,\)"),
-            (np.zeros(101), "All rows are in one fold"),
+            (np.zeros(101), "No class has rows in two folds"),
             ([(np.arange(100), np.arange(3))], "hold every row out exactly once"),
         ],
     )
