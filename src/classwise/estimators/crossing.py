@@ -10,7 +10,7 @@ import numpy as np
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier import BayesClassifier
 from classwise.errors import ClasswiseError
-from classwise.estimators.base import BayesEstimator, refuse_few_classes
+from classwise.estimators.base import BayesEstimator, refuse_few_classes, refuse_underflow
 from classwise.schema import Schema
 from classwise.selection import FoldStatistics, assign_folds, no_more_than, summarize_folds
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter, code_labels
@@ -57,6 +57,7 @@ class Crossing:
         if form is PooledScatter:  # what is pooled over all classes cannot be told apart by fold
             form = FullScatter
         statistics = summarize_folds(table, labels, codes, assigned, form, not strict, quartics)
+        refuse_underflow(statistics.total())
         return cls(source, table, np.flatnonzero(counted), labels, codes, assigned, statistics)
 
     def seen_as(self, families: Any, quartics: bool, form: type[Scatter]) -> "Crossing":

@@ -7,7 +7,7 @@ from sklearn.base import ClassifierMixin
 
 from classwise.engines import MemoryEngine
 from classwise.estimators.answers import read_generator
-from classwise.estimators.base import refuse_few_classes
+from classwise.estimators.base import refuse_few_classes, refuse_underflow
 from classwise.estimators.blocks import warn_of_ignored, why_ignored
 from classwise.estimators.columns import remember_columns
 from classwise.estimators.fitted import required
@@ -148,6 +148,7 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
     def _learn(self, statistics: ClassStatistics, rows_of: Callable[[Model], Rows], near: Near | None) -> Self:
         """rows_of: the rows, as the model sees them."""
         refuse_few_classes(statistics.labels)
+        refuse_underflow(statistics)
         model = self._make(statistics, rows_of, near)
         warn_of_imputed(statistics.schema, model.missing)
         self.model_ = model
