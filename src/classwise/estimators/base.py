@@ -188,9 +188,11 @@ def refuse_few_classes(labels: Labels) -> None:
 
 def refuse_underflow(statistics: ClassStatistics) -> None:
     """Refuse numbers that differ by so little that their squares are lost; decided by all rows, whatever the chunks."""
-    schema, columns = statistics.schema, statistics.numbers.underflow()
-    lost = [j for j, is_lost in zip(schema.numbers, columns, strict=True) if is_lost]
-    lost = [j for j in lost if j in schema.positions("gaussian", "best")]
+    found = np.flatnonzero(statistics.numbers.underflow())
+    if not len(found):
+        return
+    squared = statistics.schema.positions("gaussian", "best")
+    lost = [j for j in np.array(statistics.schema.numbers)[found].tolist() if j in squared]
     if lost:
         where = ", ".join(map(statistics.name, lost[:5])) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
         raise ClasswiseError(

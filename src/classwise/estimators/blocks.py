@@ -253,8 +253,8 @@ def why_ignored(statistics: ClassStatistics, missing: Array) -> dict[int, str]:
 
     missing (g, p): the weight without a value. A weight of two is the row twice, so that weight is what counts.
     """
-    empty = np.flatnonzero(missing.sum(axis=0) >= statistics.weight.sum() * (1 - 1e-9))
-    ignored = {int(j): "no values" for j in empty}
+    empty = missing.sum(axis=0) >= statistics.weight.sum() * (1 - 1e-9) if missing.any() else np.zeros(0)
+    ignored = {int(j): "no values" for j in np.flatnonzero(empty)}
     for j, column in zip(statistics.schema.levels, statistics.levels.columns, strict=True):
         assert column is not None
         count, weight = len(column.levels), float(column.weight.sum())

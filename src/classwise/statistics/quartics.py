@@ -37,7 +37,7 @@ class Quartics(Statistic):
     fourth: Array
 
     @classmethod
-    @np.errstate(over="ignore")
+    @np.errstate(over="ignore", invalid="ignore")
     def gather(cls, rows: Array, codes: Codes, weights: Array | None, moments: Moments) -> Self:
         """Of rows (m, p) whose moments are known."""
         groups = Groups(codes, len(moments.weight), weights)
