@@ -42,9 +42,7 @@ def make_study(rows, labels, levels=None, folds=4, weights=None):
     names, codes = np.unique(labels, return_inverse=True)
     rows = np.asarray(rows, dtype=float)
     weights = np.ones(len(rows)) if weights is None else weights
-    return Study(
-        rows, levels or {}, names, codes, assign_folds(folds, codes, names), weights, np.arange(len(rows)), seed=0
-    )
+    return Study(rows, levels or {}, names, codes, assign_folds(folds, codes), weights, np.arange(len(rows)), seed=0)
 
 
 def mixed_study(n=240, seed=0, weighted=True):
@@ -418,6 +416,13 @@ class TestClassifier:
         m = cw.AutoClassifier(members="fast", folds=np.arange(150) % 5).fit(X, y, weights)
         n = cw.AutoClassifier(members="fast", folds=np.arange(25, 150) % 5).fit(X[25:], y[25:])
         assert_allclose(m.predict_proba(X), n.predict_proba(X), rtol=1e-9)
+        kept = weights > 0
+        table = pd.DataFrame(X).assign(kind=np.where(kept, np.array(["red", "green"])[np.arange(150) % 2], "mauve"))
+        m, n = (
+            cw.AutoClassifier(members=["own covariances", "one-dependence", "softmax"]).fit(table[part], y[part], w)
+            for part, w in ((kept | True, weights), (kept, None))
+        )
+        assert_allclose(m.predict_proba(table[kept]), n.predict_proba(table[kept]), rtol=1e-9)
         shares = cw.AutoClassifier(members=["class shares"]).fit(X, y, np.where(y == 0, 2.0, 1.0))
         member = shares.members_["class shares"]
         assert_allclose(np.exp(member.log_posterior(X[:1]))[:, 0], [101 / 203, 51 / 203, 51 / 203])
@@ -665,6 +670,11 @@ class TestStreams:
             for member in m.members_.values():
                 assert_allclose(member.statistics.weight, [2000, 2000, 60])
             assert_allclose(m.predict_proba(features), models[0].predict_proba(features), rtol=1e-6)
+        with_none = rows.loc[np.arange(4060).repeat(2)].assign(
+            w=np.arange(8120) % 2.0
+        )  # every other row weighs nothing
+        weighed = cw.AutoClassifier(members="fast").fit_source(lambda: iter([with_none]), target="y", weights="w")
+        assert_allclose(weighed.predict_proba(features), models[0].predict_proba(features), rtol=1e-6)
         whole = cw.AutoClassifier(members="fast").fit(features, rows["y"])
         assert np.abs(models[0].predict_proba(features) - whole.predict_proba(features)).mean() < 0.03
 

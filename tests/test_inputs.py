@@ -278,6 +278,86 @@ def test_sparse_columns_of_pandas_are_read():
     assert cw.summarize(whole, target="y").weight.tolist() == [3.0, 3.0]
 
 
+SQUARING = {
+    "LDA": cw.LDA(),
+    "QDA": cw.QDA(),
+    "naive Bayes": cw.NaiveBayes(),
+    "RDA": cw.RDA(standardize=True),
+    "Student-t": cw.QDA(estimate="bayes"),
+    "mixture": cw.MixtureClassifier(random_state=0),
+    "logistic": cw.BayesianLogistic(),
+}
+NOT_SQUARING = {"AODE": cw.AODE(), "stack": cw.AutoClassifier(members=["own covariances", "one-dependence", "softmax"])}
+
+
+def in_small_units(power, columns=(0, 2)):
+    """Some columns times two to a power: every digit stays."""
+    rows = ARRAY.copy()
+    rows[:, list(columns)] *= 2.0**power
+    return rows
+
+
+class TestSmallNumbers:
+    """Squares of what is below 1e-154 lose digits, and below 1e-162 all of them."""
+
+    @pytest.mark.parametrize("name", [*SQUARING, *NOT_SQUARING])
+    def test_units_do_not_matter_down_to_1e_140(self, name):
+        model = {**SQUARING, **NOT_SQUARING}[name]
+        expected = clone(model).fit(ARRAY, y).predict_proba(ARRAY)
+        rows = in_small_units(-465)
+        np.testing.assert_allclose(clone(model).fit(rows, y).predict_proba(rows), expected, rtol=1e-12, atol=1e-13)
+
+    @pytest.mark.parametrize("power", [-515, -531, -700])
+    @pytest.mark.parametrize("name", SQUARING)
+    def test_smaller_ones_are_refused(self, name, power):
+        with pytest.raises(
+            cw.ClasswiseError, match=r"1e-145, whose squares underflow, in column 0, column 2; .* 1e150"
+        ):
+            clone(SQUARING[name]).fit(in_small_units(power), y)
+
+    @pytest.mark.parametrize("power", [-531, -700])
+    @pytest.mark.parametrize("name", NOT_SQUARING)
+    def test_or_right_where_nothing_is_squared(self, name, power):
+        model, rows = NOT_SQUARING[name], in_small_units(power)
+        expected = clone(model).fit(ARRAY, y).predict_proba(ARRAY)
+        np.testing.assert_allclose(clone(model).fit(rows, y).predict_proba(rows), expected, rtol=1e-12, atol=1e-13)
+
+    @pytest.mark.parametrize("gaps", [False, True])
+    @pytest.mark.parametrize("scatter", ["full", "pooled", "diagonal"])
+    def test_it_is_decided_by_all_rows(self, scatter, gaps):
+        """Batches of small numbers do no harm where others are large, and add up to what is refused where none is."""
+        model = {"full": cw.QDA(), "pooled": cw.LDA(), "diagonal": cw.NaiveBayes()}[scatter]
+        small = in_small_units(-600, [0])
+        if gaps:
+            small[::7, 1] = np.nan
+        parts = [cw.summarize(small[i::10], y[i::10], scatter=scatter) for i in range(10)]
+        with pytest.raises(cw.ClasswiseError, match="underflow, in column 0;"):
+            clone(model).fit_statistics(sum(parts))
+        assert clone(model).fit_statistics(sum(parts) + cw.summarize(ARRAY, y, scatter=scatter)).score(ARRAY, y) > 0.9
+
+    def test_what_does_not_vary_does_not_underflow(self):
+        rows = np.column_stack([ARRAY, np.full(150, 1e-170), np.full(150, 3e-140), np.zeros(150)])
+        with pytest.warns(cw.DegenerateColumnWarning, match="column 4"):
+            m = cw.NaiveBayes().fit(rows, y)
+        np.testing.assert_allclose(m.predict_proba(rows), cw.NaiveBayes().fit(ARRAY, y).predict_proba(ARRAY))
+
+    def test_logarithms_are_not_small(self):
+        rows, families = in_small_units(-700, [0]), {0: "lognormal"}
+        ours, theirs = (cw.NaiveBayes(families=families).fit(x, y).predict_proba(x) for x in (rows, ARRAY))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+    @pytest.mark.parametrize("shrink", ["oas", "ledoit-wolf"])
+    def test_variances_whose_squares_are_lost(self, shrink):
+        """These amounts take fourth powers."""
+        expected = cw.LDA(shrink=shrink).fit(ARRAY, y).predict_proba(ARRAY)
+        for power in (-230, 230):
+            rows = in_small_units(power, range(4))
+            np.testing.assert_allclose(cw.LDA(shrink=shrink).fit(rows, y).predict_proba(rows), expected, rtol=1e-12)
+        for power in (-270, 270):
+            with pytest.raises(cw.ClasswiseError, match=r"mean variance of .*; measure the columns in another unit"):
+                cw.LDA(shrink=shrink).fit(in_small_units(power, range(4)), y)
+
+
 @each_estimator
 class TestRefusals:
     @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from classwise.arrays import Array, Labels
@@ -21,10 +22,10 @@ from classwise.errors import ClasswiseError
 from classwise.estimators import check_columns, codes_among, refuse_few_classes, required
 from classwise.options import at_least, choose
 from classwise.schema import Families, Schema
-from classwise.selection import assign_folds
+from classwise.selection import assign_folds, no_more_than
 from classwise.statistics import code_labels, is_sorted
 from classwise.storage import shown, stored
-from classwise.tables import Table, open_source, refuse_unsuitable
+from classwise.tables import Table, open_source, read_counted, refuse_unsuitable
 
 COMBINATIONS = {"stack": "stack", "pick": "pick"}
 
@@ -115,9 +116,8 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         if self.time_limit is not None:
             at_least("time_limit", self.time_limit, 0)
         members = read_members(self.members, X)
-        source = open_source(X)
-        table = source.read(self.families, required(y), sample_weight)
-        study = self._study(table, groups)
+        source, table, counted = read_counted(X, required(y), sample_weight, self.families)
+        study = self._study(table, groups, counted)
         learned = learn(study, members, combine, self.time_limit)
         self.members_, self.pool_, self.report_ = learned.members, learned.pool, learned.report
         self.classes_, self.rows_ = study.labels, len(study.codes)
@@ -129,18 +129,16 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = np.array(source.names, dtype=object)
         return learned
 
-    def _study(self, table: Table, groups: Any) -> Study:
+    def _study(self, table: Table, groups: Any, counted: NDArray[np.bool_]) -> Study:
         refuse_unsuitable(table, allow_missing=True)
         assert table.labels is not None
         weights = np.ones(len(table)) if table.weights is None else table.weights
-        kept = np.flatnonzero(weights > 0)
-        labels, codes = code_labels(table.labels[kept])
+        labels, codes = code_labels(table.labels)
         refuse_few_classes(labels)
-        groups = None if groups is None else np.asarray(groups)[kept]
-        folds = assign_folds(_fewer(self.folds, len(kept), kept), codes, labels, groups, self.random_state)
-        rows = np.asarray(table.rows, dtype=np.float64)[kept]
+        folds = assign_folds(no_more_than(self.folds, len(codes)), codes, groups, self.random_state, counted)
+        rows = np.asarray(table.rows, dtype=np.float64)
         levels = {j: len(names) for j, names in table.levels.items()}
-        study = Study(rows, levels, labels, codes, folds, weights[kept], kept, self.random_state or 0)
+        study = Study(rows, levels, labels, codes, folds, weights, np.flatnonzero(counted), self.random_state or 0)
         if not study.telling.any():
             raise ClasswiseError(
                 "No class has rows in two folds, so no member can be tried; give more rows of each class."
@@ -240,10 +238,3 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
 def _weight(statistics: AutoStatistics) -> Array:
     """The weight of each class; (g,)."""
     return next(iter(statistics.sums.values())).weight
-
-
-def _fewer(folds: Any, rows: int, kept: Any) -> Any:
-    """No more folds than rows; folds of the rows that are kept."""
-    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-        return min(int(folds), rows) if folds > 1 else folds
-    return np.asarray(folds)[kept] if isinstance(folds, (np.ndarray, list)) and np.ndim(folds) == 1 else folds

@@ -116,9 +116,9 @@ class Answers(Fitted):
         """log P(k | x) of each row under the model fitted without that row, exactly; (n, g).
 
         X and y are the rows that the model was fitted on. Gaussians are not fitted again: a row is left out by a
-        rank-one downdate. Other models are fitted without each row in turn, from statistics. Dials chosen by "cv" stay
-        as they were chosen. A row without which the model cannot be fitted has -inf for every class, and a warning
-        names it.
+        rank-one downdate. Other models are fitted without each row in turn, from statistics; AODE, whose ranges depend
+        on all rows, from the other rows. Dials chosen by "cv" stay as they were chosen. A row without which the model
+        cannot be fitted has -inf for every class, and a warning names it.
 
         recount: count the priors without the row too, rather than keep them.
 

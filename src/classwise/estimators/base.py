@@ -150,6 +150,7 @@ class BayesEstimator(SummaryEstimator):
         keys = list(statistics.schema.names or range(len(statistics.schema)))
         asked = read_families(self.families, keys, [not c.family.has_levels for c in statistics.schema])
         statistics = statistics.seen_as(asked)
+        refuse_underflow(statistics)
         choices = choose_families(statistics)
         statistics = statistics.seen_as({j: choice.family for j, choice in choices.items()})
         smoothing = Smoothing(self.smoothing, self.min_frequency, self.missing == "level")
@@ -183,6 +184,21 @@ def refuse_few_classes(labels: Labels) -> None:
     if len(labels) < 2:
         found = f"one class, {labels.tolist()[0]!r}" if len(labels) else "no rows at all"
         raise ClasswiseError(f"A classifier needs rows of at least two classes, and y has {found}.")
+
+
+def refuse_underflow(statistics: ClassStatistics) -> None:
+    """Refuse numbers that differ by so little that their squares are lost; decided by all rows, whatever the chunks."""
+    found = np.flatnonzero(statistics.numbers.underflow())
+    if not len(found):
+        return
+    squared = statistics.schema.positions("gaussian", "best")
+    lost = [j for j in np.array(statistics.schema.numbers)[found].tolist() if j in squared]
+    if lost:
+        where = ", ".join(map(statistics.name, lost[:5])) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
+        raise ClasswiseError(
+            f"X contains numbers that differ by less than 1e-145, whose squares underflow, in {where}; measure them in "
+            "another unit: multiply them by 1e150, say."
+        )
 
 
 def _check_expected(labels: Labels, classes: Any) -> None:

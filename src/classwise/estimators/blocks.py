@@ -57,14 +57,13 @@ class Blocks:
     """Statistics as blocks of columns.
 
     gaussian makes the density of the Gaussian columns, independent that of logarithms, column by column.
-    ignored: why a column was left out; notes: what else to know of a column; remarks: what to warn of.
+    notes: what there is to know of a column; remarks: what to warn of.
     """
 
     statistics: ClassStatistics
     options: Smoothing
     gaussian: Callable[[ClassStatistics], GaussianFit]
     independent: Callable[[ClassStatistics], GaussianFit]
-    ignored: dict[int, str] = field(default_factory=dict)
     notes: dict[int, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     completion: Completion | None = None
@@ -106,17 +105,16 @@ class Blocks:
         """The weight without a value, by class and column; (g, p)."""
         return self.statistics.missing_weight()
 
+    @cached_property
+    def ignored(self) -> dict[int, str]:
+        """Why a column is left out, by position."""
+        return why_ignored(self.statistics, self.missing_weight)
+
     # Numbers ------------------------------------------------------------------------------------------------------
 
     def _valued(self, family: str) -> list[int]:
-        """The columns of a family that have a value at all; a note is made of the others."""
-        columns = self.statistics.schema.positions(family)
-        missing = self.missing_weight
-        if not missing.any():
-            return columns
-        empty = [j for j in columns if (missing[:, j] >= self.statistics.weight * (1 - 1e-9)).all()]
-        self.ignored.update(dict.fromkeys(empty, "no values"))
-        return [j for j in columns if j not in empty]
+        """The columns of a family that have a value at all."""
+        return [j for j in self.statistics.schema.positions(family) if j not in self.ignored]
 
     def _numbers(self, columns: list[int], make: Callable[[ClassStatistics], Density]) -> Block | None:
         if not columns:
@@ -169,9 +167,7 @@ class Blocks:
         missing = self.missing_weight
         for j, column in zip(statistics.schema.levels, statistics.levels.columns, strict=True):
             assert column is not None
-            note = self._why_ignored(j, column)
-            if note:
-                self.ignored[j] = note
+            if j in self.ignored:
                 continue
             absent = missing[:, j] if self.options.missing_is_level and missing[:, j].any() else None
             counts = self._borrowed(j, self._completed(j, column))
@@ -181,15 +177,6 @@ class Blocks:
             closed = self.options.smoothing > 0 and not rare and absent is None
             self.evidence.append(levels_evidence(counts, self.options.smoothing) if closed else None)
         return Block(np.array(list(kept)), Categorical.of(kept.values())) if kept else None
-
-    def _why_ignored(self, j: int, column: LevelCounts) -> str:
-        count, schema = len(column.levels), self.statistics.schema.columns[j]
-        if count == 0:
-            return "no values"
-        rows = self.statistics.rows * column.weight.sum() / self.statistics.weight.sum()
-        if is_id(count, rows) and not schema.asked:
-            return f"{count} levels in {rows:.0f} rows, an id or free text"
-        return ""
 
     def _completed(self, j: int, column: LevelCounts) -> LevelCounts:
         """Yes and no are both levels, whether or not both were seen; more than two are an error."""
@@ -259,6 +246,21 @@ def borrowers(statistics: ClassStatistics) -> list[str]:
     where = ", ".join(f"{statistics.label(k)!r} in {statistics.name(j)}" for k, j in absent[:5])
     more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
     return [f"gave the values of all rows to classes that have none of their own: {where}{more}"]
+
+
+def why_ignored(statistics: ClassStatistics, missing: Array) -> dict[int, str]:
+    """Columns that cannot tell classes apart, by position: without a value, or with a level for every other row.
+
+    missing (g, p): the weight without a value. A weight of two is the row twice, so that weight is what counts.
+    """
+    empty = missing.sum(axis=0) >= statistics.weight.sum() * (1 - 1e-9) if missing.any() else np.zeros(0)
+    ignored = {int(j): "no values" for j in np.flatnonzero(empty)}
+    for j, column in zip(statistics.schema.levels, statistics.levels.columns, strict=True):
+        assert column is not None
+        count, weight = len(column.levels), float(column.weight.sum())
+        if is_id(count, weight) and not statistics.schema.columns[j].asked:
+            ignored[j] = f"{count} levels in {weight:.10g} rows, an id or free text"
+    return dict(sorted(ignored.items()))
 
 
 def warn_of_ignored(statistics: ClassStatistics, ignored: dict[int, str]) -> None:

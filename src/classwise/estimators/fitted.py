@@ -222,6 +222,11 @@ class Fitted(BaseEstimator):
         """The same options, with less patience where models are many; nothing fitted."""
         return clone(self)
 
+    @property
+    def _is_sum_of_rows(self) -> bool:
+        """Whether statistics without a row are those of all rows less those of the row."""
+        return True
+
     def _downdates(self) -> Downdates | None:
         """What leaves rows out by formula, where the model is a Gaussian that allows it."""
         return None

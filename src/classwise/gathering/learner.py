@@ -130,6 +130,12 @@ class Counted:
         return open_source(self.frame.select(list(self.roles.features)))
 
 
+def count_rows(chunk: Any, roles: Roles) -> int:
+    """How many rows of a table count."""
+    needed = [roles.target] if roles.weights is None else [roles.target, roles.weights]
+    return len(Counted.of(as_frame(chunk).select(needed), roles))
+
+
 def _labeled(target: "nw.Series[Any]") -> NDArray[np.bool_]:
     """Which rows have a label."""
     if not target.null_count() and not target.dtype.is_float():

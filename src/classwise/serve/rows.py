@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from classwise.arrays import Labels
+from classwise.arrays import Codes, Labels
 from classwise.schema import Family, Schema
 from classwise.serve.columns import LARGEST, Checked, InputColumn, LevelColumn, NumberColumn
 from classwise.serve.problems import Problem, misfit, shown
@@ -44,11 +44,8 @@ class CheckedColumns:
     def coded(self, column: int) -> Any:
         return self.columns[column]
 
-    def row(self, row: int) -> "CheckedColumns":
-        return self.part(row, row + 1)
-
-    def part(self, start: int, stop: int) -> "CheckedColumns":
-        return CheckedColumns([column[start:stop] for column in self.columns], self.names)
+    def take(self, part: slice | Codes) -> "CheckedColumns":
+        return CheckedColumns([column[part] for column in self.columns], self.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +64,7 @@ class Rows:
 
     def part(self, start: int, stop: int) -> "Rows":
         """Some of the rows."""
-        if isinstance(self.values, ArraySource):
-            return Rows(ArraySource(self.values.values[start:stop], self.values.names))
-        return Rows(self.values.part(start, stop))
+        return Rows(self.values.take(slice(start, stop)))
 
 
 @dataclass(frozen=True, eq=False)

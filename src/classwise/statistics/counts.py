@@ -116,6 +116,8 @@ class Counts(Statistic):
 def is_id(levels: int, rows: float) -> bool:
     """Whether a column of so many levels in so many rows is taken for an id or free text, which tell no classes apart.
 
+    rows: what those weigh that have a value; a weight of two is the row twice.
+
     >>> is_id(50, 60.0), is_id(50, 600.0), is_id(5, 5.0)
     (True, False, False)
     """

@@ -3,7 +3,7 @@
 from classwise.tables.checks import refuse_unscorable, refuse_unsuitable
 from classwise.tables.coding import Coded
 from classwise.tables.frames import make_frame, open_frame
-from classwise.tables.reading import Source, open_asked, open_row, open_source, read_table
+from classwise.tables.reading import Source, open_asked, open_row, open_source, read_counted, read_table
 from classwise.tables.table import Matrix, Table
 from classwise.tables.targets import read_labels
 
@@ -17,6 +17,7 @@ __all__ = [
     "open_frame",
     "open_row",
     "open_source",
+    "read_counted",
     "read_labels",
     "read_table",
     "refuse_unscorable",

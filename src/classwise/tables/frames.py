@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import DATES, Array, Labels
+from classwise.arrays import DATES, Array, Codes, Labels
 from classwise.errors import ClasswiseError
 from classwise.schema import Column, Family, Schema
 from classwise.sources import marks_of
@@ -116,9 +116,11 @@ class FrameSource:
             self._coded[column] = values
         return self._coded[column]
 
-    def row(self, row: int) -> "FrameSource":
-        """One row."""
-        return FrameSource(self.frame[row : row + 1])
+    def take(self, part: slice | Codes) -> "FrameSource":
+        """Some of the rows."""
+        taken = FrameSource(self.frame[part])
+        taken.keys, taken.names = self.keys, self.names
+        return taken
 
     def _series(self, column: int) -> "nw.Series[Any]":
         return self._all_series[column]

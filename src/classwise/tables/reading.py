@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
-from classwise.arrays import DATES, Array, Labels, unmasked
+from classwise.arrays import DATES, Array, Codes, Labels, unmasked
 from classwise.errors import ClasswiseError, MissingLabelWarning
 from classwise.schema import Column, Families, Family, Schema, read_families
 from classwise.tables.coding import Coded, code_values
@@ -38,7 +38,7 @@ class Values(Protocol):
 
     def coded(self, column: int) -> Coded: ...
 
-    def row(self, row: int) -> Self: ...
+    def take(self, part: slice | Codes) -> Self: ...
 
 
 # What the values of an array are taken for, and what that is called in a schema.
@@ -83,8 +83,8 @@ class ArraySource:
     def coded(self, column: int) -> Coded:
         return code_values(self.values[:, column])
 
-    def row(self, row: int) -> "ArraySource":
-        return ArraySource(self.values[row : row + 1], self.names)
+    def take(self, part: slice | Codes) -> "ArraySource":
+        return ArraySource(self.values[part], self.names)
 
 
 class Source:
@@ -95,9 +95,9 @@ class Source:
         self.names = values.names
         self.n_features = len(values.keys)
 
-    def part(self, row: int) -> "Source":
-        """One row, as a source of its own."""
-        return Source(self.values.row(row))
+    def take(self, part: slice | Codes) -> "Source":
+        """Some of the rows, as a source of their own."""
+        return Source(self.values.take(part))
 
     def read(
         self,
@@ -243,6 +243,23 @@ def read_table(X: Any, y: Any = None, weights: Any = None, families: Families = 
            [2., 0.]]))
     """
     return open_source(X).read(families, y, weights, strict)
+
+
+def read_counted(
+    X: Any, y: Any, weights: Any = None, families: Families = "auto", strict: bool = False
+) -> tuple[Source, Table, NDArray[np.bool_]]:
+    """The rows that count, as a source and as a table, and which of all rows (n,) they are.
+
+    A row of weight zero, or without a label, is no row: whoever deals rows out must not see it, nor its levels.
+    """
+    source = open_source(X)
+    table = source.read(families, y, weights, strict)
+    counted = np.ones(len(table), dtype=bool) if table.weights is None else table.weights > 0
+    if counted.all():
+        return source, table, counted
+    kept = table.weighted()
+    source = source.take(np.flatnonzero(counted))
+    return source, source.read(families, kept.labels, kept.weights, strict), counted
 
 
 def _read_array(X: Any) -> NDArray[Any]:

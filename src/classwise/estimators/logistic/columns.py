@@ -10,7 +10,7 @@ from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError, ImputedValueWarning
 from classwise.gathering import Counted, Roles, as_frame
 from classwise.schema import Schema
-from classwise.statistics import ClassStatistics, code_labels, is_id, positions
+from classwise.statistics import ClassStatistics, code_labels, positions
 from classwise.tables import Coded, Table
 from classwise.tables.table import Columns
 
@@ -59,17 +59,6 @@ def known_levels(statistics: ClassStatistics) -> dict[int, Any]:
         return {}
     columns = zip(statistics.schema.levels, statistics.levels.columns, strict=True)
     return {j: column.levels for j, column in columns if column is not None}
-
-
-def why_ignored(statistics: ClassStatistics) -> dict[int, str]:
-    """Columns that cannot tell classes apart: without a value, or with a level for every other row."""
-    whole = statistics.weight.sum()
-    empty = np.flatnonzero(statistics.missing_weight().sum(axis=0) >= whole * (1 - 1e-9))
-    ignored = {int(j): "no values" for j in empty}
-    for j, levels in known_levels(statistics).items():
-        if is_id(len(levels), statistics.rows) and not statistics.schema.columns[j].asked:
-            ignored[j] = f"{len(levels)} levels in {statistics.rows} rows, an id or free text"
-    return ignored
 
 
 def warn_of_imputed(schema: Schema, missing: Array) -> None:
