@@ -18,7 +18,7 @@ from classwise.auto.statistics import AutoStatistics
 from classwise.auto.streaming import TwoPasses
 from classwise.auto.study import Study
 from classwise.errors import ClasswiseError
-from classwise.estimators import check_columns, codes_among, refuse_few_classes, required
+from classwise.estimators import check_columns, codes_among, read_seed, refuse_few_classes, required
 from classwise.options import at_least, choose
 from classwise.schema import Families, Schema
 from classwise.selection import assign_folds
@@ -40,7 +40,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
     combine: "stack" averages; "pick" takes the one member that is best on rows held out.
     folds: how rows are held out: a number of stratified folds, the fold of each row, or a splitter of scikit-learn's.
     families: what columns are, where it is not what their type says; as in NaiveBayes.
-    random_state: which rows are in which fold.
+    random_state: which rows are in which fold: a number, a RandomState or a Generator; None is 0.
     time_limit: seconds after which no further member is begun. Without it the same rows give the same model.
 
     `report_` tells who carries the weight, and what each is worth; weights_, temperatures_ and members_ hold it by
@@ -74,7 +74,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         combine: Literal["stack", "pick"] = "stack",
         folds: Any = 5,
         families: Families = "auto",
-        random_state: int | None = 0,
+        random_state: Any = 0,
         time_limit: float | None = None,
     ) -> None:
         self.members = members
@@ -106,7 +106,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         they are. Levels that no row drawn has shown are as good as never seen.
         """
         passes = TwoPasses(source, target, columns, weights, self.families)
-        X, y, drawn = passes.draw(MOST_ROWS, self.random_state or 0)
+        X, y, drawn = passes.draw(MOST_ROWS, read_seed(self.random_state))
         self.fit(X, y, drawn)
         return self.fit_statistics(passes.summarize(self.summarize))
 
@@ -137,10 +137,11 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         labels, codes = code_labels(table.labels[kept])
         refuse_few_classes(labels)
         groups = None if groups is None else np.asarray(groups)[kept]
-        folds = assign_folds(_fewer(self.folds, len(kept), kept), codes, labels, groups, self.random_state)
+        seed = read_seed(self.random_state)
+        folds = assign_folds(_fewer(self.folds, len(kept), kept), codes, labels, groups, seed)
         rows = np.asarray(table.rows, dtype=np.float64)[kept]
         levels = {j: len(names) for j, names in table.levels.items()}
-        study = Study(rows, levels, labels, codes, folds, weights[kept], kept, self.random_state or 0)
+        study = Study(rows, levels, labels, codes, folds, weights[kept], kept, seed)
         if not study.telling.any():
             raise ClasswiseError(
                 "No class has rows in two folds, so no member can be tried; give more rows of each class."

@@ -140,6 +140,11 @@ class BayesEstimator(SummaryEstimator):
     def _independent(self, statistics: ClassStatistics) -> GaussianFit:
         """The density of columns that are Gaussian by themselves, from statistics of them alone."""
 
+    @property
+    @abstractmethod
+    def _has_given_prior(self) -> bool:
+        """Whether the caller says what is believed of every Gaussian column, whatever the rows."""
+
     def _make(self, statistics: ClassStatistics) -> Model:
         return self._made(statistics, self._gaussian)
 
@@ -153,7 +158,7 @@ class BayesEstimator(SummaryEstimator):
         choices = choose_families(statistics)
         statistics = statistics.seen_as({j: choice.family for j, choice in choices.items()})
         smoothing = Smoothing(self.smoothing, self.min_frequency, self.missing == "level")
-        blocks = Blocks(statistics, smoothing, gaussian, self._independent)
+        blocks = Blocks(statistics, smoothing, gaussian, self._independent, self._has_given_prior)
         density = _computed(blocks)
         notes = {j: str(choice) for j, choice in choices.items()}
         notes |= {j: "; ".join(filter(None, [notes.get(j), note])) for j, note in blocks.notes.items()}

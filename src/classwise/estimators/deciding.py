@@ -194,7 +194,7 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return np.zeros(count, dtype=bool)
         model = self._fitted_model()
         if choose("law", self.law, LAWS):
-            freedom = model.present(X).sum(axis=1)
+            freedom = model.present(X)[:, model._numbers_block()[0]].sum(axis=1)
             return np.asarray(model.distances(X).min(axis=1) > chi2.isf(share, np.maximum(freedom, 1)))
         if not hasattr(self, "threshold_"):
             raise ClasswiseError("novelty by leave-one-out is learned from rows: call fit, or use law='chi-square'.")

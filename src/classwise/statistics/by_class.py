@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import exp
 from os import PathLike
 from typing import Any, Self
 
@@ -142,6 +143,15 @@ class ClassStatistics:
             present[:, j] = column.weight.sum(axis=1)
         missing = self.weight[:, None] - present
         return np.where(missing > 1e-9 * self.weight[:, None], missing, 0.0)
+
+    def constants(self) -> dict[int, float]:
+        """The columns of numbers that hold one value in all rows, to rounding, and that value, by position."""
+        found: dict[int, float] = {}
+        if self.schema.numbers and not self.moments.all_vary():
+            found = _still(self.numbers.of_all(), self.schema.numbers)
+        if self.schema.logs and not self.logs.all_vary():
+            found |= {j: exp(log) for j, log in _still(self.logs.of_all(), self.schema.logs).items()}
+        return {j: value for j, value in sorted(found.items()) if self.schema.columns[j].family.kind == "number"}
 
     def label(self, k: int) -> Any:
         """The label of a class as a Python object, for messages."""
@@ -352,6 +362,12 @@ class ClassStatistics:
             k = lacking[0]
             label, there, asked = self.label(k), self.weight[k], taken[k]
             raise StatisticsError(f"Class {label!r} has weight {there:g}, so weight {asked:g} cannot be subtracted.")
+
+
+def _still(moments: Moments, places: list[int]) -> dict[int, float]:
+    """The features that have values and do not vary, by their places in the table."""
+    still = moments.constant() & (moments.weight[0] > 0)
+    return {places[i]: float(moments.mean[0, i]) for i in np.flatnonzero(still)}
 
 
 @reads(1, "statistics")

@@ -8,7 +8,7 @@ from sklearn.base import ClassifierMixin
 from classwise.engines import MemoryEngine
 from classwise.estimators.answers import read_generator
 from classwise.estimators.base import refuse_few_classes
-from classwise.estimators.blocks import warn_of_ignored
+from classwise.estimators.blocks import refuse_silent, warn_of_ignored, why_constant
 from classwise.estimators.columns import remember_columns
 from classwise.estimators.fitted import required
 from classwise.estimators.logistic.answers import MISSING
@@ -168,7 +168,9 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
         return seeded and self.n_features_in_ == len(self.model_.schema) and names == self.model_.schema.names
 
     def _make(self, statistics: ClassStatistics, rows_of: Callable[[Model], Rows], near: Near | None) -> LogisticModel:
-        ignored = why_ignored(statistics)
+        ignored = why_ignored(statistics) | why_constant(statistics.constants())
+        if len(ignored) == len(statistics.schema):
+            refuse_silent(statistics)
         design = make_design(
             statistics,
             ignored,
