@@ -17,6 +17,7 @@ from classwise.densities import (
     Presence,
     Product,
     Student,
+    Unseen,
 )
 from classwise.discriminant import Boundary, Discriminant, Section, boundary, column_names, discriminant, read_section
 from classwise.errors import ClasswiseError, NotAvailableError
@@ -48,6 +49,8 @@ class Discriminating(Fitted):
 
     def _blocks(self) -> tuple[Block, ...]:
         density = self.classifier_.density
+        if isinstance(density, Unseen):
+            raise NotAvailableError("Some classes have no rows yet, and no density: see statistics_.weight.")
         return density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
 
     def _numbers_block(self) -> tuple[Codes, Gaussian | Student | IndependentStudent]:
@@ -65,7 +68,8 @@ class Discriminating(Fitted):
 
     def _statistics_of_gaussian(self) -> ClassStatistics | None:
         """What Gaussians alone were made of, if no value was missing."""
-        if self._is_bayes or not self._is_gaussian_alone():
+        unseen = isinstance(self.classifier_.density, Unseen)
+        if self._is_bayes or unseen or not self._is_gaussian_alone():
             return None
         columns = self._numbers_block()[0].tolist()
         statistics = self.statistics_

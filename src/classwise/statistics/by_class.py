@@ -202,6 +202,10 @@ class ClassStatistics:
         rows = max(self.rows - other.rows, 0) if len(kept) else 0
         return type(self)(self.labels[kept], weight, rows, schema, parts).compact()
 
+    def among(self, labels: Labels) -> Self:
+        """The same with more classes, that may have no rows; labels (g,): sorted."""
+        return self._aligned(union_labels(self.labels, labels))
+
     def compact(self) -> Self:
         """Without levels that no row has."""
         return replace(self, parts={name: part.compact() for name, part in self.parts.items()})

@@ -211,5 +211,6 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "mean"
+        tags.classifier_tags.multi_class = self.link != "probit"
         tags.input_tags.string = True
         return tags
