@@ -263,7 +263,7 @@ def test_unexpected_classes_in_partial_fit():
     ids=repr,
 )
 def test_classes_expected_but_not_seen_are_kept_with_a_posterior_of_zero(model, tmp_path):
-    plain = clone(model).fit(ARRAY[:100], y[:100])
+    plain = clone(model).partial_fit(ARRAY[:60], y[:60]).partial_fit(ARRAY[60:100], y[60:100])
     m = clone(model).partial_fit(ARRAY[:60], y[:60], classes=[0, 1, 2, 7]).partial_fit(ARRAY[60:100], y[60:100])
     assert m.classes_.tolist() == [0, 1, 2, 7]
     posterior = m.predict_proba(ARRAY)

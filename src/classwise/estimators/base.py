@@ -122,9 +122,8 @@ class SummaryEstimator(ClassifierMixin, Answers):
         priors = self._priors(self.priors, statistics)
         part = statistics.select(seen, labels[seen], statistics.rows)
         model = self._unfitted().set_params(priors=priors[seen])._make(part)
-        return model.with_classifier(
-            BayesClassifier(labels, priors, Unseen(model.classifier.density, seen, len(labels)))
-        )
+        density = Unseen(model.classifier.density, seen, len(labels))
+        return model.with_classifier(BayesClassifier(labels, priors, density))
 
     def _keep(self, model: Model | None, statistics: ClassStatistics) -> None:
         self._model, self.statistics_ = model, statistics

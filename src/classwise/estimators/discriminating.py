@@ -126,8 +126,8 @@ class Discriminating(Fitted):
                 "Distances are between rows of numbers and Gaussian classes: they take a model without other columns, "
                 "and estimate='mle' or 'unbiased'."
             )
-        columns, gaussian = self._numbers_block()
-        return -2 * self._apply(partial(_exponents, gaussian, columns), self._table(X)).T
+        exponents = partial(_exponents, self.gaussian_, self._numbers_block()[0])
+        return -2 * self._apply(exponents, self._table(X)).T
 
     def _discriminant(self, label: Any, section: Section) -> Discriminant:
         """In the columns that the section keeps."""

@@ -104,7 +104,9 @@ class LeavingOut:
         alone = self.model._summarize(table, type(self.statistics.moments.scatter), self.statistics)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say was said when all rows were fitted
-            fitted = self.model._unfitted().fit_statistics(self.statistics - alone)
+            # Priors may name classes that have no other row.
+            others = (self.statistics - alone).among(self.statistics.labels)
+            fitted = self.model._unfitted().fit_statistics(others)
         return fitted, source.read_like(fitted.model_.schema, fitted.model_.levels)
 
     def _warn(self, singular: list[int]) -> None:

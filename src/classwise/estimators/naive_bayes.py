@@ -124,7 +124,9 @@ class NaiveBayes(Discriminating, ChoosingEstimator):
 
     def _downdates(self) -> Downdates | None:
         statistics = self._statistics_of_gaussian()
-        return statistics and Downdates(statistics.by_column().denoised(), self._recipe(), self.floor)
+        if statistics is None:
+            return None
+        return Downdates(statistics.by_column().denoised(), self._recipe(), self.floor)
 
     def _floored(self, statistics: ClassStatistics) -> tuple[Array, Codes]:
         """The variances within each class, none below the floor (g, p), and the columns where it mattered."""
