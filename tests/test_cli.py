@@ -320,7 +320,7 @@ class TestPredict:
         PENGUINS[NUMBERS[:2]].assign(y=pd.factorize(PENGUINS["species"])[0]).to_csv("codes.csv", index=False)
         run("fit", "codes.csv", "-t", "y", "-m", "qda", "-o", "codes.cw")
         labels = read_stdout(run("predict", "codes.cw", "codes.csv", "--reject", "0.9"))["label"]
-        assert set(labels) == {"0", "1", "2", "reject"}
+        assert set(labels) == {0, 1, 2, -1}
         assert set(read_stdout(run("predict", "codes.cw", "codes.csv"))["label"]) == {0, 1, 2}
 
     def test_costs(self, here):

@@ -499,6 +499,56 @@ def test_unexpected_classes_in_partial_fit():
     assert cw.LDA().partial_fit(ARRAY, y, classes=[0, 1, 2]).classes_.tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize(
+    "model",
+    [cw.LDA(), cw.QDA(priors="uniform"), cw.QDA(estimate="bayes"), cw.NaiveBayes(), cw.AODE(), cw.LDA(n_components=1)],
+    ids=repr,
+)
+def test_classes_expected_but_not_seen_are_kept_with_a_posterior_of_zero(model, tmp_path):
+    plain = clone(model).partial_fit(ARRAY[:60], y[:60]).partial_fit(ARRAY[60:100], y[60:100])
+    m = clone(model).partial_fit(ARRAY[:60], y[:60], classes=[0, 1, 2, 7]).partial_fit(ARRAY[60:100], y[60:100])
+    assert m.classes_.tolist() == [0, 1, 2, 7]
+    posterior = m.predict_proba(ARRAY)
+    assert not posterior[:, 2:].any()
+    np.testing.assert_allclose(posterior[:, :2], plain.predict_proba(ARRAY), atol=1e-9)
+    np.testing.assert_array_equal(m.predict(ARRAY), plain.predict(ARRAY))
+    assert np.isneginf(m.log_joint(ARRAY)[:, 2:]).all()
+    np.testing.assert_allclose(m.log_evidence(ARRAY), plain.log_evidence(ARRAY), rtol=1e-9)
+    np.testing.assert_allclose(m.priors_, [*plain.priors_, 0, 0])
+    assert m.families_ == plain.families_
+    assert set(m.sample(50, random_state=0)[1].tolist()) == {0, 1}
+    assert m.evaluate(ARRAY[:100], y[:100]).confusion.shape == (4, 4)
+    cw.save(m, tmp_path / "m.cw")
+    np.testing.assert_array_equal(cw.load(tmp_path / "m.cw").predict_proba(ARRAY), posterior)
+    later = m.partial_fit(ARRAY[100:], y[100:])
+    assert later.classes_.tolist() == [0, 1, 2, 7]
+    if not isinstance(model, cw.AODE):  # which keeps the ranges of the first batch
+        np.testing.assert_allclose(later.predict_proba(ARRAY)[:, :3], clone(model).fit(ARRAY, y).predict_proba(ARRAY))
+
+
+def test_what_needs_a_density_of_every_class_says_that_some_have_no_rows():
+    m = cw.LDA(priors={0: 0.5, 1: 0.25, 2: 0.25}).partial_fit(ARRAY[:100], y[:100], classes=[0, 1, 2])
+    np.testing.assert_allclose(m.priors_, [2 / 3, 1 / 3, 0])
+    np.testing.assert_allclose(m.with_priors("uniform").priors_, [0.5, 0.5, 0])
+    assert m.leave_one_out(ARRAY[:10], y[:10]).shape == (10, 3)
+    with pytest.raises(cw.ClasswiseError, match="no rows yet"):
+        m.boundary(0, 1)
+    with pytest.raises(cw.ClasswiseError, match="without rows has no density"):
+        m.explain(ARRAY[0], label=2)
+    with pytest.raises(cw.ClasswiseError, match="cannot be written as SQL"):
+        cw.to_sql(m, "people", features=["a", "b", "c", "d"])
+    with pytest.raises(cw.ClasswiseError, match="leave nothing to the classes that have rows"):
+        m.with_priors({0: 0, 1: 0, 2: 1})
+
+
+def test_priors_none_are_the_empirical_ones():
+    for model in (cw.LDA, cw.NaiveBayes, cw.AODE, cw.MixtureClassifier):
+        rows, labels = ARRAY[20:], y[20:]
+        np.testing.assert_array_equal(model(priors=None).fit(rows, labels).priors_, model().fit(rows, labels).priors_)
+    m = cw.LDA(priors="uniform").fit(ARRAY[20:], y[20:])
+    np.testing.assert_allclose(m.with_priors(None).priors_, [30 / 130, 50 / 130, 50 / 130])
+
+
 def test_a_class_first_seen_later_is_a_new_class():
     m = cw.LDA().partial_fit(ARRAY[:100], y[:100])
     assert m.classes_.tolist() == [0, 1]

@@ -154,14 +154,15 @@ def test_decisions_that_are_refused():
     assert (found.loc[~refused, "posterior"] >= 0.8).all()
 
 
-def test_labels_that_are_numbers_are_text_where_rows_may_be_refused(tmp_path):
+@pytest.mark.parametrize(("reject_label", "kind"), [("auto", int), (-9, int), ("reject", str)])
+def test_labels_that_are_numbers_stay_so_where_rows_may_be_refused_unless_that_is_text(tmp_path, reject_label, kind):
     """Whether or not some row of a chunk is."""
     model = cw.LDA().fit(ROWS[["x"]], (ROWS["y"] == "yes").astype(int))
-    decision = cw.Decision(model, reject={"posterior": 0.7})
+    decision = cw.Decision(model, reject={"posterior": 0.7}, reject_label=reject_label)
     parts = (ROWS[i : i + 1] for i in range(100))
     labels = cw.predict(decision, parts, keys=["id"]).read_all()["label"].to_pylist()
-    assert labels == [str(label) for label in decision.predict(ROWS[["x"]][:100])]
-    assert set(labels) == {"0", "1", "reject"}
+    assert labels == [kind(label) for label in decision.predict(ROWS[["x"]][:100])]
+    assert set(labels) == {kind(0), kind(1), decision.reject_label_}
     assert cw.predict(decision, ROWS[:0:-1], tmp_path / "o.parquet", keys=[]) == N - 1
 
 

@@ -59,7 +59,7 @@ def test_models_made_of_others_say_so():
     X, y = np.array([[1.0], [2.0], [3.0], [8.0], [9.0], [10.0]]), [0, 0, 0, 1, 1, 1]
     decided = Client(cw.Decision(cw.LDA().fit(X, y), reject=0.1))
     assert decided.get("/model").json()["kind"] == "Decision of LDA"
-    assert decided.post("/predict", {"rows": [[5.5]]}).json()["label"] == ["reject"]
+    assert decided.post("/predict", {"rows": [[5.5]]}).json()["label"] == [-1]
     assert decided.post("/explain", {"row": [2.0]}).json()["label"] == 0
 
 

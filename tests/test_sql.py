@@ -691,7 +691,7 @@ def test_what_cannot_be_written_says_why(lda: cw.LDA) -> None:
     with pytest.raises(cw.ClasswiseError, match="novelty"):
         cw.to_sql(cw.Decision(lda, novelty=0.1, law="chi-square"), "people")
     with pytest.raises(cw.ClasswiseError, match=r"reject_label='reject'.*-1"):
-        cw.to_sql(cw.Decision(lda, reject=0.1), "people")
+        cw.to_sql(cw.Decision(lda, reject=0.1, reject_label="reject"), "people")
     with pytest.raises(cw.ClasswiseError, match="reject_label=1 is one of the classes"):
         cw.to_sql(cw.Decision(lda, reject=0.1, reject_label=1), "people")
     with pytest.raises(cw.ClasswiseError, match=r"set_params\(ties='first'\)"):

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -123,20 +124,24 @@ class Answer:
         X = as_frame(chunk).select(list(self.features))
         rows = X.to_native() if hasattr(model_within(self.model), "feature_names_in_") else X.to_numpy()
         labels, posterior = np.asarray(self.model.predict(rows)), np.asarray(self.model.predict_proba(rows))
-        own = self._of_labels(labels, posterior)
-        if self._may_refuse:
-            labels = _as_text(labels)
-        return dict(zip(self.added, [labels, own, *(posterior.T if self.proba else ())], strict=True))
+        answers = [self._of_one_type(labels), self._of_labels(labels, posterior)]
+        return dict(zip(self.added, [*answers, *(posterior.T if self.proba else ())], strict=True))
 
     @property
     def labels(self) -> Labels:
-        """The classes, as they are announced."""
-        return _as_text(self.model.classes_) if self._may_refuse else np.asarray(self.model.classes_)
+        """All that may be announced, of one type."""
+        return self._of_one_type(self._announced)
 
-    @property
-    def _may_refuse(self) -> bool:
-        """Whether rows may be announced as something that is no class: then every label is text, in every chunk."""
-        return any(getattr(self.model, name, None) is not None for name in ("reject", "novelty"))
+    @cached_property
+    def _announced(self) -> Labels:
+        return np.asarray(getattr(self.model, "announced_", self.model.classes_))
+
+    def _of_one_type(self, labels: Labels) -> Labels:
+        """Labels of the type that all chunks have: text, where some are numbers and others, such as "reject", text."""
+        announced = self._announced
+        if announced.dtype.kind != "O" or not hasattr(self.model, "announced_"):
+            return labels.astype(announced.dtype, copy=False)
+        return np.array([None if label is None else str(label) for label in labels.tolist()], dtype=object)
 
     def _of_labels(self, labels: NDArray[Any], posterior: Array) -> Array:
         """The posterior of each row's label (n,); of one that is no class, because the row was refused, the best."""
@@ -166,10 +171,6 @@ class Answer:
 def answer_columns(classes: Labels, proba: bool) -> list[str]:
     """What answers are called: the label, its posterior, and with proba that of each class."""
     return ["label", "posterior", *(label_columns("posterior_", classes.tolist()) if proba else ())]
-
-
-def _as_text(labels: Labels) -> Labels:
-    return np.array([None if label is None else str(label) for label in labels.tolist()], dtype=object)
 
 
 def text_columns(model: Any) -> list[str]:

@@ -19,7 +19,7 @@ from classwise.auto.statistics import AutoStatistics
 from classwise.auto.streaming import TwoPasses
 from classwise.auto.study import Study
 from classwise.errors import ClasswiseError
-from classwise.estimators import check_columns, codes_among, refuse_few_classes, required
+from classwise.estimators import check_columns, codes_among, read_seed, refuse_few_classes, required
 from classwise.options import at_least, choose
 from classwise.schema import Families, Schema
 from classwise.selection import assign_folds, no_more_than
@@ -41,7 +41,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
     combine: "stack" averages; "pick" takes the one member that is best on rows held out.
     folds: how rows are held out: a number of stratified folds, the fold of each row, or a splitter of scikit-learn's.
     families: what columns are, where it is not what their type says; as in NaiveBayes.
-    random_state: which rows are in which fold.
+    random_state: which rows are in which fold: a number, a RandomState or a Generator; None is 0.
     time_limit: seconds after which no further member is begun. Without it the same rows give the same model.
 
     `report_` tells who carries the weight, and what each is worth; weights_, temperatures_ and members_ hold it by
@@ -75,7 +75,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         combine: Literal["stack", "pick"] = "stack",
         folds: Any = 5,
         families: Families = "auto",
-        random_state: int | None = 0,
+        random_state: Any = 0,
         time_limit: float | None = None,
     ) -> None:
         self.members = members
@@ -107,7 +107,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         they are. Levels that no row drawn has shown are as good as never seen.
         """
         passes = TwoPasses(source, target, columns, weights, self.families)
-        X, y, drawn = passes.draw(MOST_ROWS, self.random_state or 0)
+        X, y, drawn = passes.draw(MOST_ROWS, read_seed(self.random_state))
         self.fit(X, y, drawn)
         return self.fit_statistics(passes.summarize(self.summarize))
 
@@ -135,10 +135,11 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         weights = np.ones(len(table)) if table.weights is None else table.weights
         labels, codes = code_labels(table.labels)
         refuse_few_classes(labels)
-        folds = assign_folds(no_more_than(self.folds, len(codes)), codes, groups, self.random_state, counted)
+        seed = read_seed(self.random_state)
+        folds = assign_folds(no_more_than(self.folds, len(codes)), codes, groups, seed, counted)
         rows = np.asarray(table.rows, dtype=np.float64)
         levels = {j: len(names) for j, names in table.levels.items()}
-        study = Study(rows, levels, labels, codes, folds, weights, np.flatnonzero(counted), self.random_state or 0)
+        study = Study(rows, levels, labels, codes, folds, weights, np.flatnonzero(counted), seed)
         if not study.telling.any():
             raise ClasswiseError(
                 "No class has rows in two folds, so no member can be tried; give more rows of each class."

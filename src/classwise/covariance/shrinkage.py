@@ -83,7 +83,9 @@ class LedoitWolf(Shrinkage):
                 "gather it with summarize(X, y, quartics=True)."
             )
         if not np.allclose(quartics.moments.weight, statistics.moments.weight):
-            raise ClasswiseError("shrink='ledoit-wolf' needs rows without gaps in their numbers; use shrink='oas'.")
+            raise ClasswiseError(
+                "shrink='ledoit-wolf' needs rows without gaps in their numbers, and X contains NaN; use shrink='oas'."
+            )
         _refuse_units(covariance.variances().mean(axis=1))
         scatter, n, fourth = quartics.moments.scatter.by_class(), quartics.moments.weight[:, 0], quartics.fourth
         if len(covariance.values) == 1 < len(n):

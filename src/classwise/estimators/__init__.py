@@ -1,6 +1,6 @@
 """The scikit-learn surface: thin, one idea per file."""
 
-from classwise.estimators.answers import NegativeLogLikelihood, read_generator
+from classwise.estimators.answers import NegativeLogLikelihood, read_generator, read_seed
 from classwise.estimators.aode import AODE
 from classwise.estimators.base import BayesEstimator, refuse_few_classes
 from classwise.estimators.choosing import ChoosingEstimator, Tuned, out_of_fold
@@ -38,6 +38,7 @@ __all__ = [
     "out_of_fold",
     "position_among",
     "read_generator",
+    "read_seed",
     "refuse_few_classes",
     "required",
     "warn_of_imputed",

@@ -152,8 +152,10 @@ class Answers(Fitted):
         table = source.read_like(self.model_.schema, self.model_.levels, required(y), sample_weight)
         if table.weights is not None and not table.weights.all():
             raise ClasswiseError("Rows of weight zero, or without a label, were never in the model; drop them first.")
-        rows = np.asarray(table.rows, dtype=np.float64)
-        downdates = None if np.isnan(rows).any() else self._downdates()
+        rows, downdates = np.asarray(table.rows, dtype=np.float64), self._downdates()
+        if downdates is not None and downdates.statistics.n_features < rows.shape[1]:
+            rows = rows[:, [column.place for column in downdates.statistics.schema]]
+        downdates = None if np.isnan(rows).any() else downdates
         assert table.labels is not None
         return LeavingOut(self, source, table.labels, self._codes_of(table), table.weights, recount), downdates, rows
 
@@ -271,3 +273,10 @@ def read_generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
     return np.random.default_rng(random_state)
+
+
+def read_seed(random_state: Any) -> int:
+    """A seed from whatever scikit-learn takes for one; None is 0, so that the same rows give the same model."""
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        return int(random_state or 0)
+    return int(read_generator(random_state).integers(2**31))

@@ -8,7 +8,7 @@ import numpy as np
 from classwise.arrays import Array
 from classwise.binning import known_places, learn_places, with_pairs
 from classwise.classifier import BayesClassifier
-from classwise.densities import OneDependence
+from classwise.densities import OneDependence, Unseen
 from classwise.errors import ClasswiseError
 from classwise.estimators.base import SummaryEstimator, refuse_few_classes
 from classwise.estimators.blocks import warn_of_ignored, why_ignored
@@ -91,6 +91,7 @@ class AODE(SummaryEstimator):
     def families_(self) -> dict[Any, str]:
         """How each column was counted, by name (or position): in "ranges", or as a "categorical" or "bernoulli" one."""
         density = self.classifier_.density
+        density = density.seen if isinstance(density, Unseen) else density
         assert isinstance(density, OneDependence)
         pairs = zip(super().families_.items(), density.columns, strict=True)
         return {key: "ranges" if isinstance(place, Bins) else family for (key, family), place in pairs}

@@ -23,7 +23,12 @@ from classwise.densities import (
     Product,
     levels_evidence,
 )
-from classwise.errors import ClasswiseError, DegenerateColumnWarning, IgnoredColumnWarning
+from classwise.errors import (
+    ClasswiseError,
+    DegenerateColumnWarning,
+    IgnoredColumnWarning,
+    SingularCovarianceError,
+)
 from classwise.statistics import ClassStatistics, LevelCounts, Moments, is_id
 
 
@@ -57,6 +62,7 @@ class Blocks:
     """Statistics as blocks of columns.
 
     gaussian makes the density of the Gaussian columns, independent that of logarithms, column by column.
+    keeps_constants: whether columns that never vary are described too, as they can be under a prior that was given.
     notes: what there is to know of a column; remarks: what to warn of.
     """
 
@@ -64,6 +70,7 @@ class Blocks:
     options: Smoothing
     gaussian: Callable[[ClassStatistics], GaussianFit]
     independent: Callable[[ClassStatistics], GaussianFit]
+    keeps_constants: bool = False
     notes: dict[int, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     completion: Completion | None = None
@@ -79,14 +86,10 @@ class Blocks:
         }
         candidates = [self._numbers(self._valued(family), make) for family, make in makers.items()]
         blocks = [block for block in [*candidates, self._levels()] if block is not None]
-        if all(isinstance(block.density, Constant) for block in blocks):
-            raise ClasswiseError(
-                "No column of X varies, so there is nothing to tell the classes apart."
-                if blocks
-                else "No column of X can tell the classes apart: each is empty, or differs in every row."
-            )
-        if self.ignored:
-            blocks.append(self._left_out())
+        left_out = self._left_out()
+        if not blocks and not any(isinstance(block.density, Presence) for block in left_out):
+            refuse_silent(self.statistics)
+        blocks += left_out
         return blocks[0].density if len(blocks) == 1 else Product(tuple(blocks))
 
     @property
@@ -108,12 +111,17 @@ class Blocks:
     @cached_property
     def ignored(self) -> dict[int, str]:
         """Why a column is left out, by position."""
-        return why_ignored(self.statistics, self.missing_weight)
+        return why_ignored(self.statistics, self.missing_weight) | why_constant(self.constants)
+
+    @cached_property
+    def constants(self) -> dict[int, float]:
+        """The columns of numbers that never vary, and the value of each."""
+        return {} if self.keeps_constants else self.statistics.constants()
 
     # Numbers ------------------------------------------------------------------------------------------------------
 
     def _valued(self, family: str) -> list[int]:
-        """The columns of a family that have a value at all."""
+        """The columns of a family that have values, and not always the same."""
         return [j for j in self.statistics.schema.positions(family) if j not in self.ignored]
 
     def _numbers(self, columns: list[int], make: Callable[[ClassStatistics], Density]) -> Block | None:
@@ -211,11 +219,35 @@ class Blocks:
         rare = self.options.rare
         return rare if rare >= 1 else rare * float(column.weight.sum())
 
-    def _left_out(self) -> Block:
-        """Columns that were left out; a sample shows them as missing."""
-        columns, levels = sorted(self.ignored), self.statistics.schema.levels
-        missing = np.array([-1.0 if j in levels else np.nan for j in columns])
-        return Block(np.array(columns), Constant(missing, len(self.statistics.labels)))
+    def _left_out(self) -> list[Block]:
+        """Columns that were left out: a sample repeats the value of those that have but one, and lacks the others.
+
+        Where missing values are a level, those of a column that never varies tell something all the same.
+        """
+        levels, count = self.statistics.schema.levels, len(self.statistics.labels)
+        valueless = [j for j in sorted(self.ignored) if j not in self.constants]
+        missing = Constant(np.array([-1.0 if j in levels else np.nan for j in valueless]), count)
+        constant, values = list(self.constants), np.array(list(self.constants.values()))
+        still = self._with_presence(Constant(values, count), constant)
+        pairs = ((constant, still), (valueless, missing))
+        return [Block(np.array(columns), density) for columns, density in pairs if columns]
+
+
+def why_constant(constants: dict[int, float]) -> dict[int, str]:
+    """What is said of columns of numbers that never vary, given their values."""
+    return {j: f"always {value:.6g}" for j, value in constants.items()}
+
+
+def refuse_constant(statistics: ClassStatistics) -> None:
+    """Refuse rows that are all equal."""
+    if len(statistics.constants()) == len(statistics.schema):
+        raise SingularCovarianceError("No column of X varies, so there is nothing to tell the classes apart.")
+
+
+def refuse_silent(statistics: ClassStatistics) -> None:
+    """Refuse columns none of which can tell classes apart."""
+    refuse_constant(statistics)
+    raise ClasswiseError("No column of X can tell the classes apart: each is empty, or differs in every row.")
 
 
 def borrowed(statistics: ClassStatistics) -> ClassStatistics:

@@ -11,8 +11,10 @@ from sklearn.utils.metaestimators import available_if
 
 from classwise.arrays import Array
 from classwise.calibration import Calibration
+from classwise.covariance import NormalInverseWishart
 from classwise.engines import BLAS
 from classwise.errors import ClasswiseError
+from classwise.estimators.answers import read_seed
 from classwise.estimators.base import BayesEstimator
 from classwise.estimators.crossing import Crossing
 from classwise.estimators.fitted import required
@@ -56,6 +58,7 @@ class ChoosingEstimator(BayesEstimator):
 
     calibrate: str | None
     folds: Any
+    prior: Any
 
     @abstractmethod
     def _open_choices(self) -> dict[str, Any]:
@@ -88,7 +91,7 @@ class ChoosingEstimator(BayesEstimator):
             self.folds,
             families=self.families,
             weights=sample_weight,
-            random_state=self._seed,
+            random_state=read_seed(self.random_state),
             strict=self._strict,
             quartics=self._needs_quartics,
             form=clone(self)._checked_form(),
@@ -135,8 +138,8 @@ class ChoosingEstimator(BayesEstimator):
         return choose("calibrate", self.calibrate, CALIBRATIONS) or bool(self._open_choices())
 
     @property
-    def _seed(self) -> int:
-        return int(self.random_state) if isinstance(self.random_state, (int, np.integer)) else 0
+    def _has_given_prior(self) -> bool:
+        return self._is_bayes and isinstance(self.prior, NormalInverseWishart)
 
     @available_if(lambda self: not self._is_choosing)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

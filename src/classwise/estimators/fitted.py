@@ -54,7 +54,7 @@ class Fitted(BaseEstimator):
     _model: Model | None
 
     @abstractmethod
-    def _make(self, statistics: ClassStatistics) -> Model:
+    def _model_of(self, statistics: ClassStatistics) -> Model:
         """The model that these statistics make."""
 
     @abstractmethod
@@ -70,7 +70,7 @@ class Fitted(BaseEstimator):
         """The fitted classifier, with what each column was taken for."""
         model = self._fitted()._model
         if model is None:
-            model = self._model = self._make(self.statistics_)
+            model = self._model = self._model_of(self.statistics_)
         return model
 
     @property
@@ -191,7 +191,7 @@ class Fitted(BaseEstimator):
     def _outline(self) -> Self:
         """The same, with the model made before what it is made of is left out."""
         if hasattr(self, "statistics_") and self._model is None:
-            self._model = self._make(self.statistics_)
+            self._model = self._model_of(self.statistics_)
         return self
 
     def _is_sound(self) -> bool:

@@ -99,7 +99,9 @@ class LeavingOut:
     def _without(self, row: int) -> tuple[Fitted, Table]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say was said when all rows were fitted
-            fitted = self.model._unfitted().fit_statistics(self._statistics_without(row))
+            # Priors may name classes that have no other row.
+            others = self._statistics_without(row).among(self.statistics.labels)
+            fitted = self.model._unfitted().fit_statistics(others)
         alone = self.source.take(slice(row, row + 1))
         return fitted, alone.read_like(fitted.model_.schema, fitted.model_.levels)
 

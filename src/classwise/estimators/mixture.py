@@ -187,6 +187,10 @@ class MixtureClassifier(BayesEstimator):
         return believe(statistics, DiagonalCovariance, False, "weak")
 
     @property
+    def _has_given_prior(self) -> bool:
+        return isinstance(self.prior, NormalInverseWishart)
+
+    @property
     def _is_bayes(self) -> bool:
         return False
 

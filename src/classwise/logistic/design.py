@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, ratio
-from classwise.errors import ClasswiseError
 from classwise.statistics import ClassStatistics
 from classwise.storage import stored
 
@@ -125,8 +124,6 @@ def make_design(
             parts += [(j, level, float(shares[j][level]), 1.0) for level in marked_levels(len(shares[j]))]
         else:
             parts.append((j, NUMBER, means[j], deviations[j]))
-    if not parts:
-        raise ClasswiseError("No column of X can tell the classes apart: each is empty, or differs in every row.")
     source, level, mean, scale = (np.array(part) for part in zip(*parts, strict=True))
     center = mean if centered else np.zeros(len(mean))
     return Design(source, level, mean, center, scale if standardize else np.ones(len(mean)), intercept)

@@ -179,6 +179,11 @@ class Numbers(Statistic):
         total = weight + gaps.weight
         return total, self.moments.mean + ratio(gaps.weight, total) * (gaps.mean - self.moments.mean)
 
+    def of_all(self) -> Moments:
+        """What each column has in all rows, as one class; any form of scatter serves."""
+        whole = self.moments.of_all()
+        return whole + self.gaps.by_column(len(self.moments.weight)).of_all() if len(self.gaps) else whole
+
     def present_weight(self) -> Array:
         """The weight of the values each column has; (g, p)."""
         whole = np.broadcast_to(self.moments.weight, self.moments.mean.shape)

@@ -84,4 +84,9 @@ class Quartics(Statistic):
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         if list(columns) == list(range(self.third.shape[1])):
             return self
-        raise StatisticsError("Sums of |d|⁴ are of all columns together; gather those of fewer columns by themselves.")
+        dropped = np.delete(self.moments.denoised().scatter.pooled_diagonal(), columns)
+        if dropped.any():  # a column that does not vary within a class has no part in |d|
+            raise StatisticsError(
+                "Sums of |d|⁴ are of all columns together; gather those of fewer columns by themselves."
+            )
+        return type(self)(self.moments.restrict(columns), self.third[:, columns], self.fourth)

@@ -8,7 +8,7 @@ from sklearn.base import ClassifierMixin
 from classwise.engines import MemoryEngine
 from classwise.estimators.answers import read_generator
 from classwise.estimators.base import refuse_few_classes, refuse_underflow
-from classwise.estimators.blocks import warn_of_ignored, why_ignored
+from classwise.estimators.blocks import refuse_silent, warn_of_ignored, why_constant, why_ignored
 from classwise.estimators.columns import remember_columns
 from classwise.estimators.fitted import required
 from classwise.estimators.logistic.answers import MISSING
@@ -170,7 +170,9 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
 
     def _make(self, statistics: ClassStatistics, rows_of: Callable[[Model], Rows], near: Near | None) -> LogisticModel:
         missing = statistics.missing_weight()
-        ignored = why_ignored(statistics, missing)
+        ignored = why_ignored(statistics, missing) | why_constant(statistics.constants())
+        if len(ignored) == len(statistics.schema):
+            refuse_silent(statistics)
         design = make_design(
             statistics,
             ignored,
@@ -211,5 +213,6 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "mean"
+        tags.classifier_tags.multi_class = self.link != "probit"
         tags.input_tags.string = True
         return tags

@@ -91,7 +91,7 @@ def _read(model: Any) -> tuple[Any, Policy | None, list[Any]]:
     estimator = _estimator(model)
     policy = read_policy(model.costs, model.reject, estimator.classes_)
     labels = estimator.classes_.tolist()
-    return estimator, policy, labels if model.reject is None else [*labels, model.reject_label]
+    return estimator, policy, labels if model.reject is None else [*labels, model.reject_label_]
 
 
 def _estimator(model: Any) -> Any:

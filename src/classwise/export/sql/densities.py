@@ -113,10 +113,12 @@ def _(density: Presence, columns: Sequence[int], draft: Draft) -> None:
     add_density(density.numbers, columns, draft)
     telling = [(j, place) for j, place in enumerate(columns) if not np.isnan(density.missing[:, j]).any()]
     for j, place in telling:
+        # A column that never varies was not read for its values.
+        x = draft.plain(place) if isinstance(density.numbers, Constant) else draft.number_of(place)
         for k, chance in enumerate(density.missing[:, j].tolist()):
             with np.errstate(divide="ignore"):
                 absent, there = float(np.log(chance)), float(np.log1p(-chance))
-            told = case((is_null(column(draft.number_of(place))), score(absent)), otherwise=score(there))
+            told = case((is_null(column(x)), score(absent)), otherwise=score(there))
             draft.add(k, double(told))
 
 

@@ -91,7 +91,7 @@ class Question:
             )
         labels = decision.classes_
         asked = cls.read(getattr(decision, "model_", decision.model)).estimator
-        return cls(asked, read_policy(decision.costs, decision.reject, labels), decision.reject_label)
+        return cls(asked, read_policy(decision.costs, decision.reject, labels), decision.reject_label_)
 
     @property
     def schema(self) -> Schema:
