@@ -71,19 +71,21 @@ class Search:
 class Climb:
     """EM from given parameters, as far as it is asked to go."""
 
-    def __init__(self, arranged: Arranged, prior: PseudoRows, search: Search, start: Parameters) -> None:
+    def __init__(
+        self, arranged: Arranged, prior: PseudoRows, start: Parameters, deadline: Deadline | None = None
+    ) -> None:
         self.arranged = arranged
         self.prior = prior
-        self.search = search
         self.parameters = start
+        self.deadline = deadline or Deadline()
         self.path: list[float] = []
         self.converged = False
 
-    def go(self, iterations: int) -> "Climb":
-        """So many more iterations, unless the objective of a row gains less than the tolerance before."""
-        enough = self.search.tolerance * float(self.arranged.weight.sum())
+    def go(self, iterations: int, tolerance: float) -> "Climb":
+        """So many more iterations, unless the objective of a row gains less than tolerance before."""
+        enough = tolerance * float(self.arranged.weight.sum())
         for _ in range(iterations):
-            self.search.deadline.check()
+            self.deadline.check()
             expected = expect(self.arranged, self.parameters)
             self.path.append(expected.log_likelihood + log_prior(self.arranged, self.parameters, self.prior))
             self.parameters = maximize(self.arranged, expected, self.prior, self.parameters.owner)
@@ -107,13 +109,14 @@ def learn_mixture(arranged: Arranged, prior: PseudoRows, search: Search, random_
         seeding = Seeding.of(arranged, prior)
         tries = search.starts if (counts > 1).any() else 1
         starts = seeding.starts(counts, tries, np.random.default_rng(random_state))
-        climbs = [Climb(arranged, prior, search, start).go(FIRST_ITERATIONS) for start in starts]
+        begin = (FIRST_ITERATIONS, search.tolerance)
+        climbs = [Climb(arranged, prior, start, search.deadline).go(*begin) for start in starts]
         best = max(climbs, key=Climb.height)
         if tries > 1:
-            joined = Climb(arranged, prior, search, _best_of_each(climbs, best)).go(FIRST_ITERATIONS)
+            joined = Climb(arranged, prior, _best_of_each(climbs, best), search.deadline).go(*begin)
             best = max(best, joined, key=Climb.height)
         if not best.converged:
-            best.go(max(search.most - len(best.path), 0))
+            best.go(max(search.most - len(best.path), 0), search.tolerance)
     return Learned(as_mixture(arranged, best.parameters), best.ascent())
 
 
