@@ -1,6 +1,7 @@
 """AutoClassifier: members against refits and direct evaluation, the pool against a general optimizer, its habits."""
 
 import pickle
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -18,8 +19,10 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
+from sklearn.tree import DecisionTreeClassifier
 
 import classwise as cw
+from classwise import progress
 from classwise.auto import NAMED, SETS, classifier, learning
 from classwise.auto.covariances import DIAGONALS, ROWS, OwnCovariances, _Search, categories_of
 from classwise.auto.encoding import encode, few_valued
@@ -540,10 +543,39 @@ class TestHardTables:
         with pytest.raises(cw.ClasswiseError, match=r"No member could be fitted\. Broken\(\): out of order"):
             cw.AutoClassifier(members=[Broken()]).fit(X, y)
 
-    def test_time_limit(self):
-        m = cw.AutoClassifier(time_limit=0).fit(X, y)
-        assert list(m.members_) == list(SETS["default"])[:2]
-        assert [line.reason for line in m.report_][2:] == ["the time limit was over."] * 6
+    @pytest.mark.parametrize("members", ["default", ["mixtures", "softmax"]])
+    def test_without_time_class_shares_are_left(self, members):
+        with pytest.warns(cw.OutOfTimeWarning, match="shares of the classes alone"):
+            m = cw.AutoClassifier(members=members, time_limit=0).fit(X, y)
+        assert list(m.members_) == ["class shares"]
+        assert {line.reason for line in m.report_ if line.reason} == {"the time limit was over."}
+        assert_allclose(m.predict_proba(X[:2]), 1 / 3, atol=0.01)
+
+    @pytest.mark.parametrize("late", [*sorted(set(NAMED) - {"class shares"}), DecisionTreeClassifier(max_depth=1)])
+    def test_a_member_is_given_up_in_its_middle_when_time_is_over(self, monkeypatch, late):
+        """By a clock that goes on when it is looked at: the last look is at the fifth fold, or step, of the member."""
+        looks = []
+
+        def clock():
+            looks.append(None)
+            return float(len(looks))
+
+        monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=clock))
+        members = ["class shares", late, "shared covariance" if late == "softmax" else "softmax"]
+        with pytest.warns(cw.OutOfTimeWarning):
+            m = cw.AutoClassifier(members=members, time_limit=10).fit(X, y)
+        reasons = {line.name: line.reason for line in m.report_}
+        assert list(reasons.values()) == [
+            "",
+            "the time limit was over in the middle of it.",
+            "the time limit was over.",
+        ]
+        assert list(m.members_) == ["class shares"]
+
+    def test_time_enough_gives_the_same_members(self):
+        free, limited = (cw.AutoClassifier(time_limit=limit).fit(X, y) for limit in (None, 3600))
+        assert list(limited.members_) == list(free.members_)
+        assert_allclose(limited.predict_proba(X), free.predict_proba(X), atol=0.01)
 
     @pytest.mark.parametrize("members", ["default", "fast"])
     def test_more_columns_than_rows(self, members):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from classwise.errors import MissingExtraError as MissingExtraError
     from classwise.errors import MissingLabelWarning as MissingLabelWarning
     from classwise.errors import NotAvailableError as NotAvailableError
+    from classwise.errors import OutOfTimeWarning as OutOfTimeWarning
     from classwise.errors import SingularCovarianceError as SingularCovarianceError
     from classwise.errors import SingularRowWarning as SingularRowWarning
     from classwise.errors import SkippedFileWarning as SkippedFileWarning
@@ -73,6 +74,7 @@ _HOMES = {
         "MissingExtraError",
         "MissingLabelWarning",
         "NotAvailableError",
+        "OutOfTimeWarning",
         "SingularCovarianceError",
         "SingularRowWarning",
         "SkippedFileWarning",

@@ -176,6 +176,17 @@ def patterns(present: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], Codes]:
     return present[first], codes.reshape(-1)
 
 
+def marked_places(marked: NDArray[np.bool_]) -> Codes:
+    """Where each row is marked, filled up with p where others are marked more often; (q, p) -> (q, u).
+
+    >>> marked_places(np.array([[True, False, True], [False, True, False]]))
+    array([[0, 2],
+           [1, 3]])
+    """
+    width, most = marked.shape[1], int(marked.sum(axis=1).max(initial=0))
+    return np.sort(np.where(marked, np.arange(width), width), axis=1)[:, :most]
+
+
 def ratio(numerator: Array, denominator: Array) -> Array:
     """numerator / denominator, and 0 where the denominator is 0 (an empty class has no share of anything)."""
     shape = np.broadcast_shapes(numerator.shape, denominator.shape)

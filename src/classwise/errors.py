@@ -38,6 +38,10 @@ class UnscorableError(ClasswiseError):
     """A row has no finite score: it holds infinity, has probability zero, or lies beyond what float64 can measure."""
 
 
+class OutOfTimeError(ClasswiseError):
+    """Work was given up in its middle because its time limit was over."""
+
+
 class MissingExtraError(ImportError):
     """A capability needs an optional library; the message gives the `pip install` that brings it."""
 
@@ -56,6 +60,10 @@ class UnansweredRowWarning(UserWarning):
 
 class SkippedFileWarning(UserWarning):
     """Some files could not be read and were left out, as on_error="skip" asks; the message counts and names them."""
+
+
+class OutOfTimeWarning(UserWarning):
+    """A time limit left a model that has not looked at the columns; the message says what to give instead."""
 
 
 class SingularRowWarning(UserWarning):

@@ -155,7 +155,9 @@ class Answer:
         """Keys and answers, as a table of pyarrow's."""
         import pyarrow as pa
 
-        types = {"label": pa.string()} if self._may_refuse else {}  # also where all that is announced is None
+        # Also where all that is announced of a chunk is None.
+        is_text = hasattr(self.model, "announced_") and self._announced.dtype.kind in "OU"
+        types = {"label": pa.string()} if is_text else {}
         added = self.columns(chunk).items()
         answers = pa.table({name: pa.array(values, types.get(name)) for name, values in added})
         if not self.keys:

@@ -1,6 +1,7 @@
 """The best probabilities without tuning: members that differ in kind, each calibrated, weighed on rows held out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,11 +22,15 @@ from classwise.auto.study import Study
 from classwise.errors import ClasswiseError
 from classwise.estimators import check_columns, codes_among, read_seed, refuse_few_classes, required
 from classwise.options import at_least, choose
+from classwise.progress import Deadline
 from classwise.schema import Families, Schema
 from classwise.selection import assign_folds, no_more_than
 from classwise.statistics import code_labels, is_sorted
 from classwise.storage import shown, stored
 from classwise.tables import Table, open_source, read_counted, refuse_unsuitable
+
+# The share of a time limit in which members learn; the rest is for weighing them.
+TO_LEARN = 0.8
 
 COMBINATIONS = {"stack": "stack", "pick": "pick"}
 
@@ -42,7 +47,9 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
     folds: how rows are held out: a number of stratified folds, the fold of each row, or a splitter of scikit-learn's.
     families: what columns are, where it is not what their type says; as in NaiveBayes.
     random_state: which rows are in which fold: a number, a RandomState or a Generator; None is 0.
-    time_limit: seconds after which no further member is begun. Without it the same rows give the same model.
+    time_limit: seconds that fit may take, about. A member that is not done by then is given up, also in its middle, and
+        the report says so (a classifier of your own is asked between folds). Where none is done, the model knows the
+        class shares alone. Without a limit the same rows give the same model.
 
     `report_` tells who carries the weight, and what each is worth; weights_, temperatures_ and members_ hold it by
     name. A member that cannot be fitted takes no part, and the report tells why.
@@ -113,12 +120,12 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
 
     def _learn(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Learned:
         combine = choose("combine", self.combine, COMBINATIONS)
-        if self.time_limit is not None:
-            at_least("time_limit", self.time_limit, 0)
+        limit = None if self.time_limit is None else TO_LEARN * at_least("time_limit", self.time_limit, 0)
+        deadline = Deadline.after(limit)
         members = read_members(self.members, X)
         source, table, counted = read_counted(X, required(y), sample_weight, self.families)
-        study = self._study(table, groups, counted)
-        learned = learn(study, members, combine, self.time_limit)
+        study = replace(self._study(table, groups, counted), deadline=deadline)
+        learned = learn(study, members, combine)
         self.members_, self.pool_, self.report_ = learned.members, learned.pool, learned.report
         self.classes_, self.rows_ = study.labels, len(study.codes)
         self._schema, self._levels, self._shift = table.schema, table.levels, np.zeros(study.count)

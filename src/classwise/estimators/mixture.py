@@ -13,6 +13,7 @@ from classwise.covariance import (
     refuse_never_seen,
 )
 from classwise.densities import Block, Mixture, Presence, Product
+from classwise.engines import BLAS
 from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators.answers import read_generator
 from classwise.estimators.base import BayesEstimator
@@ -160,7 +161,8 @@ class MixtureClassifier(BayesEstimator):
         refuse_never_seen(numbers, numbers.numbers.present_weight())
         tied = choose("covariance", self.covariance, COVARIANCES)
         # One Gaussian for each class says what gaps are filled with, to have units for the prior and a start.
-        filled = complete_to_mode(numbers, tied, self.prior).statistics
+        with BLAS.held():
+            filled = complete_to_mode(numbers, tied, self.prior).statistics
         prior = PseudoRows.of(read_prior(self.prior, filled.denoised(), FullCovariance, tied))
         rows = np.asarray(table.block([column.place for column in numbers.schema]), dtype=np.float64)
         codes = codes_among(numbers.labels, table.labels)

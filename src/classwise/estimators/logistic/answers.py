@@ -192,7 +192,7 @@ class LogisticAnswers(BaseEstimator):
     def _scoring_rows(self) -> int:
         """So many rows at once that what is computed of them fits in cache, or of draws and lattices in memory."""
         design, likelihood = self.classifier_.design, self.classifier_.likelihood
-        plain = SCORING_SIZE // (design.width + 2 * likelihood.classes**2)
+        plain = max(SCORING_SIZE // (design.room + 2 * likelihood.classes**2), design.merged_rows // 16)
         many = 64 * SCORING_SIZE // (POINTS * likelihood.classes)
         return max(min(plain, many), 64)
 

@@ -64,7 +64,7 @@ def likelihood_of(link: str, classes: int) -> Likelihood:
         return chosen()
     if chosen is Probit:
         raise ClasswiseError(
-            f"Only binary classification is supported by link='probit', and y has {classes} classes; use link='logit' "
-            "(softmax)."
+            f"Only binary classification is supported by link='probit': it has two classes, and y has {classes}; use "
+            "link='logit' (softmax)."
         )
     return Softmax(classes)
