@@ -287,6 +287,12 @@ class TestAnswers:
             direct = cw.AODE().fit(X[rest], y[rest]).predict_log_proba(X[~rest])[0]
             np.testing.assert_allclose(left_out[row], direct, rtol=1e-9)
 
+    def test_levels_of_rows_of_weight_zero_are_none(self):
+        names = np.array([f"n{i:03}" for i in range(98)] * 2 + [f"o{i}" for i in range(9)])
+        X, y = pd.DataFrame({"name": names, "other": np.arange(205) % 3 > 0}), np.arange(205) // 2 % 2
+        ours, theirs = cw.AODE().fit(X, y, np.arange(205) < 196), cw.AODE().fit(X[:196], y[:196])
+        np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
+
     def test_leave_one_out_refuses_ranges_of_other_rows(self):
         X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
         m = cw.AODE().partial_fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])

@@ -60,7 +60,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
     >>> X, y = load_iris(return_X_y=True)
     >>> m = AutoClassifier().fit(X, y)
     >>> m.predict(X[:2]).tolist(), round(m.report_.log_loss, 2)
-    ([0, 0], 0.06)
+    ([0, 0], 0.07)
     """
 
     pool_: Pool

@@ -26,7 +26,7 @@ def assign_folds(
     counted (n,): which rows are these, where the others weigh nothing; folds and groups are those of all.
 
     >>> assign_folds(2, np.array([0, 0, 1, 1, 0, 0])).tolist()
-    [0, 1, 0, 1, 1, 0]
+    [0, 1, 0, 1, 0, 1]
     """
     counted = np.ones(len(codes), dtype=bool) if counted is None else counted
     groups = None if groups is None else _one_each("group", groups, len(counted))[counted]
