@@ -279,9 +279,9 @@ class TestDials:
         assert m.dials_.best[1] > 0
 
     def test_nothing_works(self):
-        rows = np.zeros((30, 2))
+        labels = np.arange(30) % 2
         with pytest.raises(cw.ClasswiseError, match="No share and shrink that were tried"):
-            cw.RDA().fit(rows, np.arange(30) % 2)
+            cw.RDA().fit(np.column_stack([labels, 3 * labels]), labels)
 
     def test_the_rows_are_needed(self):
         with pytest.raises(cw.ClasswiseError, match="need the rows: call fit"):

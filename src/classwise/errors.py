@@ -47,7 +47,7 @@ class MissingExtraError(ImportError):
 
 
 class DegenerateColumnWarning(UserWarning):
-    """A column is constant or empty, within a class or everywhere, or EM stopped early; the message says which."""
+    """A column is constant or empty within a class, or EM stopped early; the message says which."""
 
 
 class MissingLabelWarning(UserWarning):
@@ -71,7 +71,7 @@ class SingularRowWarning(UserWarning):
 
 
 class IgnoredColumnWarning(UserWarning):
-    """A column was left out because it cannot tell classes apart: an id, free text, or nothing at all."""
+    """A column was left out because it cannot tell classes apart: an id, free text, one number, or nothing at all."""
 
 
 class ImputedValueWarning(UserWarning):

@@ -68,7 +68,7 @@ class Answers(Fitted):
         return self._apply(BayesClassifier.log_joint, self._table(X)).T
 
     def log_density(self, X: Any) -> Array:
-        """log p(x | k), missing values integrated out; (n, g)."""
+        """log p(x | k), missing values integrated out, of the columns that were not left out (schema_); (n, g)."""
         return self._apply(BayesClassifier.log_density, self._table(X)).T
 
     def log_evidence(self, X: Any) -> Array:

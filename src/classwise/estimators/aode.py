@@ -40,7 +40,8 @@ class AODE(SummaryEstimator):
     backoff: p(x_j | x_i, k) is drawn toward p(x_j | k) by so many pseudo-rows; above 0.
     smoothing: p(x_j | k) is drawn toward the share of the level in all classes by so many pseudo-rows; above 0.
     families: which columns are categories though their type says number: {"grade": "categorical"}; or "auto".
-    priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
+    priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
+        labels.
     missing: "integrate" leaves missing values out, at fit and at predict; "level" counts them as a level of their own;
         "error" refuses them. Levels never seen are integrated out.
     ties: "first" label, or one at "random", drawn with random_state.

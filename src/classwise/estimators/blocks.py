@@ -283,15 +283,17 @@ def borrowers(statistics: ClassStatistics) -> list[str]:
 def why_ignored(statistics: ClassStatistics, missing: Array) -> dict[int, str]:
     """Columns that cannot tell classes apart, by position: without a value, or with a level for every other row.
 
-    missing (g, p): the weight without a value. A weight of two is the row twice, so that weight is what counts.
+    missing (g, p): the weight without a value. A weight of two is the row twice, so that weight is what counts, unless
+    weights are shares, below one: then rows do.
     """
     empty = missing.sum(axis=0) >= statistics.weight.sum() * (1 - 1e-9) if missing.any() else np.zeros(0)
     ignored = {int(j): "no values" for j in np.flatnonzero(empty)}
+    per_weight = max(1.0, statistics.rows / float(statistics.weight.sum()))
     for j, column in zip(statistics.schema.levels, statistics.levels.columns, strict=True):
         assert column is not None
-        count, weight = len(column.levels), float(column.weight.sum())
-        if is_id(count, weight) and not statistics.schema.columns[j].asked:
-            ignored[j] = f"{count} levels in {weight:.10g} rows, an id or free text"
+        count, rows = len(column.levels), per_weight * float(column.weight.sum())
+        if is_id(count, rows) and not statistics.schema.columns[j].asked:
+            ignored[j] = f"{count} levels in {rows:.10g} rows, an id or free text"
     return dict(sorted(ignored.items()))
 
 

@@ -1,5 +1,6 @@
 """Options that only rows held out can tell: dials, the strength of a prior, how sure to be."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -96,7 +97,8 @@ class ChoosingEstimator(BayesEstimator):
             quartics=self._needs_quartics,
             form=clone(self)._checked_form(),
         )
-        with BLAS.held():
+        with BLAS.held(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there is to say is said of all rows
             tuned = self._tune(crossing)
             calibration = self._fit_power(tuned, crossing) if self.calibrate else None
         return self._adopt(tuned, calibration, crossing.statistics.total())

@@ -72,7 +72,8 @@ class GaussianClassifier(Discriminating, ChoosingEstimator):
     prior: for estimate="bayes": "weak" (worth little, in the units of the data), "geisser" (the limiting prior
         |C|^-(p+1)/2), "evidence" (strengths under which the rows are most probable), "cv" or "loo" (the strength under
         which rows held out, in folds or one by one, are classified best), or a NormalInverseWishart.
-    priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
+    priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
+        labels.
     standardize: shrink (or take the sphere) in units of each feature's overall standard deviation; means_ and
         covariances_ stay in the units of X.
     calibrate: "temperature" raises posteriors to the power that suits rows held out (calibration_ tells which); no

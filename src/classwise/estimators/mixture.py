@@ -51,7 +51,8 @@ class MixtureClassifier(BayesEstimator):
         "weak" (worth little, in the units of the data), or a NormalInverseWishart.
     starts: EM is started so often, from clusters drawn with random_state; the best goes on.
     tol: EM stops when the objective of a row gains less than this; max_iter: or after so many iterations (em_ tells).
-    priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
+    priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
+        labels.
     families: what columns are, where it is not what their type says: {"visits": "poisson", "grade": "categorical"}.
         The mixture is over the columns of numbers; all others stand beside it, independent within a class.
     smoothing: pseudo-rows at each level of a category; 0 is maximum likelihood.

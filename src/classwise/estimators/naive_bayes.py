@@ -36,11 +36,12 @@ class NaiveBayes(Discriminating, ChoosingEstimator):
         prior); 0 is maximum likelihood, where a level that a class never showed rules the class out.
     floor: the least variance of a feature within a class, as a fraction of that feature's variance over all rows; 0
         refuses features that do not vary within a class. A feature that never varies says nothing and is left out.
-        Either way one warning names the columns.
+        Either way a warning names the columns.
     estimate: "mle" divides a sum of squares by n_k, "unbiased" by n_k - 1; "bayes" integrates mean and variance out, so
         that numbers are Student-t within a class, and needs no floor.
     prior: for estimate="bayes", as in GaussianClassifier.
-    priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
+    priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
+        labels.
     calibrate: "temperature" raises posteriors to the power that suits rows held out (calibration_ tells which): columns
         that depend on each other make naive Bayes too sure. No decision changes.
     folds: how rows are held out for calibrate and prior="cv": a number of stratified folds, the fold of each row, or a
