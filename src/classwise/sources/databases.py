@@ -1,5 +1,6 @@
 """Databases: tables and queries of DuckDB, in this process, and of PostgreSQL, through ADBC."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -73,9 +74,13 @@ class Query:
 def read_address(text: str) -> Query | None:
     """A query, a database file or a server's address, with the table after "#"; None, if it is none of them.
 
+    A file that has such a name is that file.
+
     >>> read_address("shop.duckdb#people").text, read_address("people.csv")
     ('people', None)
     """
+    if not text.endswith(FILES) and os.path.isfile(text):  # noqa: PTH113 (a query may be too long for a Path)
+        return None
     address, _, table = text.partition("#")
     if address.startswith(SERVERS) or address.endswith(FILES):
         if not table:

@@ -1,22 +1,25 @@
-"""Reading files of rows: DuckDB finds out the types, and hands over Arrow tables or batches.
+"""Reading files of rows: DuckDB reads them, and hands over Arrow tables or batches.
 
-The first line of a text file names the columns. A column of a text file is a number if every value is one, yes or no if
-every value is true or false, and else text; dates and times are what they are, and for the models to refuse.
+The first line of a text file names the columns. What a column of a text file holds is told by all its values: a number,
+if every value is one, yes or no if every value is true or false, and else text; dates and times are what they are, and
+for the models to refuse. `kinds` has the whole of it. Nothing is left to DuckDB to guess: rows that it takes for
+comments would be lost.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
-from glob import has_magic
+from functools import cache, partial, reduce
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from classwise.errors import ClasswiseError, MissingExtraError
 from classwise.sources.formats import Format, find_format
-from classwise.sources.lines import blank_lines, first_line, matching, misfit, refuse_twins, separator
+from classwise.sources.kinds import DAYS, EMPTY, EXACT, NUMBER, TEXT, WHOLE, Kind, find_kinds
+from classwise.sources.lines import Head, literal, matching, misfit, read_head
 
 # What stands for a missing value in text files, besides nothing at all.
 MISSING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", ".")
@@ -26,8 +29,23 @@ BATCH = 65_536
 
 QUOTE = '"'
 
-# How many rows of a text file tell its types: all, or as many as for finding its names.
-ALL, SOME = -1, 1
+TEXTS = (Format.CSV, Format.TSV)
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """rows: a relation of DuckDB's. values: each column by its name, as SQL writes it, with nothing for what is
+    missing; written: the same as it stands in the file. texts: whether all is text, and says what it is by its values.
+    """
+
+    rows: Any
+    values: Mapping[str, str]
+    written: Mapping[str, str]
+    texts: bool = False
+
+
+# Rows of DuckDB's, columns as they stand, and columns as they are for models: by their names, as SQL writes them.
+Typed: TypeAlias = tuple[Any, dict[str, str], dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -36,91 +54,144 @@ class RowFile:
 
     columns: which to read, in this order; all unless given. missing: what stands for a missing value, besides nothing;
     MISSING in text files, unless given. text: columns that hold text even where every value looks like a number.
+    exact: columns of which every digit counts, as of labels, keys and levels; numbers that would lose some are text
+    there. copies: columns by other names, or by their own, that are handed over as they stand in the file.
     """
 
     path: str
     columns: tuple[str, ...] | None = None
     missing: tuple[str, ...] | None = None
     text: frozenset[str] = frozenset()
+    exact: frozenset[str] = frozenset()
+    copies: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are text, and say themselves what they are."""
+        return find_format(self.path)[0] in TEXTS
 
     def names(self) -> list[str]:
         """The columns that the file has."""
-        with self.opened(SOME) as rows:
-            return list(rows.columns)
+        with self.opened() as rows:
+            return list(rows.values)
 
     def table(self) -> Any:
         """All rows, as a table of pyarrow's."""
         with self.opened() as rows:
-            return self._projected(rows).to_arrow_table()
+            return self.chosen(rows, self.columns).to_arrow_table()
 
     def batches(self, size: int = BATCH) -> Iterator[Any]:
         """Record batches of at most so many rows; at no time are all rows in memory."""
         with self.opened() as rows:
-            yield from self._projected(rows).to_arrow_reader(size)
+            yield from self.chosen(rows, self.columns).to_arrow_reader(size)
+
+    def chosen(self, opened: Opened, columns: Sequence[str] | None) -> Any:
+        """The relation of these columns, of the types that all rows tell."""
+        asked = self.asked(columns, opened)
+        return opened.rows.project(self.projection(opened, asked, self._typed(opened, asked)))
+
+    def projection(self, opened: Opened, asked: Sequence[str], typed: Mapping[str, str]) -> str:
+        """Columns as SQL lists them. typed: the values of those that are not copied."""
+        values = (opened.written[self.copies[name]] if name in self.copies else typed[name] for name in asked)
+        return ", ".join(f"{value} AS {quoted(name)}" for name, value in zip(asked, values, strict=True))
+
+    def asked(self, columns: Sequence[str] | None, opened: Opened) -> list[str]:
+        """The columns asked for, or an error that names one that is not there."""
+        names = list(opened.values)
+        if columns is None:
+            return names
+        for name in columns:
+            if self.copies.get(name, name) not in names:
+                raise ClasswiseError(no_such_column(self.copies.get(name, name), names, self.path))
+        return list(columns)
+
+    def _typed(self, opened: Opened, asked: Sequence[str]) -> Mapping[str, str]:
+        """Values of the types that all rows tell."""
+        if not opened.texts:
+            return opened.values
+        kinds = self.exactly(find_kinds(opened.rows, self.told(opened, asked)))
+        return {name: kinds.get(name, TEXT).of(value) for name, value in opened.values.items()}
+
+    def exactly(self, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+        """Kinds by which no column loses digits that count."""
+        return {name: TEXT if kind is NUMBER and name in self.exact else kind for name, kind in kinds.items()}
+
+    def told(self, opened: Opened, asked: Sequence[str]) -> dict[str, str]:
+        """Of the columns asked for, those of which values tell what they hold."""
+        return {name: opened.values[name] for name in asked if name not in self.text and name not in self.copies}
 
     @contextmanager
-    def opened(self, sample: int = ALL, types: Mapping[str, str] | None = None) -> Iterator[Any]:
-        """A relation of DuckDB's of all columns; what it complains of becomes an error of one line.
-
-        sample: by how many rows the types of a text file are told. types: or these are the types.
-        """
+    def opened(self) -> Iterator[Opened]:
+        """All columns; what DuckDB complains of becomes an error of one line."""
         duckdb = import_duckdb()
-        _refuse_absent(self.path)
+        files = matching(self.path)
+        _refuse_absent(files)
         with database().cursor() as connection:
             try:
-                yield self._relation(connection, sample, types)
+                yield self._relation(connection, files)
             except (duckdb.Error, OSError) as problem:
-                raise ClasswiseError(f"{self.path} cannot be read: {self._reason(problem)}") from problem
+                raise ClasswiseError(f"{self.path} cannot be read: {self._reason(files, problem)}") from problem
 
-    def _projected(self, rows: Any) -> Any:
-        return rows if self.columns is None else rows.project(_listed(self.known(self.columns, list(rows.columns))))
-
-    def _reason(self, problem: Exception) -> str:
+    def _reason(self, files: Sequence[str], problem: Exception) -> str:
         """What DuckDB says, unless the lines themselves tell more plainly."""
-        if find_format(self.path)[0] not in (Format.CSV, Format.TSV) or has_magic(self.path):
+        if not self.is_text or len(files) > 1:
             return _first_sentence(problem)
         try:
-            return misfit(self.path, self._separator()) or _first_sentence(problem)
+            return misfit(files[0], self._head(files[0]).separator) or _first_sentence(problem)
         except OSError:  # its lines cannot be had at all
             return _first_sentence(problem)
 
-    def _separator(self) -> str:
-        return "\t" if find_format(self.path)[0] is Format.TSV else separator(first_line(self.path))
+    def _head(self, file: str) -> Head:
+        return read_head(file, "\t" if find_format(file)[0] is Format.TSV else None)
 
-    def _relation(self, connection: Any, sample: int, types: Mapping[str, str] | None) -> Any:
+    def _relation(self, connection: Any, files: Sequence[str]) -> Opened:
         format, compression = find_format(self.path)
-        if format in (Format.CSV, Format.TSV):
-            options = self._csv_options(compression or "none", sample)
-            if types is not None:
-                return connection.read_csv(self.path, dtype=dict(types), **options)
-            return connection.read_csv(self.path, **options) if sample != ALL else self._read_csv(connection, options)
-        rows = READERS[format](connection, self.path, compression or "uncompressed")
-        return rows if self.missing is None else rows.project(_without(self.missing, list(rows.columns)))
+        if format in TEXTS:
+            return self._texts(connection, files, compression or "none")
+        if format in (Format.JSON, Format.LINES):
+            rows, written, values = self._json(connection, files, compression or "uncompressed")
+        else:
+            rows, written, values = READERS[format](connection, files)
+        if self.missing is not None:
+            values = {name: _unmarked(value, self.missing) for name, value in values.items()}
+        return Opened(rows, values, written)
 
-    def _csv_options(self, compression: str, sample: int) -> dict[str, Any]:
-        markers = ["", *(MISSING if self.missing is None else self.missing)]
-        options = {"header": True, "na_values": markers, "sample_size": sample, "compression": compression}
-        options |= {"skiprows": blank_lines(self.path), "quotechar": QUOTE, "escapechar": QUOTE}
-        sep = self._separator()
-        refuse_twins(first_line(self.path), sep, self.path)
-        return options | {"sep": sep}
+    def _json(self, connection: Any, files: Sequence[str], compression: str) -> Typed:
+        """Values have types here; a column that mixes them is text. Days, text in JSON, are days for models."""
+        read = partial(connection.read_json, list(map(literal, files)), compression=compression)
+        guessed = read(sample_size=-1)
+        types = dict(zip(guessed.columns, map(str, guessed.types), strict=True))
+        doubtful = {name: TEXT.type for name, type in types.items() if type in DOUBTFUL}
+        kinds: dict[str, Kind] = {}
+        if doubtful:
+            own = {name: quoted(name) for name in doubtful}
+            kinds = self.exactly(find_kinds(read(columns=doubtful), own, (WHOLE, EXACT, NUMBER, *DAYS)))
+        numbers = {name: kind.type for name, kind in kinds.items() if kind in (WHOLE, EXACT, NUMBER, EMPTY)}
+        mixed = {name: TEXT.type for name, type in types.items() if type in MIXED}
+        read_as = types | mixed | doubtful | numbers
+        written = {name: quoted(name) for name in types}
+        values = {name: kinds[name].of(column) if name in kinds else column for name, column in written.items()}
+        return guessed if read_as == types else read(columns=read_as), written, values
 
-    def _read_csv(self, connection: Any, options: dict[str, Any]) -> Any:
-        rows = connection.read_csv(self.path, **options)
-        types = dict(zip(rows.columns, map(str, rows.types), strict=True))
-        texts = {name: "VARCHAR" for name in types if name in self.text}
-        answers = {name: "VARCHAR" for name, type in types.items() if type == "BOOLEAN" and name not in texts}
-        if answers:  # "yes" and "t" would do for DuckDB, and would come back as true
-            as_text = connection.read_csv(self.path, dtype=answers, **options)
-            texts |= {name: "VARCHAR" for name in answers if _has_other_words(as_text, name)}
-        return connection.read_csv(self.path, dtype=texts, **options) if texts else rows
+    def _texts(self, connection: Any, files: Sequence[str], compression: str) -> Opened:
+        """All columns as text, under names of our own: theirs may differ by case alone, which DuckDB does not see.
 
-    def known(self, columns: Sequence[str], names: Sequence[str]) -> list[str]:
-        """The columns asked for, or an error that names one that is not there."""
-        for name in columns:
-            if name not in names:
-                raise ClasswiseError(no_such_column(name, names, self.path))
-        return list(columns)
+        The reader takes missing values out, which is quickest, unless there are copies, which keep them.
+        """
+        heads = [self._head(file) for file in files]
+        names, marks = heads[0].names, MISSING if self.missing is None else self.missing
+        parts = [
+            _read_texts(connection, head, names, [files[i] for i in places], compression, () if self.copies else marks)
+            for head, places in ((h, list(g)) for h, g in groupby(range(len(files)), heads.__getitem__))
+        ]
+        rows = reduce(lambda one, other: one.union(other), parts)
+        own = {name: f"c{i}" for i, name in enumerate(names)}
+        own |= {name: quoted(name) for name in rows.columns[len(names) :]}  # folders such as year=2026 are columns
+        if not self.copies:
+            return Opened(rows, own, own, True)
+        values = {name: f"v{i}" for i, name in enumerate(own)}
+        kept = [f"{_unmarked(own[name], marks)} AS {value}" for name, value in values.items()]
+        return Opened(rows.project(", ".join(["*", *kept])), values, own, True)
 
 
 def read_rows(
@@ -178,59 +249,88 @@ def import_duckdb() -> Any:
     return duckdb
 
 
-def _refuse_absent(path: str) -> None:
-    for name in matching(path):
+def _refuse_absent(files: Sequence[str]) -> None:
+    for name in files:
         if not Path(name).is_file():
             raise ClasswiseError(f"There is no file {name!r}.")
 
 
-def _read_json(connection: Any, path: str, compression: str) -> Any:
-    return connection.read_json(path, compression=compression, sample_size=-1)
+def _read_texts(
+    connection: Any, head: Head, names: Sequence[str], files: Sequence[str], compression: str, marks: Sequence[str]
+) -> Any:
+    """Files that begin alike as text: the columns are c0, c1, ... in the order of the names."""
+    for name in (*names, *head.names):
+        if name not in head.names or name not in names:
+            other = "lacks" if name not in head.names else "has"
+            raise ClasswiseError(
+                f"{files[0]} {other} the column {name!r}, unlike the files before; all must have the same."
+            )
+    columns = {f"c{names.index(name)}": "VARCHAR" for name in head.names}
+    options = {
+        "columns": "{" + ", ".join(f"{name}: {_text(type)}" for name, type in columns.items()) + "}",
+        "nullstr": _list(["", *marks]),
+        "skip": str(head.blank),
+        "delim": _text(head.separator),
+        "quote": _text(QUOTE),
+        "escape": _text(QUOTE),
+        "compression": _text(compression),
+    }
+    told = ", ".join(f"{option}={value}" for option, value in (OPTIONS | options).items())
+    rows = connection.sql(f"FROM read_csv({_list(map(literal, files))}, {told})")
+    others = [quoted(name) for name in rows.columns[len(columns) :]]
+    return rows.project(", ".join([*sorted(columns, key=lambda name: int(name[1:])), *others]))
 
 
-def _read_parquet(connection: Any, path: str, compression: str) -> Any:
-    return connection.read_parquet(path)
+# What DuckDB takes for numbers may be whole ones of too many digits for it, and days are text in JSON. It says JSON of
+# values that are not of one type.
+DOUBTFUL = ("DOUBLE", "HUGEINT", "UBIGINT", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", '"NULL"', "NULL")
+MIXED = ("JSON", "UUID")
+
+# What DuckDB would else find out by itself.
+OPTIONS = {"header": "true", "auto_detect": "false", "comment": "''"}
 
 
-def _read_arrow(connection: Any, path: str, compression: str) -> Any:
+def _read_parquet(connection: Any, files: Sequence[str]) -> Typed:
+    return _as_it_is(connection.read_parquet(list(map(literal, files))))
+
+
+def _read_arrow(connection: Any, files: Sequence[str]) -> Typed:
     import pyarrow as pa
     from pyarrow import feather
 
     try:
-        return connection.from_arrow(pa.concat_tables([feather.read_table(name) for name in matching(path)]))
+        return _as_it_is(connection.from_arrow(pa.concat_tables([feather.read_table(name) for name in files])))
     except pa.ArrowException as problem:
-        raise ClasswiseError(f"{path} cannot be read: {_first_sentence(problem)}") from problem
+        raise ClasswiseError(f"{files[0]} cannot be read: {_first_sentence(problem)}") from problem
+
+
+def _as_it_is(rows: Any) -> Typed:
+    columns = {name: quoted(name) for name in rows.columns}
+    return rows, columns, columns
 
 
 READERS = {
-    Format.JSON: _read_json,
-    Format.LINES: _read_json,
     Format.PARQUET: _read_parquet,
     Format.ARROW: _read_arrow,
 }
 
 
-def _has_other_words(rows: Any, name: str) -> bool:
-    """Whether a column of text holds anything but true and false."""
-    other = f"lower({_quoted(name)}) NOT IN ('true', 'false')"
-    return bool(rows.filter(other).limit(1).fetchall())
+def _unmarked(value: str, marks: Sequence[str]) -> str:
+    """A value, or nothing where it is written as one of the marks."""
+    return f"CASE WHEN CAST({value} AS VARCHAR) IN ({', '.join(map(_text, ['', *marks]))}) THEN NULL ELSE {value} END"
 
 
-def _without(missing: Sequence[str], names: Sequence[str]) -> str:
-    """Every column, with nothing where a value is written as one of the markers."""
-    markers = ", ".join("'" + marker.replace("'", "''") + "'" for marker in ["", *missing])
-    columns = (
-        f"CASE WHEN CAST({name} AS VARCHAR) IN ({markers}) THEN NULL ELSE {name} END AS {name}"
-        for name in map(_quoted, names)
-    )
-    return ", ".join(columns)
+def _list(texts: Iterable[str]) -> str:
+    return "[" + ", ".join(map(_text, texts)) + "]"
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(_quoted, names))
+def _text(text: str) -> str:
+    """Text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
 
 
