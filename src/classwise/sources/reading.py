@@ -6,28 +6,26 @@ for the models to refuse. `kinds` has the whole of it. Nothing is left to DuckDB
 comments would be lost.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache, partial, reduce
+from functools import cache, partial
 from importlib.util import find_spec
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from classwise.errors import ClasswiseError, MissingExtraError
 from classwise.sources.formats import Format, find_format
-from classwise.sources.kinds import DAYS, EMPTY, EXACT, NUMBER, TEXT, WHOLE, Kind, find_kinds
+from classwise.sources.kinds import EXACT, KINDS, NUMBER, TEXT, WHOLE, Kind, find_kinds
 from classwise.sources.lines import Head, literal, matching, misfit, read_head
+from classwise.sources.texts import Reading, WiderTypeError, quoted, read_texts, sql_text
 
 # What stands for a missing value in text files, besides nothing at all.
 MISSING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", ".")
 
 # Rows of a batch, unless another number is asked for.
 BATCH = 65_536
-
-QUOTE = '"'
 
 TEXTS = (Format.CSV, Format.TSV)
 
@@ -77,48 +75,43 @@ class RowFile:
 
     def table(self) -> Any:
         """All rows, as a table of pyarrow's."""
-        with self.opened() as rows:
-            return self.chosen(rows, self.columns).to_arrow_table()
+        wider: dict[str, Kind] = {}
+        while True:
+            try:
+                with self._chosen(wider, whole=True) as rows:
+                    return rows.to_arrow_table()
+            except WiderTypeError:
+                continue
 
-    def batches(self, size: int = BATCH) -> Iterator[Any]:
-        """Record batches of at most so many rows; at no time are all rows in memory."""
-        with self.opened() as rows:
-            yield from self.chosen(rows, self.columns).to_arrow_reader(size)
+    def batches(self, size: int = BATCH, wider: dict[str, Kind] | None = None) -> Iterator[Any]:
+        """Record batches of at most so many rows; at no time are all rows in memory.
 
-    def chosen(self, opened: Opened, columns: Sequence[str] | None) -> Any:
-        """The relation of these columns, of the types that all rows tell."""
-        asked = self.asked(columns, opened)
-        return opened.rows.project(self.projection(opened, asked, self._typed(opened, asked)))
+        Whole numbers in text files are numbers here, unless every digit counts. wider: as for Reading; WiderTypeError
+        where a text file is to be begun again.
+        """
+        with self._chosen({} if wider is None else wider, whole=False) as rows:
+            yield from rows.to_arrow_reader(size)
 
-    def projection(self, opened: Opened, asked: Sequence[str], typed: Mapping[str, str]) -> str:
-        """Columns as SQL lists them. typed: the values of those that are not copied."""
-        values = (opened.written[self.copies[name]] if name in self.copies else typed[name] for name in asked)
-        return ", ".join(f"{value} AS {quoted(name)}" for name, value in zip(asked, values, strict=True))
+    @contextmanager
+    def _chosen(self, wider: dict[str, Kind], whole: bool) -> Iterator[Any]:
+        """The relation of the columns asked for, as they stand in the file or of the types that their values tell."""
+        reading = Reading(self.exact, whole, wider)
+        with reading.widening(self.path), self.opened() as opened:
+            asked = self._asked(list(opened.values))
+            typed = {name: opened.values[name] for name in asked if name not in self.copies}
+            told = {name: value for name, value in typed.items() if opened.texts and name not in self.text}
+            rows, checked = reading.checked(opened.rows, told)
+            stand = {name: opened.written[self.copies[name]] for name in asked if name in self.copies}
+            values = typed | checked | stand
+            yield rows.project(", ".join(f"{values[name]} AS {quoted(name)}" for name in asked))
 
-    def asked(self, columns: Sequence[str] | None, opened: Opened) -> list[str]:
+    def _asked(self, names: Sequence[str]) -> Sequence[str]:
         """The columns asked for, or an error that names one that is not there."""
-        names = list(opened.values)
-        if columns is None:
-            return names
-        for name in columns:
-            if self.copies.get(name, name) not in names:
-                raise ClasswiseError(no_such_column(self.copies.get(name, name), names, self.path))
-        return list(columns)
-
-    def _typed(self, opened: Opened, asked: Sequence[str]) -> Mapping[str, str]:
-        """Values of the types that all rows tell."""
-        if not opened.texts:
-            return opened.values
-        kinds = self.exactly(find_kinds(opened.rows, self.told(opened, asked)))
-        return {name: kinds.get(name, TEXT).of(value) for name, value in opened.values.items()}
-
-    def exactly(self, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
-        """Kinds by which no column loses digits that count."""
-        return {name: TEXT if kind is NUMBER and name in self.exact else kind for name, kind in kinds.items()}
-
-    def told(self, opened: Opened, asked: Sequence[str]) -> dict[str, str]:
-        """Of the columns asked for, those of which values tell what they hold."""
-        return {name: opened.values[name] for name in asked if name not in self.text and name not in self.copies}
+        for name in self.columns or ():
+            source = self.copies.get(name, name)
+            if source not in names:
+                raise ClasswiseError(no_such_column(source, names, self.path))
+        return names if self.columns is None else self.columns
 
     @contextmanager
     def opened(self) -> Iterator[Opened]:
@@ -161,32 +154,30 @@ class RowFile:
         read = partial(connection.read_json, list(map(literal, files)), compression=compression)
         guessed = read(sample_size=-1)
         types = dict(zip(guessed.columns, map(str, guessed.types), strict=True))
-        doubtful = {name: TEXT.type for name, type in types.items() if type in DOUBTFUL}
-        kinds: dict[str, Kind] = {}
-        if doubtful:
-            own = {name: quoted(name) for name in doubtful}
-            kinds = self.exactly(find_kinds(read(columns=doubtful), own, (WHOLE, EXACT, NUMBER, *DAYS)))
-        numbers = {name: kind.type for name, kind in kinds.items() if kind in (WHOLE, EXACT, NUMBER, EMPTY)}
-        mixed = {name: TEXT.type for name, type in types.items() if type in MIXED}
-        read_as = types | mixed | doubtful | numbers
+        doubtful = {name: TEXT.type for name, type in types.items() if type in DOUBTFUL or self._may_lose(name, type)}
+        own = {name: quoted(name) for name in doubtful}
+        among = {
+            name: [kind for kind in KINDS if kind is not (NUMBER if name in self.exact else EXACT)] for name in own
+        }
+        kinds = find_kinds(read(columns=doubtful), own, among) if doubtful else {}
+        numbers = {name: kind.type for name, kind in kinds.items() if kind in (WHOLE, EXACT, NUMBER)}
+        read_as = {name: AS_TYPES.get(type, type) for name, type in types.items()} | doubtful | numbers
         written = {name: quoted(name) for name in types}
         values = {name: kinds[name].of(column) if name in kinds else column for name, column in written.items()}
         return guessed if read_as == types else read(columns=read_as), written, values
 
-    def _texts(self, connection: Any, files: Sequence[str], compression: str) -> Opened:
-        """All columns as text, under names of our own: theirs may differ by case alone, which DuckDB does not see.
+    def _may_lose(self, name: str, type: str) -> bool:
+        """Whether digits that count may be lost: whole numbers may have more than DuckDB's numbers keep."""
+        return type == NUMBER.type and name in self.exact
 
-        The reader takes missing values out, which is quickest, unless there are copies, which keep them.
-        """
-        heads = [self._head(file) for file in files]
-        names, marks = heads[0].names, MISSING if self.missing is None else self.missing
-        parts = [
-            _read_texts(connection, head, names, [files[i] for i in places], compression, () if self.copies else marks)
-            for head, places in ((h, list(g)) for h, g in groupby(range(len(files)), heads.__getitem__))
-        ]
-        rows = reduce(lambda one, other: one.union(other), parts)
+    def _texts(self, connection: Any, files: Sequence[str], compression: str) -> Opened:
+        """The reader takes missing values out, which is quickest, unless there are copies, which keep them."""
+        heads = {file: self._head(file) for file in files}
+        marks = MISSING if self.missing is None else self.missing
+        rows = read_texts(connection, heads, compression, () if self.copies else marks)
+        names = heads[files[0]].names
         own = {name: f"c{i}" for i, name in enumerate(names)}
-        own |= {name: quoted(name) for name in rows.columns[len(names) :]}  # folders such as year=2026 are columns
+        own |= {name: f"CAST({quoted(name)} AS {TEXT.type})" for name in rows.columns[len(names) :]}
         if not self.copies:
             return Opened(rows, own, own, True)
         values = {name: f"v{i}" for i, name in enumerate(own)}
@@ -255,39 +246,10 @@ def _refuse_absent(files: Sequence[str]) -> None:
             raise ClasswiseError(f"There is no file {name!r}.")
 
 
-def _read_texts(
-    connection: Any, head: Head, names: Sequence[str], files: Sequence[str], compression: str, marks: Sequence[str]
-) -> Any:
-    """Files that begin alike as text: the columns are c0, c1, ... in the order of the names."""
-    for name in (*names, *head.names):
-        if name not in head.names or name not in names:
-            other = "lacks" if name not in head.names else "has"
-            raise ClasswiseError(
-                f"{files[0]} {other} the column {name!r}, unlike the files before; all must have the same."
-            )
-    columns = {f"c{names.index(name)}": "VARCHAR" for name in head.names}
-    options = {
-        "columns": "{" + ", ".join(f"{name}: {_text(type)}" for name, type in columns.items()) + "}",
-        "nullstr": _list(["", *marks]),
-        "skip": str(head.blank),
-        "delim": _text(head.separator),
-        "quote": _text(QUOTE),
-        "escape": _text(QUOTE),
-        "compression": _text(compression),
-    }
-    told = ", ".join(f"{option}={value}" for option, value in (OPTIONS | options).items())
-    rows = connection.sql(f"FROM read_csv({_list(map(literal, files))}, {told})")
-    others = [quoted(name) for name in rows.columns[len(columns) :]]
-    return rows.project(", ".join([*sorted(columns, key=lambda name: int(name[1:])), *others]))
-
-
-# What DuckDB takes for numbers may be whole ones of too many digits for it, and days are text in JSON. It says JSON of
-# values that are not of one type.
-DOUBTFUL = ("DOUBLE", "HUGEINT", "UBIGINT", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", '"NULL"', "NULL")
-MIXED = ("JSON", "UUID")
-
-# What DuckDB would else find out by itself.
-OPTIONS = {"header": "true", "auto_detect": "false", "comment": "''"}
+# Whole numbers of more than 64 bits, or of either sign, and days, which are text in JSON; DuckDB says JSON of values
+# that are not of one type, and NULL of none.
+DOUBTFUL = ("HUGEINT", "UBIGINT", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
+AS_TYPES = {"JSON": "VARCHAR", "UUID": "VARCHAR", '"NULL"': "DOUBLE", "NULL": "DOUBLE"}
 
 
 def _read_parquet(connection: Any, files: Sequence[str]) -> Typed:
@@ -317,21 +279,9 @@ READERS = {
 
 def _unmarked(value: str, marks: Sequence[str]) -> str:
     """A value, or nothing where it is written as one of the marks."""
-    return f"CASE WHEN CAST({value} AS VARCHAR) IN ({', '.join(map(_text, ['', *marks]))}) THEN NULL ELSE {value} END"
-
-
-def _list(texts: Iterable[str]) -> str:
-    return "[" + ", ".join(map(_text, texts)) + "]"
-
-
-def _text(text: str) -> str:
-    """Text as SQL writes it."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def quoted(name: str) -> str:
-    """A name as SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'
+    return (
+        f"CASE WHEN CAST({value} AS VARCHAR) IN ({', '.join(map(sql_text, ['', *marks]))}) THEN NULL ELSE {value} END"
+    )
 
 
 def _first_sentence(problem: Exception) -> str:

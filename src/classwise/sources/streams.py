@@ -16,7 +16,6 @@ from classwise.errors import ClasswiseError
 from classwise.sources.formats import Format, find_format
 from classwise.sources.kinds import Kind
 from classwise.sources.reading import RowFile, no_such_column
-from classwise.sources.texts import TextRows
 
 
 class Piece(Protocol):
@@ -98,7 +97,7 @@ GLANCE = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class FilePiece:
-    """One file of rows. wider: as TextRows learns it, for its return."""
+    """One file of rows. wider: what its rows have shown to be needed, for its return."""
 
     file: RowFile
     wider: dict[str, Kind] = field(default_factory=dict)
@@ -123,12 +122,11 @@ class FilePiece:
 
     def batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
         format = find_format(self.file.path)[0]
-        if self.file.is_text:
-            return TextRows(self.file, self.wider).batches(columns, rows)
         if format is Format.ARROW and self.file.missing is None:
             return arrow_batches(self.file.path, columns, self.file.copies)
         kept = None if columns is None else tuple(columns)
-        return replace(self.file, columns=kept).batches(even(rows) if format is Format.PARQUET else rows)
+        size = even(rows) if format is Format.PARQUET else rows
+        return replace(self.file, columns=kept).batches(size, self.wider)
 
     def copying(self, copies: Mapping[str, str]) -> "FilePiece":
         """The same file, with these columns as they stand in it: by the names they are to have."""
