@@ -1,5 +1,8 @@
 """predict over sources and sinks: rows in order, keys beside them, files and tables whole."""
 
+import csv
+import gzip
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -8,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
-from classwise.sources import read_rows, write_rows
+from classwise.sources import kinds, open_stream, read_rows, write_rows
 from sql_engines import postgres_engine
 
 RNG = np.random.default_rng(5)
@@ -134,6 +137,65 @@ def test_types_that_turn_out_wider_begin_the_sink_again(tmp_path):
     write_rows(pa.Table.from_pandas(rows, preserve_index=False), str(tmp_path / "rows.csv"))
     assert cw.predict(MODEL, tmp_path / "rows.csv", tmp_path / "o.parquet", keys=["id"]) == n
     assert pq.read_table(tmp_path / "o.parquet")["id"].to_pylist() == ids
+
+
+HOSTILE = ["1-2-10", "10:00+02:00", "NA", "0099", " 7 ", "1.50", "true", "#1", "a,b", 'q"u', "", "two\nlines", "-0"]
+
+
+class TestWhatGoesAlong:
+    """Columns that are carried along come out as they stand in the file, wherever they stand."""
+
+    @pytest.fixture
+    def hostile(self, tmp_path, monkeypatch):
+        """A file whose columns begin as one thing and end as another; x and zip are known to the model."""
+        monkeypatch.setattr(kinds, "SAMPLE", 50)
+        n = 300
+        columns = {f"c{i}": ["1"] * 100 + [value] * 100 + ["2"] * 100 for i, value in enumerate(HOSTILE)}
+        columns |= {"x": ["1.50", "NA", "-0.25"] * 100, "zip": ["10115", "?", "20095"] * 100}
+        with (tmp_path / "rows.csv").open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(columns)
+            rows.writerows(zip(*columns.values(), strict=True))
+        assert len(columns["x"]) == n
+        return columns
+
+    def expected(self):
+        rows = pd.DataFrame({"x": [1.5, np.nan, -0.25] * 100, "zip": ["10115", None, "20095"] * 100})
+        return MODEL.predict(rows).tolist()
+
+    @pytest.mark.parametrize("name", ["o.csv", "o.tsv", "o.csv.gz"])
+    def test_text_stays_as_it_is(self, tmp_path, hostile, name):
+        assert cw.predict(MODEL, tmp_path / "rows.csv", tmp_path / name) == 300
+        opened = gzip.open if name.endswith("gz") else open
+        with opened(tmp_path / name, "rt", newline="") as file:
+            header, *rows = csv.reader(file, delimiter="\t" if name.endswith("tsv") else ",")
+        found = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+        assert {name: found[name] for name in hostile} == hostile
+        assert found["label"] == self.expected()
+
+    @pytest.mark.parametrize("name", ["o.parquet", "o.jsonl", "o.arrow", None])
+    def test_what_the_model_reads_has_its_type_where_there_are_types(self, tmp_path, hostile, name):
+        told = cw.predict(MODEL, tmp_path / "rows.csv", name and tmp_path / name)
+        found = (told.read_all() if name is None else read_rows(tmp_path / name)).to_pydict()
+        others = {name: [value or None for value in hostile[name]] for name in hostile if name not in ("x", "zip")}
+        assert {name: found[name] for name in others} == others
+        assert found["x"] == [1.5, None, -0.25] * 100
+        assert found["zip"] == ["10115", None, "20095"] * 100
+        assert found["label"] == self.expected()
+
+    @pytest.mark.parametrize("suffix", [".parquet", ".jsonl", ".arrow"])
+    def test_types_and_values_stay(self, tmp_path, suffix):
+        """Also of what stands for a missing value, and of text that looks like a day."""
+        rows = pa.table(
+            {"day": ["2026-01-31", "NA", "-9"], "k": [-9, 1, 2], "x": [-9.0, 1.5, 2.0], "zip": ["10115"] * 3}
+        )
+        write_rows(rows, str(tmp_path / f"rows{suffix}"))
+        stream = open_stream(tmp_path / f"rows{suffix}", missing=["-9", "-9.0"])
+        found = cw.predict(MODEL, stream).read_all()
+        assert found.select(rows.column_names).to_pydict() == rows.to_pydict()
+        assert [str(type) for type in found.schema.types[:3]] == ["string", "int64", "double"]
+        unknown = MODEL.predict_proba(pd.DataFrame({"x": [np.nan], "zip": ["10115"]})).max()
+        assert found["posterior"][0].as_py() == unknown
 
 
 def test_rows_in_memory_and_models_without_names():

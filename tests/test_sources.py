@@ -5,8 +5,20 @@ import io
 import pyarrow as pa
 import pytest
 
+import classwise as cw
 from classwise.errors import ClasswiseError
-from classwise.sources import Format, RowFile, find_format, read_rows, spooled, write_rows, writing
+from classwise.sources import (
+    Format,
+    RowFile,
+    WiderTypeError,
+    find_format,
+    kinds,
+    open_stream,
+    read_rows,
+    spooled,
+    write_rows,
+    writing,
+)
 
 ROWS = pa.table(
     {
@@ -89,7 +101,165 @@ class TestTypes:
             assert read_rows(path).to_pydict() == {"v": [-9, 1], "w": ["?", "it's"]}
 
 
+LATE = kinds.SAMPLE + 10  # rows after those by which types are told at first
+
+# What one value makes of a column of whole numbers, wherever it stands.
+ODD = {
+    "007": "string",
+    "-007": "string",
+    "1_0": "string",
+    "0x1A": "string",
+    "x": "string",
+    "true": "string",
+    "2026-01-31": "string",
+    "12345678901234567890": "double",
+    "2.5": "double",
+    "+5": "int64",
+    " 5": "int64",
+    "1e3": "double",
+    "inf": "double",
+}
+
+
+class TestOneTypeAColumn:
+    """Types are those of all values, wherever they stand, in a table and in a stream."""
+
+    @pytest.mark.parametrize(("value", "type"), ODD.items())
+    @pytest.mark.parametrize("place", [0, 50, -1])
+    def test_one_value_tells_wherever_it_stands(self, tmp_path, monkeypatch, value, type, place):
+        monkeypatch.setattr(kinds, "SAMPLE", 20)
+        values = [str(1 + i % 5) for i in range(100)]
+        values[place] = value
+        path = written(tmp_path, "\n".join(["v,w", *(f"{v},a" for v in values)]))
+        assert str(read_rows(path)["v"].type) == type
+        streamed = begun_again(open_stream(path, exact=["w"]))
+        assert str(streamed["v"].type) == {"int64": "double"}.get(type, type)  # whole numbers are numbers in a stream
+        if type == "string":
+            assert streamed["v"].to_pylist() == values
+
+    def test_it_does_not_depend_on_the_rows_that_are_looked_at_first(self, tmp_path):
+        for place in (0, -1):
+            values = [str(1 + i % 5) for i in range(LATE)]
+            values[place] = "007"
+            path = written(tmp_path, "\n".join(["v,w", *(f"{v},a" for v in values)]), f"at{place}.csv")
+            assert read_rows(path)["v"].to_pylist() == values
+            assert begun_again(open_stream(path))["v"].to_pylist() == values
+
+    @pytest.mark.parametrize(
+        ("first", "last", "type"),
+        [
+            ("2026-01-31", "2026-02-01", "date32[day]"),
+            ("2026-01-31", "2026-01-31 10:00", "timestamp[us]"),
+            ("2026-01-31", "1-2-10", "string"),
+            ("10:00", "11:30:15", "time64[us]"),
+            ("10:00", "10:00+02:00", "string"),
+            ("true", "False", "bool"),
+            ("true", "yes", "string"),
+            ("", "2026-01-31", "date32[day]"),
+            ("", "x", "string"),
+            ("", "", "double"),
+        ],
+    )
+    def test_dates_and_answers(self, tmp_path, monkeypatch, first, last, type):
+        monkeypatch.setattr(kinds, "SAMPLE", 20)
+        path = written(tmp_path, "\n".join(["v,w", *[f"{first},a"] * 30, f"{last},b"]))
+        assert str(read_rows(path)["v"].type) == str(begun_again(open_stream(path))["v"].type) == type
+
+    def test_labels_keep_all_their_digits(self, tmp_path):
+        labels = ["12345678901234567890", "12345678901234567891"]
+        for name, line in (("a.csv", "{},{}"), ("a.jsonl", '{{"y": {}, "x": {}}}')):
+            lines = [line.format(label, x) for x in range(5) for label in labels]
+            path = written(tmp_path, "\n".join([*(["y,x"] if name == "a.csv" else []), *lines, ""]), name)
+            assert RowFile(path, exact=frozenset("y")).table()["y"].to_pylist() == labels * 5
+            assert cw.summarize(path, target="y").labels.tolist() == labels
+        (tmp_path / "a.jsonl").write_text('{"y": 1234567890123456789012}\n{"y": 1.5}\n')
+        assert RowFile(path, exact=frozenset("y")).table()["y"].to_pylist() == ["1234567890123456789012", "1.5"]
+        assert RowFile(path).table()["y"].to_pylist() == [1234567890123456789012.0, 1.5]
+
+
+def begun_again(stream):
+    """The one file of a stream, as often as its types ask for."""
+    while True:
+        try:
+            return pa.Table.from_batches(stream.pieces[0].batches(None, 1000))
+        except WiderTypeError:
+            continue
+
+
+class TestJson:
+    def test_text_and_numbers_are_text(self, tmp_path):
+        path = written(
+            tmp_path, '{"v": "a b"}\n{"v": 1}\n{"v": 1.5}\n{"v": "q\\"u"}\n{"v": null}\n{"v": true}\n', "a.jsonl"
+        )
+        expected = ["a b", "1", "1.5", 'q"u', None, "true"]
+        assert read_rows(path)["v"].to_pylist() == expected
+        assert begun_again(open_stream(path))["v"].to_pylist() == expected
+
+    def test_values_of_several_things_stay_as_they_are_written(self, tmp_path):
+        path = written(tmp_path, '{"v": [1, 2], "w": 1}\n{"v": 3, "w": -1}\n', "a.jsonl")
+        assert read_rows(path).to_pydict() == {"v": ["[1,2]", "3"], "w": [1, -1]}
+
+
+NAMES_TO_MATCH = ["a[1]", "a1", "a*", "ab", "a?", "x#1", "x%20y", "x y", "[", "a]", "it's", "select 1", "t.db#x"]
+
+
+class TestNames:
+    @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet", ".arrow"])
+    def test_a_file_is_the_one_that_is_named(self, tmp_path, suffix):
+        for i, name in enumerate(NAMES_TO_MATCH):
+            write_rows(pa.table({"v": [i], "w": ["a"]}), str(tmp_path / (name + suffix)))
+        for i, name in enumerate(NAMES_TO_MATCH):
+            path = str(tmp_path / (name + suffix))
+            assert read_rows(path)["v"].to_pylist() == [i]
+            assert begun_again(open_stream(path))["v"].to_pylist() == [i]
+
+    def test_a_folder_has_each_file_once(self, tmp_path):
+        for i, name in enumerate(NAMES_TO_MATCH):
+            written(tmp_path, f"v,y\n{i},a\n", f"{name}.csv")
+        assert cw.summarize(tmp_path, target="y").mean.ravel().tolist() == [(len(NAMES_TO_MATCH) - 1) / 2]
+
+    def test_what_is_no_file_is_a_pattern(self, tmp_path):
+        for i in range(3):
+            written(tmp_path, f"v\n{i}\n", f"a{i}.csv")
+        assert read_rows(str(tmp_path / "a[01].csv"))["v"].to_pylist() == [0, 1]
+        written(tmp_path, "v\n9\n", "a[01].csv")
+        assert read_rows(str(tmp_path / "a[01].csv"))["v"].to_pylist() == [9]
+        assert sorted(read_rows(str(tmp_path / "a*.csv"))["v"].to_pylist()) == [0, 1, 2, 9]
+
+    def test_files_whose_columns_are_in_another_order(self, tmp_path):
+        written(tmp_path, "a,b\n1,x\n", "1.csv")
+        written(tmp_path, "b;a\ny;2\n", "2.csv")
+        assert read_rows(str(tmp_path / "*.csv")).to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
+        written(tmp_path, "b,c\ny,2\n", "3.csv")
+        with pytest.raises(ClasswiseError, match=r"3\.csv lacks the column 'a'"):
+            read_rows(str(tmp_path / "*.csv"))
+
+
 class TestLines:
+    @pytest.mark.parametrize("sign", ["#", "%", "//", "--", ";", "'", "\\"])
+    @pytest.mark.parametrize("first", ["1", "2026-01-31"])
+    def test_no_line_is_a_comment(self, tmp_path, sign, first):
+        values = [first] * 20 + [f"{sign}N/A", f"{sign}", first] + [f"{sign} {first}"] * 10
+        path = written(tmp_path, "\n".join(["a,b", *(f"{value},1" for value in values)]))
+        assert read_rows(path)["a"].to_pylist() == values
+        assert begun_again(open_stream(path))["a"].to_pylist() == values
+
+    @pytest.mark.parametrize("text", ["a,b\r1,2\r3,4\r", "\r\ra,b\r1,2\r3,4", 'a,"b"\r1,2\r3,"4"\r'])
+    def test_lines_may_end_as_on_old_machines(self, tmp_path, text):
+        assert read_rows(written(tmp_path, text)).to_pydict() == {"a": [1, 3], "b": [2, 4]}
+
+    def test_long_fields(self, tmp_path):
+        long = "x" * 200_000
+        path = written(tmp_path, f"a,b\n{long},1\ny,2\n")
+        assert read_rows(path)["a"].to_pylist() == [long, "y"]
+        with pytest.raises(ClasswiseError, match="cannot be read"):
+            read_rows(written(tmp_path, f"a,b\n{long},1\ny,2,3\n"))
+        with pytest.raises(ClasswiseError, match="first line does not name columns"):
+            read_rows(written(tmp_path, f"a,{long}\n1,2\n"))
+
+    def test_names_may_differ_by_case_alone(self, tmp_path):
+        assert read_rows(written(tmp_path, "a,A\n1,2\n")).to_pydict() == {"a": [1], "A": [2]}
+
     @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
     def test_what_stands_between_columns_is_found(self, tmp_path, separator):
         path = written(tmp_path, f"a{separator}b\n1{separator}x\n")

@@ -1,8 +1,8 @@
 """predict: labels and posteriors beside rows wherever they are, in the order of the rows."""
 
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
@@ -19,10 +19,12 @@ from classwise.estimators import model_within
 from classwise.gathering import as_arrow, as_frame, open_rows
 from classwise.schema import label_columns
 from classwise.sources import (
+    FilePiece,
     Format,
     Stream,
     WiderTypeError,
     find_format,
+    is_text_sink,
     no_such_column,
     open_sink,
     writing,
@@ -55,8 +57,9 @@ def predict(
         number of rows is returned. "-" is standard output. Without a sink, answers are returned: a DataFrame of Dask or
         Spark, if the rows are one, and else a stream of Arrow batches, to be read once. Where a later row of a large
         text file may show a column to be something else, answers wait in a temporary file until all are there.
-    keys: columns to carry along; all, unless given. columns: those to predict from, in the order of fit, where the
-        model was fitted on rows without names.
+    keys: columns to carry along; all, unless given. They are copied as they stand in files: from CSV and TSV the text,
+        but what the model reads goes into sinks that have types as what the model takes it for.
+    columns: those to predict from, in the order of fit, where the model was fitted on rows without names.
     proba: add a column `posterior_CLASS` for each class; where classes differ by case alone, the later ones have a
         number after them, such as `posterior_a_2` beside `posterior_A`.
     overwrite: replace what is there under the sink's name.
@@ -74,8 +77,9 @@ def predict(
         engine: DaskEngine | SparkEngine = DaskEngine(source) if is_dask(source) else SparkEngine(source)
         answer = Answer.read(model, engine.names(), keys, columns, proba, "the table")
         return _of_dask(engine, answer) if isinstance(engine, DaskEngine) else _of_spark(engine, answer)
-    stream = open_rows(source, exact=keys or (), text=text_columns(model), missing=missing_marks(model))
+    stream = open_rows(source, text=text_columns(model), missing=missing_marks(model))
     answer = Answer.read(model, stream.names, keys, columns, proba, stream.name)
+    stream, answer = _as_they_stand(stream, answer, is_text_sink(sink, format))
     engine_ = StreamEngine(stream, answer.needed, chunk_rows(len(answer.needed)))
     if sink is None:
         return _reader(engine_, answer)
@@ -84,14 +88,42 @@ def predict(
     return _write(engine_, answer, fspath(sink), overwrite, format)
 
 
+def _as_they_stand(stream: Stream, answer: "Answer", to_text: bool) -> tuple[Stream, "Answer"]:
+    """Keys as files have them. What the model reads too is read twice, under another name, where that may differ: as
+    text that is to be text again, and where some values stand for none.
+    """
+    files = [piece.file for piece in stream.pieces if isinstance(piece, FilePiece)]
+    if not files:
+        return stream, answer
+    differ = any(to_text if file.is_text else file.missing is not None for file in files)
+    twice = [name for name in answer.keys if name in answer.features and differ]
+    copies = {name: _unused(name, stream.names) for name in twice}
+    own = {name: name for name in answer.keys if name not in answer.features}
+    by_name = own | {copy: name for name, copy in copies.items()}
+    pieces = [piece.copying(by_name) if isinstance(piece, FilePiece) else piece for piece in stream.pieces]
+    return Stream(pieces, stream.kind), replace(answer, copies=copies)
+
+
+def _unused(name: str, names: Sequence[str]) -> str:
+    """A name like this one that no column has, in capitals or not."""
+    taken = {name.lower() for name in names}
+    while name.lower() in taken:
+        name += "'"
+    return name
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A chunk of rows, as a table of any library, to the columns asked for and the model's answers beside them."""
+    """A chunk of rows, as a table of any library, to the columns asked for and the model's answers beside them.
+
+    copies: under which names chunks have those keys that the model reads as something else.
+    """
 
     model: Any
     features: tuple[str, ...]
     keys: tuple[str, ...]
     proba: bool
+    copies: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, model: Any, names: Sequence[str], keys: Any, columns: Any, proba: bool, where: str) -> "Answer":
@@ -112,7 +144,12 @@ class Answer:
     @property
     def needed(self) -> list[str]:
         """All columns that are read."""
-        return list(dict.fromkeys([*self.keys, *self.features]))
+        return list(dict.fromkeys([*self._carried, *self.features]))
+
+    @property
+    def _carried(self) -> list[str]:
+        """The keys, as chunks name them."""
+        return [self.copies.get(name, name) for name in self.keys]
 
     @property
     def added(self) -> list[str]:
@@ -162,7 +199,7 @@ class Answer:
         answers = pa.table({name: pa.array(values, types.get(name)) for name, values in added})
         if not self.keys:
             return answers
-        keys = as_arrow(as_frame(chunk).select(list(self.keys)))
+        keys = as_arrow(as_frame(chunk).select(self._carried))
         return pa.table([*keys.columns, *answers.columns], names=[*self.keys, *answers.column_names])
 
     def pandas(self, chunk: Any) -> Any:

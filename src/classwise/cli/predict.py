@@ -80,13 +80,10 @@ def refuse_output(output: str, format: str | None, force: bool) -> None:
 
 
 def _stream(path: str, model: Any, missing: Any) -> Stream:
-    """Rows whose columns are read as the model knows them; what it does not know is carried along as it is."""
-    features = set(getattr(model, "feature_names_in_", ()))
-    texts = text_columns(model)
-    first = open_stream(path, missing=missing or None, text=texts)
-    assert first is not None
-    exact = [name for name in first.names if name not in features]
-    return open_stream(path, missing=missing or None, text=texts, exact=exact) or first
+    """Rows whose columns are read as the model knows them."""
+    stream = open_stream(path, missing=missing or None, text=text_columns(model))
+    assert stream is not None
+    return stream
 
 
 def _all_rows(stream: Stream, columns: list[str]) -> Any:

@@ -57,7 +57,8 @@ def called(data: str) -> str:
 
 def learn_rows(path: str, roles: Roles, missing: Sequence[str] | None, name: str) -> Rows:
     """All rows with labels, in memory; those without one are left out, with a note."""
-    table = RowFile(path, None, None if missing is None else tuple(missing)).table()
+    exact = frozenset(filter(None, [roles.target]))
+    table = RowFile(path, None, None if missing is None else tuple(missing), exact=exact).table()
     if not table.num_rows:
         raise ClasswiseError(f"{name} has no rows.")
     return part(table, roles, name)

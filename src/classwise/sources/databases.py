@@ -1,5 +1,6 @@
 """Databases: tables and queries of DuckDB, in this process, and of PostgreSQL, through ADBC."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -76,9 +77,13 @@ class Query:
 def read_address(text: str) -> Query | None:
     """A query, a database file or a server's address, with the table after "#"; None, if it is none of them.
 
+    A file that has such a name is that file.
+
     >>> read_address("shop.duckdb#people").text, read_address("people.csv")
     ('people', None)
     """
+    if not text.endswith(FILES) and os.path.isfile(text):  # noqa: PTH113 (a query may be too long for a Path)
+        return None
     address, _, table = text.partition("#")
     if address.startswith(SERVERS) or address.endswith(FILES):
         if not table:
@@ -161,7 +166,7 @@ def _as_arrow_has_it(field: Any, missing: Sequence[str] | None) -> str:
     name = quoted(field.name)
     is_decimal = (field.metadata or {}).get(b"ADBC:postgresql:typname", b"") == b"numeric"
     is_number = is_decimal or str(field.type).startswith(("int", "float", "double"))
-    value = name if missing is None else unmarked(field.name, missing, is_number)
+    value = name if missing is None else unmarked(name, missing, is_number)
     return f"CAST({value} AS double precision) AS {name}" if is_decimal else f"{value} AS {name}"
 
 

@@ -2,7 +2,10 @@
 
 import csv
 import io
+import os
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from glob import glob, has_magic
 
 from classwise.errors import ClasswiseError
@@ -13,16 +16,52 @@ SEPARATORS = ",;\t|"
 LONGEST = 1 << 20
 
 MARK = b"\xef\xbb\xbf"
+LINE_END = re.compile("\r\n|\r|\n")
+FIRST_LINE = re.compile(r'(?:"[^"]*"|[^"\r\n])*')
 
 
 def matching(path: str) -> list[str]:
-    """The files that a name stands for: "rows/*.csv" may be many, and is one at least."""
-    if not has_magic(path):
+    """The files that a name stands for: that file, if there is one; else all that match, as "rows/*.csv" does."""
+    if not has_magic(path) or os.path.isfile(path):  # noqa: PTH113 (a Path may be too long to ask)
         return [path]
     found = sorted(glob(path))  # noqa: PTH207 (a Path does not take patterns from the root)
     if not found:
         raise ClasswiseError(f"There is no file {path!r}.")
     return found
+
+
+def literal(path: str) -> str:
+    """A name as DuckDB is told it, which matches names itself: as the pattern that only this name matches.
+
+    >>> literal("a[1].csv")
+    'a[[]1].csv'
+    """
+    return re.sub(r"[*?[]", r"[\g<0>]", path)
+
+
+@dataclass(frozen=True)
+class Head:
+    """How a text file begins. names: of its columns; separator: what stands between them; blank: lines before them."""
+
+    names: tuple[str, ...]
+    separator: str
+    blank: int
+
+
+def read_head(path: str, sep: str | None = None) -> Head:
+    """The head of a file, whose first line names the columns. sep: what stands between them, if that is known."""
+    start = _start(path).decode("utf-8", "replace")
+    text = start.lstrip("\r\n")
+    if not text.split("\n")[0].strip():
+        raise ClasswiseError(f"{path} is empty: its first line must name the columns.")
+    sep = sep or separator(text)
+    try:
+        fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True))
+    except csv.Error as problem:
+        raise ClasswiseError(f"{path} cannot be read: its first line does not name columns ({problem}).") from problem
+    names = tuple(name.strip() or f"column{i}" for i, name in enumerate(fields))
+    _refuse_twins(names, path)
+    return Head(names, sep, len(LINE_END.findall(start[: len(start) - len(text)])))
 
 
 def _start(path: str) -> bytes:
@@ -32,36 +71,21 @@ def _start(path: str) -> bytes:
         return bytes(stream.read(LONGEST).removeprefix(MARK))
 
 
-def blank_lines(path: str) -> int:
-    """How many empty lines stand before the names of the columns."""
-    start = _start(matching(path)[0])
-    return start[: len(start) - len(start.lstrip(b"\r\n"))].count(b"\n")
-
-
-def first_line(path: str) -> str:
-    """The names of the columns, as they are written."""
-    first = matching(path)[0]
-    line = _start(first).lstrip(b"\r\n").split(b"\n")[0]
-    if not line.strip():
-        raise ClasswiseError(f"{first} is empty: its first line must name the columns.")
-    return line.decode("utf-8", "replace")
-
-
-def refuse_twins(line: str, sep: str, path: str) -> None:
+def _refuse_twins(names: Sequence[str], path: str) -> None:
     """Refuse a first line that names a column twice: which of the two is meant, nobody could say."""
-    names = next(csv.reader([line], delimiter=sep), [])
     for i, name in enumerate(names):
-        if name and name in names[:i]:
+        if name in names[:i]:
             raise ClasswiseError(f"{path} names the column {name!r} twice, in its first line; give each its own name.")
 
 
-def separator(line: str) -> str:
-    """What stands between names most often, outside of quotes; a comma, where nothing does.
+def separator(text: str) -> str:
+    """What stands between names most often in the first line, outside of quotes; a comma, where nothing does.
 
-    >>> separator('length;"width, in mm"')
+    >>> separator('length;"width, in mm"\\n1,5;2,5')
     ';'
     """
-    bare = re.sub(r'"[^"]*"', "", line)
+    first = FIRST_LINE.match(text)
+    bare = re.sub(r'"[^"]*"', "", first.group() if first else "")
     return max(SEPARATORS, key=bare.count)
 
 
@@ -72,7 +96,10 @@ def misfit(path: str, sep: str) -> str | None:
     with pa.input_stream(path, compression="detect") as stream:
         rows = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", "replace", newline=""), delimiter=sep)
         width = len(next(rows, []))
-        for row in rows:
-            if row and len(row) != width:
-                return f"line {rows.line_num} has {len(row)} values, and the first line names {width} columns."
+        try:
+            for row in rows:
+                if row and len(row) != width:
+                    return f"line {rows.line_num} has {len(row)} values, and the first line names {width} columns."
+        except csv.Error:  # it has a field too long for this reader, which DuckDB takes
+            return None
     return None

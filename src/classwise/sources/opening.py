@@ -49,7 +49,7 @@ def _files(paths: Sequence[str], exact: Sequence[str], missing: Sequence[str] | 
         if not Path(name).is_file():
             raise ClasswiseError(f"There is no file {name!r}.")
     pieces: tuple[Piece, ...] = tuple(
-        FilePiece(RowFile(name, None, markers, frozenset(text)), frozenset(exact)) for name in found
+        FilePiece(RowFile(name, None, markers, frozenset(text), frozenset(exact))) for name in found
     )
     return Stream(pieces)
 

@@ -1,24 +1,27 @@
-"""Reading files of rows: DuckDB finds out the types, and hands over Arrow tables or batches.
+"""Reading files of rows: DuckDB reads them, and hands over Arrow tables or batches.
 
-The first line of a text file names the columns. A column of a text file is a number if every value is one, yes or no if
-every value is true or false, and else text; dates and times are what they are, and for the models to refuse.
+The first line of a text file names the columns. What a column of a text file holds is told by all its values: a number,
+if every value is one, yes or no if every value is true or false, and else text; dates and times are what they are, and
+for the models to refuse. `kinds` has the whole of it. Nothing is left to DuckDB to guess: rows that it takes for
+comments would be lost.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
-from glob import has_magic
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from classwise.errors import ClasswiseError, MissingExtraError
 from classwise.sources.formats import Format, find_format
-from classwise.sources.lines import blank_lines, first_line, matching, misfit, refuse_twins, separator
+from classwise.sources.kinds import EXACT, KINDS, NUMBER, TEXT, WHOLE, Kind, find_kinds
+from classwise.sources.lines import Head, literal, matching, misfit, read_head
+from classwise.sources.texts import Reading, WiderTypeError, quoted, read_texts, sql_text
 
 # What stands for a missing value in text files, besides nothing at all.
 MISSING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", ".")
@@ -26,10 +29,23 @@ MISSING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", ".")
 # Rows of a batch, unless another number is asked for.
 BATCH = 65_536
 
-QUOTE = '"'
+TEXTS = (Format.CSV, Format.TSV)
 
-# How many rows of a text file tell its types: all, or as many as for finding its names.
-ALL, SOME = -1, 1
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """rows: a relation of DuckDB's. values: each column by its name, as SQL writes it, with nothing for what is
+    missing; written: the same as it stands in the file. texts: whether all is text, and says what it is by its values.
+    """
+
+    rows: Any
+    values: Mapping[str, str]
+    written: Mapping[str, str]
+    texts: bool = False
+
+
+# Rows of DuckDB's, columns as they stand, and columns as they are for models: by their names, as SQL writes them.
+Typed: TypeAlias = tuple[Any, dict[str, str], dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -38,97 +54,144 @@ class RowFile:
 
     columns: which to read, in this order; all unless given. missing: what stands for a missing value, besides nothing;
     MISSING in text files, unless given. text: columns that hold text even where every value looks like a number.
+    exact: columns of which every digit counts, as of labels, keys and levels; numbers that would lose some are text
+    there. copies: columns by other names, or by their own, that are handed over as they stand in the file.
     """
 
     path: str
     columns: tuple[str, ...] | None = None
     missing: tuple[str, ...] | None = None
     text: frozenset[str] = frozenset()
+    exact: frozenset[str] = frozenset()
+    copies: Mapping[str, str] = field(default_factory=dict)
 
-    def names(self) -> list[str]:
-        """The columns that the file has."""
-        with self.opened(SOME) as rows:
-            return list(rows.columns)
-
-    def table(self) -> Any:
-        """All rows, as a table of pyarrow's."""
-        with self.opened() as rows:
-            return marked(self._projected(rows).to_arrow_table(), self.marks)
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are text, and say themselves what they are."""
+        return find_format(self.path)[0] in TEXTS
 
     @property
     def marks(self) -> tuple[str, ...] | None:
         """What stands for a missing value; None where nothing need, for types have a place for it."""
-        is_text = find_format(self.path)[0] in (Format.CSV, Format.TSV)
-        return MISSING if self.missing is None and is_text else self.missing
+        return MISSING if self.missing is None and self.is_text else self.missing
 
-    def batches(self, size: int = BATCH) -> Iterator[Any]:
-        """Record batches of at most so many rows; at no time are all rows in memory."""
+    def names(self) -> list[str]:
+        """The columns that the file has."""
         with self.opened() as rows:
-            yield from self._projected(rows).to_arrow_reader(size)
+            return list(rows.values)
+
+    def table(self) -> Any:
+        """All rows, as a table of pyarrow's."""
+        wider: dict[str, Kind] = {}
+        while True:
+            try:
+                with self._chosen(wider, whole=True) as rows:
+                    return marked(rows.to_arrow_table(), self.marks)
+            except WiderTypeError:
+                continue
+
+    def batches(self, size: int = BATCH, wider: dict[str, Kind] | None = None) -> Iterator[Any]:
+        """Record batches of at most so many rows; at no time are all rows in memory.
+
+        Whole numbers in text files are numbers here, unless every digit counts. wider: as for Reading; WiderTypeError
+        where a text file is to be begun again.
+        """
+        with self._chosen({} if wider is None else wider, whole=False) as rows:
+            for batch in rows.to_arrow_reader(size):
+                yield marked(batch, self.marks)
 
     @contextmanager
-    def opened(self, sample: int = ALL, types: Mapping[str, str] | None = None) -> Iterator[Any]:
-        """A relation of DuckDB's of all columns; what it complains of becomes an error of one line.
+    def _chosen(self, wider: dict[str, Kind], whole: bool) -> Iterator[Any]:
+        """The relation of the columns asked for, as they stand in the file or of the types that their values tell."""
+        reading = Reading(self.exact, whole, wider)
+        with reading.widening(self.path), self.opened() as opened:
+            asked = self._asked(list(opened.values))
+            typed = {name: opened.values[name] for name in asked if name not in self.copies}
+            told = {name: value for name, value in typed.items() if opened.texts and name not in self.text}
+            rows, checked = reading.checked(opened.rows, told)
+            stand = {name: opened.written[self.copies[name]] for name in asked if name in self.copies}
+            values = typed | checked | stand
+            yield rows.project(", ".join(f"{values[name]} AS {quoted(name)}" for name in asked))
 
-        sample: by how many rows the types of a text file are told. types: or these are the types.
-        """
+    def _asked(self, names: Sequence[str]) -> Sequence[str]:
+        """The columns asked for, or an error that names one that is not there."""
+        for name in self.columns or ():
+            source = self.copies.get(name, name)
+            if source not in names:
+                raise ClasswiseError(no_such_column(source, names, self.path))
+        return names if self.columns is None else self.columns
+
+    @contextmanager
+    def opened(self) -> Iterator[Opened]:
+        """All columns; what DuckDB complains of becomes an error of one line."""
         duckdb = import_duckdb()
-        _refuse_absent(self.path)
+        files = matching(self.path)
+        _refuse_absent(files)
         with database().cursor() as connection:
             try:
-                yield self._relation(connection, sample, types)
+                yield self._relation(connection, files)
             except (duckdb.Error, OSError) as problem:
-                raise ClasswiseError(f"{self.path} cannot be read: {self._reason(problem)}") from problem
+                raise ClasswiseError(f"{self.path} cannot be read: {self._reason(files, problem)}") from problem
 
-    def _projected(self, rows: Any) -> Any:
-        return rows if self.columns is None else rows.project(_listed(self.known(self.columns, list(rows.columns))))
-
-    def _reason(self, problem: Exception) -> str:
+    def _reason(self, files: Sequence[str], problem: Exception) -> str:
         """What DuckDB says, unless the lines themselves tell more plainly."""
-        if find_format(self.path)[0] not in (Format.CSV, Format.TSV) or has_magic(self.path):
+        if not self.is_text or len(files) > 1:
             return _first_sentence(problem)
         try:
-            return misfit(self.path, self._separator()) or _first_sentence(problem)
+            return misfit(files[0], self._head(files[0]).separator) or _first_sentence(problem)
         except OSError:  # its lines cannot be had at all
             return _first_sentence(problem)
 
-    def _separator(self) -> str:
-        return "\t" if find_format(self.path)[0] is Format.TSV else separator(first_line(self.path))
+    def _head(self, file: str) -> Head:
+        return read_head(file, "\t" if find_format(file)[0] is Format.TSV else None)
 
-    def _relation(self, connection: Any, sample: int, types: Mapping[str, str] | None) -> Any:
+    def _relation(self, connection: Any, files: Sequence[str]) -> Opened:
         format, compression = find_format(self.path)
-        if format in (Format.CSV, Format.TSV):
-            options = self._csv_options(compression or "none", sample)
-            if types is not None:
-                return connection.read_csv(self.path, dtype=dict(types), **options)
-            return connection.read_csv(self.path, **options) if sample != ALL else self._read_csv(connection, options)
-        rows = READERS[format](connection, self.path, compression or "uncompressed")
-        return rows if self.missing is None else without(self.missing, rows)
+        if format in TEXTS:
+            return self._texts(connection, files, compression or "none")
+        if format in (Format.JSON, Format.LINES):
+            rows, written, values = self._json(connection, files, compression or "uncompressed")
+        else:
+            rows, written, values = READERS[format](connection, files)
+        if self.missing is not None:
+            numbers = numbers_of(rows)
+            values = {name: unmarked(value, self.missing, name in numbers) for name, value in values.items()}
+        return Opened(rows, values, written)
 
-    def _csv_options(self, compression: str, sample: int) -> dict[str, Any]:
-        markers = ["", *(self.marks or ())]
-        options = {"header": True, "na_values": markers, "sample_size": sample, "compression": compression}
-        options |= {"skiprows": blank_lines(self.path), "quotechar": QUOTE, "escapechar": QUOTE}
-        sep = self._separator()
-        refuse_twins(first_line(self.path), sep, self.path)
-        return options | {"sep": sep}
+    def _json(self, connection: Any, files: Sequence[str], compression: str) -> Typed:
+        """Values have types here; a column that mixes them is text. Days, text in JSON, are days for models."""
+        read = partial(connection.read_json, list(map(literal, files)), compression=compression)
+        guessed = read(sample_size=-1)
+        types = dict(zip(guessed.columns, map(str, guessed.types), strict=True))
+        doubtful = {name: TEXT.type for name, type in types.items() if type in DOUBTFUL or self._may_lose(name, type)}
+        own = {name: quoted(name) for name in doubtful}
+        among = {
+            name: [kind for kind in KINDS if kind is not (NUMBER if name in self.exact else EXACT)] for name in own
+        }
+        kinds = find_kinds(read(columns=doubtful), own, among) if doubtful else {}
+        numbers = {name: kind.type for name, kind in kinds.items() if kind in (WHOLE, EXACT, NUMBER)}
+        read_as = {name: AS_TYPES.get(type, type) for name, type in types.items()} | doubtful | numbers
+        written = {name: quoted(name) for name in types}
+        values = {name: kinds[name].of(column) if name in kinds else column for name, column in written.items()}
+        return guessed if read_as == types else read(columns=read_as), written, values
 
-    def _read_csv(self, connection: Any, options: dict[str, Any]) -> Any:
-        rows = connection.read_csv(self.path, **options)
-        types = dict(zip(rows.columns, map(str, rows.types), strict=True))
-        texts = {name: "VARCHAR" for name in types if name in self.text}
-        answers = {name: "VARCHAR" for name, type in types.items() if type == "BOOLEAN" and name not in texts}
-        if answers:  # "yes" and "t" would do for DuckDB, and would come back as true
-            as_text = connection.read_csv(self.path, dtype=answers, **options)
-            texts |= {name: "VARCHAR" for name in answers if _has_other_words(as_text, name)}
-        return connection.read_csv(self.path, dtype=texts, **options) if texts else rows
+    def _may_lose(self, name: str, type: str) -> bool:
+        """Whether digits that count may be lost: whole numbers may have more than DuckDB's numbers keep."""
+        return type == NUMBER.type and name in self.exact
 
-    def known(self, columns: Sequence[str], names: Sequence[str]) -> list[str]:
-        """The columns asked for, or an error that names one that is not there."""
-        for name in columns:
-            if name not in names:
-                raise ClasswiseError(no_such_column(name, names, self.path))
-        return list(columns)
+    def _texts(self, connection: Any, files: Sequence[str], compression: str) -> Opened:
+        """The reader takes missing values out, which is quickest, unless there are copies, which keep them."""
+        heads = {file: self._head(file) for file in files}
+        marks = self.marks or ()
+        rows = read_texts(connection, heads, compression, () if self.copies else marks)
+        names = heads[files[0]].names
+        own = {name: f"c{i}" for i, name in enumerate(names)}
+        own |= {name: f"CAST({quoted(name)} AS {TEXT.type})" for name in rows.columns[len(names) :]}
+        if not self.copies:
+            return Opened(rows, own, own, True)
+        values = {name: f"v{i}" for i, name in enumerate(own)}
+        kept = [f"{unmarked(own[name], marks)} AS {value}" for name, value in values.items()]
+        return Opened(rows.project(", ".join(["*", *kept])), values, own, True)
 
 
 def read_rows(
@@ -186,67 +249,70 @@ def import_duckdb() -> Any:
     return duckdb
 
 
-def _refuse_absent(path: str) -> None:
-    for name in matching(path):
+def _refuse_absent(files: Sequence[str]) -> None:
+    for name in files:
         if not Path(name).is_file():
             raise ClasswiseError(f"There is no file {name!r}.")
 
 
-def _read_json(connection: Any, path: str, compression: str) -> Any:
-    return connection.read_json(path, compression=compression, sample_size=-1)
+# Whole numbers of more than 64 bits, or of either sign, and days, which are text in JSON; DuckDB says JSON of values
+# that are not of one type, and NULL of none.
+DOUBTFUL = ("HUGEINT", "UBIGINT", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
+AS_TYPES = {"JSON": "VARCHAR", "UUID": "VARCHAR", '"NULL"': "DOUBLE", "NULL": "DOUBLE"}
 
 
-def _read_parquet(connection: Any, path: str, compression: str) -> Any:
-    return connection.read_parquet(path)
+def _read_parquet(connection: Any, files: Sequence[str]) -> Typed:
+    return _as_it_is(connection.read_parquet(list(map(literal, files))))
 
 
-def _read_arrow(connection: Any, path: str, compression: str) -> Any:
+def _read_arrow(connection: Any, files: Sequence[str]) -> Typed:
     import pyarrow as pa
     from pyarrow import feather
 
     try:
-        return connection.from_arrow(pa.concat_tables([feather.read_table(name) for name in matching(path)]))
+        return _as_it_is(connection.from_arrow(pa.concat_tables([feather.read_table(name) for name in files])))
     except pa.ArrowException as problem:
-        raise ClasswiseError(f"{path} cannot be read: {_first_sentence(problem)}") from problem
+        raise ClasswiseError(f"{files[0]} cannot be read: {_first_sentence(problem)}") from problem
+
+
+def _as_it_is(rows: Any) -> Typed:
+    columns = {name: quoted(name) for name in rows.columns}
+    return rows, columns, columns
 
 
 READERS = {
-    Format.JSON: _read_json,
-    Format.LINES: _read_json,
     Format.PARQUET: _read_parquet,
     Format.ARROW: _read_arrow,
 }
 
 
-def _has_other_words(rows: Any, name: str) -> bool:
-    """Whether a column of text holds anything but true and false."""
-    other = f"lower({_quoted(name)}) NOT IN ('true', 'false')"
-    return bool(rows.filter(other).limit(1).fetchall())
-
-
-def without(missing: Sequence[str], rows: Any) -> Any:
-    """A relation with nothing where a value is written as one of the markers; numbers are compared as numbers."""
-    columns = {
-        name: NUMBER.fullmatch(str(type)) is not None for name, type in zip(rows.columns, rows.types, strict=True)
-    }
-    return rows.project(", ".join(f"{unmarked(name, missing, columns[name])} AS {_quoted(name)}" for name in columns))
-
-
-def unmarked(name: str, missing: Sequence[str], is_number: bool) -> str:
-    """The values of a column that are no markers, as SQL writes it."""
-    column, texts = _quoted(name), ["'" + marker.replace("'", "''") + "'" for marker in ["", *missing]]
-    meant = f"CAST({column} AS VARCHAR) IN ({', '.join(texts)})"
-    numbers = [f"{marker}e0" for marker in missing if is_number and DIGITS.fullmatch(marker)]
-    meant += f" OR {column} IN ({', '.join(numbers)})" if numbers else ""
-    return f"CASE WHEN {meant} THEN NULL ELSE {column} END"
-
-
-# Types of DuckDB's that are numbers, and markers that are.
-NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)")
+# Types of DuckDB's that are numbers, and marks that are.
+NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)")
 DIGITS = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 
 # Under this name Arrow tables tell what stood for a missing value in the rows that they were read from.
 MARKS = b"classwise.missing"
+
+
+def unmarked(value: str, marks: Sequence[str], is_number: bool = False) -> str:
+    """A value as SQL writes it, or nothing where it is one of the marks; numbers are compared as numbers."""
+    meant = f"CAST({value} AS VARCHAR) IN ({', '.join(map(sql_text, ['', *marks]))})"
+    numbers = [f"{mark}e0" for mark in marks if is_number and DIGITS.fullmatch(mark)]
+    meant += f" OR {value} IN ({', '.join(numbers)})" if numbers else ""
+    return f"CASE WHEN {meant} THEN NULL ELSE {value} END"
+
+
+def numbers_of(rows: Any) -> set[str]:
+    """The columns of a relation that are numbers."""
+    types = zip(rows.columns, rows.types, strict=True)
+    return {name for name, type in types if NUMBERS.fullmatch(str(type))}
+
+
+def without(marks: Sequence[str], rows: Any) -> Any:
+    """A relation with nothing where a value is one of the marks."""
+    numbers = numbers_of(rows)
+    columns = (f"{unmarked(quoted(name), marks, name in numbers)} AS {quoted(name)}" for name in rows.columns)
+    return rows.project(", ".join(columns))
 
 
 def marked(rows: Any, marks: Sequence[str] | None) -> Any:
@@ -259,14 +325,6 @@ def marks_of(rows: Any) -> tuple[str, ...] | None:
     """What such a table tells."""
     told = (rows.schema.metadata or {}).get(MARKS)
     return None if told is None else tuple(map(str, json.loads(told)))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(_quoted, names))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _first_sentence(problem: Exception) -> str:

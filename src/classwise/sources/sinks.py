@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from classwise.errors import ClasswiseError
 from classwise.sources.databases import Query, import_adbc, read_address, table_name
-from classwise.sources.formats import Format, output_format
+from classwise.sources.formats import Format, find_format, output_format
 from classwise.sources.reading import import_duckdb
 from classwise.sources.writing import STANDARD, json_rows, shown_format, write_csv, writing
 
@@ -38,6 +38,15 @@ def open_sink(
     opened = _file(path, overwrite, chosen) if query is None else DATABASES[query.is_remote](query, overwrite)
     with opened as write:
         yield _alike(write, path if query is None else query.name)
+
+
+def is_text_sink(sink: str | os.PathLike[str] | None, format: Format | str | None = None) -> bool:
+    """Whether rows end as text without types, in CSV or TSV."""
+    path = None if sink is None else os.fspath(sink)
+    if path is None or (path != STANDARD and read_address(path) is not None):
+        return False
+    named = Format.CSV if path == STANDARD else find_format(path)[0]
+    return (named if format is None else Format(format)) in (Format.CSV, Format.TSV)
 
 
 def _alike(write: Write, where: str) -> Write:

@@ -5,16 +5,17 @@ whichever library they come from; only the columns asked for are read, where the
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from classwise.errors import ClasswiseError
 from classwise.sources.formats import Format, find_format
-from classwise.sources.reading import RowFile, marked, no_such_column
-from classwise.sources.texts import TextRows
+from classwise.sources.kinds import Kind
+from classwise.sources.reading import RowFile, no_such_column
 
 
 class Piece(Protocol):
@@ -96,11 +97,10 @@ GLANCE = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class FilePiece:
-    """One file of rows. exact: columns whose whole numbers stay whole; wider: as TextRows learns it, for its return."""
+    """One file of rows. wider: what its rows have shown to be needed, for its return."""
 
     file: RowFile
-    exact: frozenset[str] = frozenset()
-    wider: dict[str, str] = field(default_factory=dict)
+    wider: dict[str, Kind] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -121,18 +121,16 @@ class FilePiece:
         return f"{os.path.abspath(self.file.path)}, {state.st_size} bytes, {state.st_mtime_ns} ns"  # noqa: PTH100
 
     def batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
-        marks = self.file.marks
-        return (marked(batch, marks) for batch in self._batches(columns, rows))
-
-    def _batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
         format = find_format(self.file.path)[0]
-        if format in (Format.CSV, Format.TSV):
-            return TextRows(self.file, self.exact, self.wider).batches(columns, rows)
         if format is Format.ARROW and self.file.missing is None:
-            return arrow_batches(self.file.path, columns)
+            return arrow_batches(self.file.path, columns, self.file.copies)
         kept = None if columns is None else tuple(columns)
         size = even(rows) if format is Format.PARQUET else rows
-        return RowFile(self.file.path, kept, self.file.missing, self.file.text).batches(size)
+        return replace(self.file, columns=kept).batches(size, self.wider)
+
+    def copying(self, copies: Mapping[str, str]) -> "FilePiece":
+        """The same file, with these columns as they stand in it: by the names they are to have."""
+        return replace(self, file=replace(self.file, copies=copies))
 
 
 # Rows of a group, unless whoever wrote a Parquet file chose otherwise. DuckDB hands over no batch with rows of two.
@@ -148,18 +146,23 @@ def even(rows: int) -> int:
     return GROUP // max(round(GROUP / rows), 1)
 
 
-def arrow_batches(path: str, columns: Sequence[str] | None) -> Iterator[Any]:
-    """The batches of an Arrow file, of the size that it has them in; the file is mapped, not loaded."""
+def arrow_batches(
+    path: str, columns: Sequence[str] | None, copies: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Any]:
+    """The batches of an Arrow file, of the size that it has them in; the file is mapped, not loaded. copies: columns by
+    other names.
+    """
     import pyarrow as pa
 
     try:
         with pa.memory_map(path) as file, pa.ipc.open_file(file) as reader:
-            for name in columns or ():
+            chosen = [copies.get(name, name) for name in columns or reader.schema.names]
+            for name in chosen:
                 if name not in reader.schema.names:
                     raise ClasswiseError(no_such_column(name, reader.schema.names, path))
             for i in range(reader.num_record_batches):
                 batch = reader.get_batch(i)
-                yield batch if columns is None else batch.select(list(columns))
+                yield batch if columns is None else batch.select(chosen).rename_columns(list(columns))
     except (pa.ArrowException, OSError) as problem:
         raise ClasswiseError(f"{path} cannot be read: {str(problem).splitlines()[0]}") from problem
 
