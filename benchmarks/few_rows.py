@@ -23,7 +23,8 @@ from report import aligned
 from threadpoolctl import threadpool_limits
 
 from classwise import LDA, QDA, NaiveBayes
-from classwise.comparison.trial import Trial, try_member
+from classwise.comparison.trial import Trial
+from classwise.comparison.trying import try_member
 from classwise.estimators import Crossing
 
 FOLDS = 5

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pyarrow as pa
 
-from classwise.serve import create_app
+from classwise.serve.app import create_app
 
 ARROW = "application/vnd.apache.arrow.stream"
 PROBLEM = "application/problem+json"

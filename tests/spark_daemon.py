@@ -3,9 +3,5 @@
 import pyarrow  # noqa: F401
 from pyspark.daemon import manager
 
-import classwise.estimators.logistic.source
-import classwise.gathering.learner
-import classwise.scoring  # noqa: F401
-
 if __name__ == "__main__":
     manager()

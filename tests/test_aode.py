@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import classwise as cw
-from classwise.binning import cut
-from classwise.densities.aode import OneDependence
+from classwise.densities import OneDependence
 from classwise.statistics import Bins, Named, PairCounts, Quantiles, gather_pairs, pairs
+from classwise.statistics.binning import cut
 
 COLUMNS = (Named(np.array(["a", "b"])), Named(np.array(["x", "y", "z"])), Bins(np.array([0.0, 1.0, 2.5])))
 

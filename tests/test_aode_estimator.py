@@ -17,9 +17,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from typer.testing import CliRunner
 
 import classwise as cw
-from classwise.binning import learn_places
 from classwise.cli.app import app
-from classwise.tables import read_table
+from classwise.rows import read_table
+from classwise.statistics.binning import learn_places
 from surgery import closed, found, of_class, opened, replaced
 
 COLORS, SIZES = ["blue", "green", "red"], [1.0, 2.0, 4.0]

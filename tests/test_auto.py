@@ -22,18 +22,18 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 import classwise as cw
-from classwise import progress
-from classwise.auto import NAMED, SETS, classifier, learning
-from classwise.auto.covariances import DIAGONALS, ROWS, OwnCovariances, _Search, categories_of
-from classwise.auto.encoding import encode, few_valued
-from classwise.auto.member import Generative
-from classwise.auto.mixtures import Mixtures
-from classwise.auto.pooling import HeldOut, Pool, mixture_weights, normalized
-from classwise.auto.powers import POWERS, PowerSums, bend, unbend
-from classwise.auto.softmax import MOST_ITERATIONS, RIDGES, TOLERANCE, Softmax
-from classwise.auto.study import Study
-from classwise.auto.sums import FoldSums, gather_sums, log_priors
-from classwise.mixture import fit_mixture
+from classwise.comparison.stack import NAMED, SETS, classifier, learning
+from classwise.comparison.stack.covariances import DIAGONALS, ROWS, OwnCovariances, _Search, categories_of
+from classwise.comparison.stack.encoding import encode, few_valued
+from classwise.comparison.stack.member import Generative
+from classwise.comparison.stack.mixtures import Mixtures
+from classwise.comparison.stack.pooling import HeldOut, Pool, mixture_weights, normalized
+from classwise.comparison.stack.powers import POWERS, PowerSums, bend, unbend
+from classwise.comparison.stack.softmax import MOST_ITERATIONS, RIDGES, TOLERANCE, Softmax
+from classwise.comparison.stack.study import Study
+from classwise.comparison.stack.sums import FoldSums, gather_sums, log_priors
+from classwise.densities.em import fit_mixture
+from classwise.engines import progress
 from classwise.selection import assign_folds
 
 X, y = load_iris(return_X_y=True)

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import classwise as cw
-from classwise.calibration import Calibration
+from classwise.classifier.bayes import Calibration
 from classwise.estimators import Crossing
 from classwise.selection import OutOfFold
 

@@ -15,10 +15,17 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import classwise as cw
 from classwise import plot
-from classwise.checking.measures import Ruler, correlation, correlation_ratio, cramers_v
-from classwise.checking.replicates import Replicates
-from classwise.checking.tails import adjusted_probabilities, surprises, tail_probabilities
-from classwise.learning.splits import nested_order
+from classwise.comparison.learning_curve import nested_order
+from classwise.diagnostics.checking.measures import (
+    Ruler,
+    adjusted_probabilities,
+    correlation,
+    correlation_ratio,
+    cramers_v,
+    surprises,
+    tail_probabilities,
+)
+from classwise.diagnostics.checking.replicates import Replicates
 
 mpl.use("Agg")
 

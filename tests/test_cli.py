@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 import classwise as cw
 from classwise.cli.app import app
 from classwise.cli.verbs import EXAMPLE
-from classwise.sources import MISSING, read_rows, write_rows
+from classwise.rows import read_rows, write_rows
+from classwise.rows.formats import MISSING
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
 PENGUINS = load_penguins()
@@ -609,7 +610,7 @@ class TestStreams:
         assert stream.statistics_.moments.scatter.name == "pooled"
         assert "needs the rows" in fails("fit", "penguins.csv", "-t", "species", "-m", "rda", "--stream", "-o", "x.cw")
         monkeypatch.setattr("classwise.comparison.by_name.MOST_CELLS", 2000)
-        monkeypatch.setattr("classwise.sources.RowFile.table", lambda file: 1 / 0)  # no table of all rows is made
+        monkeypatch.setattr("classwise.rows.RowFile.table", lambda file: 1 / 0)  # no table of all rows is made
         run("fit", "penguins.csv", *options, "-o", "large.cw")
         np.testing.assert_array_equal(cw.load("large.cw").means_, stream.means_)
 
@@ -619,7 +620,7 @@ class TestStreams:
         monkeypatch.setattr("classwise.comparison.by_name.MOST_CELLS", 2000)
         monkeypatch.setattr("classwise.estimators.logistic.source.MOST_VALUES", 1000)
         run("fit", "penguins.csv", *options, "--set", "posterior=sampled", "--set", "draws=8", "-o", "sampled.cw")
-        monkeypatch.setattr("classwise.sources.RowFile.table", lambda file: 1 / 0)  # no table of all rows is made
+        monkeypatch.setattr("classwise.rows.RowFile.table", lambda file: 1 / 0)  # no table of all rows is made
         run("fit", "penguins.csv", *options, "-o", "large.cw")
         np.testing.assert_allclose(cw.load("large.cw").coef_, cw.load("whole.cw").coef_, rtol=1e-9, atol=1e-10)
         line = fails("fit", "penguins.csv", *options, "--set", "posterior=sampled", "-o", "x.cw", "--stream")
@@ -653,7 +654,7 @@ class TestStreams:
         assert answers["label"].to_pylist() == read_stdout(run("predict", "nb.cw", "new.csv"))["label"].tolist()
 
     def test_predict_makes_no_table_of_all_rows(self, here, monkeypatch):
-        monkeypatch.setattr("classwise.sources.RowFile.table", lambda file: 1 / 0)
+        monkeypatch.setattr("classwise.rows.RowFile.table", lambda file: 1 / 0)
         whole = read_stdout(run("predict", "nb.cw", "penguins.csv"))
         assert whole["year"].tolist() == PENGUINS["year"].tolist()  # in their order, and whole
         assert whole["year"].dtype.kind == "i"
@@ -855,7 +856,7 @@ class TestStandardOutput:
         assert f"{arguments[-2]} takes the name of a file" in fails(*arguments)
 
     def test_what_is_no_text_is_not_for_a_terminal(self, here, monkeypatch):
-        monkeypatch.setattr(sys.modules["classwise.sources.writing"], "is_terminal", lambda: True)
+        monkeypatch.setattr(sys.modules["classwise.rows.writing"], "is_terminal", lambda: True)
         for words in (
             ["fit", "penguins.csv", "-t", "species"],
             ["export", "onnx", "lda.cw"],

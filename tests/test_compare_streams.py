@@ -21,10 +21,9 @@ from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
 from classwise.comparison.dealing import group_bits
-from classwise.gathering import as_frame
-from classwise.selection import fold_of_groups, fold_of_rows, ranks_of_rows
-from classwise.selection.sampling import Part, Sample, may_be_drawn
-from classwise.sources import write_rows
+from classwise.rows import fold_of_groups, fold_of_rows, ranks_of_rows, write_rows
+from classwise.rows.sampling import Part, Sample, may_be_drawn
+from classwise.statistics import as_frame
 from sql_engines import postgres_engine
 
 N, FOLDS = 160, 3
@@ -411,9 +410,9 @@ class TestRefusals:
 
 
 def test_progress_tells_the_pass(caplog, monkeypatch):
-    monkeypatch.setattr("classwise.progress.PATIENCE", 0.0)
-    monkeypatch.setattr("classwise.progress.PACE", 0.0)
-    monkeypatch.setattr("classwise.progress.LOG_PACE", 0.0)
+    monkeypatch.setattr("classwise.engines.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("classwise.engines.progress.PACE", 0.0)
+    monkeypatch.setattr("classwise.engines.progress.LOG_PACE", 0.0)
     with caplog.at_level(logging.INFO, "classwise"):
         cw.compare(chunks(ROWS, 50), stream=True, **ROLES, **QUICK)
     said = [record.getMessage() for record in caplog.records]

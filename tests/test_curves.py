@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 
 import classwise as cw
-from classwise.discriminant import Boundary
+from classwise.classifier.boundary import Boundary
 
 FORMS = ("ellipse", "hyperbola", "parabola", "parallel", "crossing", "line", "any")
 

@@ -6,10 +6,10 @@ from scipy.spatial.distance import pdist
 from sklearn.neighbors import KNeighborsClassifier
 
 import classwise as cw
+from classwise.classifier.boundary import boundary, discriminant
 from classwise.covariance import FullCovariance
 from classwise.datasets import BOUNDARIES
 from classwise.densities import Gaussian
-from classwise.discriminant import boundary, discriminant
 
 
 @pytest.mark.parametrize("kind", BOUNDARIES)

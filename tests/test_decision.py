@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import classwise as cw
-from classwise.decision import Policy, read_costs, reject_curve
+from classwise.classifier.decision import Policy, read_costs, reject_curve
 
 X, y = load_iris(return_X_y=True)
 MODEL = cw.QDA().fit(X, y)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import classwise as cw
+from classwise.classifier.boundary import Boundary, boundary, discriminant
 from classwise.covariance import FullCovariance
 from classwise.densities import Gaussian
-from classwise.discriminant import Boundary, boundary, discriminant
 
 PETALS = np.array([[1.8], [2.1], [2.5], [3.2], [3.8], [5.8], [6.7], [7.0]])
 SPECIES = np.array([0, 0, 0, 0, 0, 1, 1, 1])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, confusion_matrix, log_loss, zero_one_loss
 
 import classwise as cw
-from classwise.evaluation import over_folds
+from classwise.classifier.evaluation import over_folds
 
 LABELS = np.array(["a", "b", "c"])
 

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import classwise as cw
-from classwise.gathering import checkpoint as checkpoints
-from classwise.sources import RowFile, open_sink, read_rows, write_rows
+from classwise.rows import RowFile, open_sink, read_rows, write_rows
+from classwise.statistics import checkpoint as checkpoints
 from clusters import dask_cluster, spark_session
 
 RNG = np.random.default_rng(11)
@@ -159,7 +159,7 @@ except cw.ClasswiseError as problem:
         out.mkdir()
         script = f"""
 import sys, classwise as cw
-import classwise.scoring, classwise.files
+import classwise.estimators.scoring, classwise.export.files
 m = cw.load({str(tmp_path / "m.cw")!r})
 print("ready", flush=True)
 while True:
@@ -243,7 +243,8 @@ ROUNDS = int(os.environ.get("CLASSWISE_KILLS", "10"))
 NURSERY = """
 import itertools, os, sys
 from pathlib import Path
-import classwise as cw, classwise.gathering.checkpoint as checkpoints, classwise.scoring, pyarrow.parquet, duckdb
+import classwise as cw, classwise.statistics.checkpoint as checkpoints
+import classwise.estimators.scoring, pyarrow.parquet, duckdb
 
 checkpoints.PACE = 0.0
 

@@ -17,9 +17,9 @@ from classwise.estimators.logistic.columns import Reading
 from classwise.estimators.logistic.drawing import Chances, Drawing
 from classwise.estimators.logistic.learning import TableRows
 from classwise.estimators.logistic.source import Gathering
-from classwise.gathering import Passes, Roles
 from classwise.logistic import Design, Groups, Logit, Model, Point, make_design, refine
-from classwise.statistics import DiagonalScatter
+from classwise.rows import Roles
+from classwise.statistics import DiagonalScatter, Passes
 from test_engines_agree import FEATURES, ROWS, SOURCES, folder, servers, slow  # noqa: F401
 
 # Beside the tests of all engines, in one process.

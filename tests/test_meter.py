@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import classwise as cw
-from classwise import progress as module
-from classwise.progress import Meter, metered
-from classwise.sources import open_stream
+from classwise.engines import progress as module
+from classwise.engines.progress import Meter, metered
+from classwise.rows import open_stream
 
 
 class Part:

@@ -202,7 +202,8 @@ class TestEM:
 
     def test_complete_rows_given_as_if_they_had_gaps_give_the_closed_form(self):
         """The same numbers through the E-step: a pattern without gaps expects nothing."""
-        from classwise.covariance.completion import Expectation, Parameters
+        from classwise.covariance import Parameters
+        from classwise.covariance.completion import Expectation
         from classwise.statistics import Gaps
 
         s = cw.summarize(ROWS, y)

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 import classwise as cw
 from classwise.cli.app import app
+from classwise.densities.em import fit_mixture
 from classwise.errors import ClasswiseError, NotAvailableError
-from classwise.mixture import fit_mixture
 
 mpl.use("Agg")
 

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from classwise import progress as module
 from classwise.engines import in_threads
-from classwise.progress import Line, Progress, progress, silent
+from classwise.engines import progress as module
+from classwise.engines.progress import Line, Progress, progress, silent
 
 
 class Recorder:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from classwise.evaluation import Evaluation
+from classwise.classifier.evaluation import Evaluation
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 if not BENCHMARKS.exists():

@@ -11,7 +11,7 @@ from palmerpenguins import load_penguins
 
 import classwise as cw
 from classwise.report import Study, report_html
-from classwise.report.pairing import best_pair
+from classwise.report.study import best_pair
 
 PENGUINS = load_penguins().drop(columns="year")
 X, y = PENGUINS.drop(columns="species"), PENGUINS["species"].to_numpy()

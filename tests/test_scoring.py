@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
-from classwise.sources import kinds, open_stream, read_rows, write_rows
+from classwise.rows import kinds, open_stream, read_rows, write_rows
 from sql_engines import postgres_engine
 
 RNG = np.random.default_rng(5)

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict
 
 import classwise as cw
-from classwise.estimators.crossing import Crossing
+from classwise.estimators import Crossing
 from classwise.selection import assign_folds
 
 X, y = load_iris(return_X_y=True)

@@ -18,7 +18,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 import classwise as cw
-from classwise.serve import Limits, create_app
+from classwise.serve import Limits
+from classwise.serve.app import create_app
 from serving import ARROW, Client, stream
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import classwise as cw
-from classwise.serve import create_app
+from classwise.serve.app import create_app
 from classwise.serve.watching import look
 from serving import Client, running
 

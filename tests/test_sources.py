@@ -7,7 +7,7 @@ import pytest
 
 import classwise as cw
 from classwise.errors import ClasswiseError
-from classwise.sources import (
+from classwise.rows import (
     Format,
     RowFile,
     WiderTypeError,

@@ -10,8 +10,8 @@ import sqlglot
 from sklearn.naive_bayes import GaussianNB
 
 import classwise as cw
-from classwise.auto import NAMED, SETS
-from classwise.auto.pooling import Pool
+from classwise.comparison.stack import NAMED, SETS
+from classwise.comparison.stack.pooling import Pool
 from sql_engines import ENGINES, Engine
 from sql_tables import CASES
 from test_sql import DIALECTS, ODD, agree, asked, duckdb, put, started_once  # noqa: F401  duckdb is a fixture

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import classwise as cw
-from classwise.statistics import FullScatter, code_labels, gather_moments, union_labels
-from classwise.summarizing import summarize_table
-from classwise.tables import read_table
+from classwise.rows import code_labels, read_table, union_labels
+from classwise.statistics import FullScatter, gather_moments
+from classwise.statistics.chunks import summarize_table
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))

@@ -10,11 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from classwise import datasets as datasets
-    from classwise import plot as plot
-    from classwise.auto import AutoClassifier as AutoClassifier
+    from classwise.classifier.evaluation import Evaluation as Evaluation
     from classwise.comparison import Comparison as Comparison
+    from classwise.comparison import LearningCurve as LearningCurve
     from classwise.comparison import compare as compare
+    from classwise.comparison import learning_curve as learning_curve
+    from classwise.comparison.stack import AutoClassifier as AutoClassifier
     from classwise.covariance import NormalInverseWishart as NormalInverseWishart
     from classwise.diagnostics import Diagnosis as Diagnosis
     from classwise.diagnostics import diagnose as diagnose
@@ -43,18 +44,15 @@ if TYPE_CHECKING:
     from classwise.estimators import MixtureClassifier as MixtureClassifier
     from classwise.estimators import NaiveBayes as NaiveBayes
     from classwise.estimators import NearestMean as NearestMean
-    from classwise.evaluation import Evaluation as Evaluation
+    from classwise.estimators.scoring import predict as predict
     from classwise.export import to_onnx as to_onnx
     from classwise.export import to_sql as to_sql
-    from classwise.files import load as load
-    from classwise.gathering import summarize as summarize
-    from classwise.learning import LearningCurve as LearningCurve
-    from classwise.learning import learning_curve as learning_curve
     from classwise.report import write_report as write_report
-    from classwise.scoring import predict as predict
-    from classwise.sources import Query as Query
+    from classwise.rows import Query as Query
     from classwise.statistics import ClassStatistics as ClassStatistics
+    from classwise.statistics import summarize as summarize
     from classwise.storage import describe as describe
+    from classwise.storage import load as load
     from classwise.storage import save as save
 
 __version__ = "0.1.0"
@@ -62,8 +60,9 @@ __version__ = "0.1.0"
 # Where public names live, as in the imports above, which only type checkers read: a name is fetched when it is first
 # asked for, so that `classwise --help` need not wait for SciPy.
 _HOMES = {
-    "auto": ["AutoClassifier"],
-    "comparison": ["Comparison", "compare"],
+    "classifier.evaluation": ["Evaluation"],
+    "comparison": ["Comparison", "LearningCurve", "compare", "learning_curve"],
+    "comparison.stack": ["AutoClassifier"],
     "covariance": ["NormalInverseWishart"],
     "diagnostics": ["Diagnosis", "diagnose"],
     "errors": [
@@ -85,26 +84,22 @@ _HOMES = {
     ],
     "estimators": [
         "AODE",
-        "LDA",
-        "QDA",
-        "RDA",
         "BayesianLogistic",
         "Decision",
         "GaussianClassifier",
+        "LDA",
         "MixtureClassifier",
         "NaiveBayes",
         "NearestMean",
+        "QDA",
+        "RDA",
     ],
-    "evaluation": ["Evaluation"],
+    "estimators.scoring": ["predict"],
     "export": ["to_onnx", "to_sql"],
-    "files": ["load"],
-    "gathering": ["summarize"],
-    "learning": ["LearningCurve", "learning_curve"],
     "report": ["write_report"],
-    "scoring": ["predict"],
-    "sources": ["Query"],
-    "statistics": ["ClassStatistics"],
-    "storage": ["describe", "save"],
+    "rows": ["Query"],
+    "statistics": ["ClassStatistics", "summarize"],
+    "storage": ["describe", "load", "save"],
 }
 
 __all__ = sorted(["datasets", "plot", *(name for names in _HOMES.values() for name in names)])

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from classwise.arrays import Array, Codes, Labels
-from classwise.errors import ClasswiseError, MissingExtraError
-from classwise.options import choose
+from classwise.errors import ClasswiseError, MissingExtraError, choose
 
 
 class Classes(NamedTuple):

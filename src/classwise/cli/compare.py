@@ -59,7 +59,7 @@ def compare(
     Example: classwise compare penguins.csv --target species --save model.cw --html report.html
     """
     import classwise as cw
-    from classwise.sources.writing import refuse_existing
+    from classwise.rows.writing import refuse_existing
 
     for option, path in {"--save": save, "--html": html}.items():
         refuse_standard(path, option)

@@ -8,7 +8,7 @@ from classwise.cli import options as o
 from classwise.cli.modeling import load_model, model_within
 from classwise.cli.rows import names
 from classwise.cli.verbs import Verbs, add
-from classwise.sources import writing
+from classwise.rows import writing
 
 app = typer.Typer(cls=Verbs, no_args_is_help=True, help="Write a model for other programs: SQL, ONNX or JSON.")
 
@@ -46,7 +46,7 @@ def onnx(
     Example: classwise export onnx model.cw -o model.onnx
     """
     import classwise as cw
-    from classwise.sources.writing import refuse_terminal
+    from classwise.rows.writing import refuse_terminal
 
     refuse_terminal(output, "onnx")
     graph = cw.to_onnx(load_model(model), dtype=dtype)

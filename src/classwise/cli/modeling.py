@@ -84,7 +84,7 @@ def load_statistics(path: str) -> Any:
 
 def refuse_output(path: str, force: bool) -> None:
     """Before any work: a file that exists, or a terminal, which cannot show a model or statistics."""
-    from classwise.sources.writing import refuse_existing, refuse_terminal
+    from classwise.rows.writing import refuse_existing, refuse_terminal
 
     refuse_existing(path, force)
     refuse_terminal(path, "A file of classwise")
@@ -92,7 +92,8 @@ def refuse_output(path: str, force: bool) -> None:
 
 def keep(value: Any, path: str, **options: Any) -> None:
     """Save a model or statistics, and say where; "-" is standard output."""
-    from classwise.sources.writing import STANDARD, writing
+    from classwise.rows import writing
+    from classwise.rows.writing import STANDARD
     from classwise.storage import as_bytes, save
 
     if path == STANDARD:

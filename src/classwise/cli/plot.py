@@ -11,8 +11,7 @@ from classwise.cli.modeling import load_model, model_within
 from classwise.cli.rows import model_rows, names, score_rows
 from classwise.cli.saying import say
 from classwise.errors import ClasswiseError
-from classwise.sources import writing
-from classwise.sources.reading import no_such_column
+from classwise.rows import no_such_column, writing
 
 
 class Kind(StrEnum):
@@ -52,7 +51,7 @@ def plot(
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    from classwise.sources.writing import STANDARD, refuse_existing, refuse_terminal
+    from classwise.rows.writing import STANDARD, refuse_existing, refuse_terminal
 
     suffix = "png" if output == STANDARD else Path(output).suffix.lower().removeprefix(".")
     if suffix not in ("png", "svg", "pdf"):

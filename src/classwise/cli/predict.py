@@ -9,8 +9,8 @@ from classwise.cli.deciding import deciding_by, read_costs, with_priors
 from classwise.cli.modeling import load_model, model_within
 from classwise.cli.rows import called, kept_rows, missing_marks, names, text_columns
 from classwise.errors import ClasswiseError
-from classwise.sources import Format, Stream, WiderTypeError, no_such_column, open_stream, output_format
-from classwise.sources.reading import BATCH
+from classwise.rows import Format, Stream, WiderTypeError, no_such_column, open_stream, output_format
+from classwise.rows.files import BATCH
 
 
 def predict(
@@ -69,8 +69,8 @@ def predict(
 
 def refuse_output(output: str, format: str | None, force: bool) -> None:
     """Before any row is read: a name that says nothing, a file that exists, a terminal that cannot show it."""
-    from classwise.sources.databases import read_address
-    from classwise.sources.writing import STANDARD, refuse_existing, shown_format
+    from classwise.rows.databases import read_address
+    from classwise.rows.writing import STANDARD, refuse_existing, shown_format
 
     if output == STANDARD:
         shown_format(None if format is None else Format(format))
@@ -88,8 +88,8 @@ def _stream(path: str, model: Any, missing: Any) -> Stream:
 
 def _all_rows(stream: Stream, columns: list[str]) -> Any:
     """All rows in memory, as priors are estimated from; begun again where later ones show other types."""
-    from classwise.gathering import as_arrow, as_frame
-    from classwise.selection.sampling import joined
+    from classwise.rows.sampling import joined
+    from classwise.statistics import as_arrow, as_frame
 
     while True:
         try:
@@ -101,7 +101,7 @@ def _all_rows(stream: Stream, columns: list[str]) -> Any:
 
 def _carried(stream: Stream, model: Any, key: Any, drop: Any, proba: bool, where: str) -> list[str]:
     """The columns that go along with the answers."""
-    from classwise.scoring import answer_columns
+    from classwise.estimators.scoring import answer_columns
 
     there = stream.names
     for name in (*(key or ()), *(drop or ()), *getattr(model, "feature_names_in_", ())):

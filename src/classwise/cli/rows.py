@@ -9,8 +9,7 @@ from typing import Any
 
 from classwise.cli.saying import note
 from classwise.errors import ClasswiseError
-from classwise.sources import RowFile, Stream, open_stream, spooled
-from classwise.sources.reading import no_such_column
+from classwise.rows import RowFile, Stream, no_such_column, open_stream, spooled
 
 STANDARD = "-"
 
@@ -66,7 +65,7 @@ def learn_rows(path: str, roles: Roles, missing: Sequence[str] | None, name: str
 
 def open_learning(path: str, roles: Roles, missing: Sequence[str] | None, families: Any, name: str) -> "Learning":
     """Rows with labels as a stream, and the columns to learn from."""
-    from classwise.gathering import level_columns
+    from classwise.rows import level_columns
 
     exact = [*filter(None, [roles.target]), *level_columns(families)]
     stream = open_stream(path, exact=exact, missing=missing)
@@ -156,14 +155,14 @@ def score_rows(data: str, model: Any, missing: Sequence[str] | None = None) -> A
 
 def text_columns(model: Any) -> list[str]:
     """The columns that hold text for a model, even where all values of a file look like numbers."""
-    from classwise.scoring import text_columns as known
+    from classwise.estimators.scoring import text_columns as known
 
     return known(model)
 
 
 def missing_marks(model: Any) -> tuple[str, ...] | None:
     """What stands for a missing value, where a model has learned that it is not the usual."""
-    from classwise.scoring import missing_marks as known
+    from classwise.estimators.scoring import missing_marks as known
 
     return known(model)
 

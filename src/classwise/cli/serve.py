@@ -28,7 +28,8 @@ def serve(
 
     Example: classwise serve model.cw --port 8000
     """
-    from classwise.serve import Limits, run
+    from classwise.serve import Limits
+    from classwise.serve.running import run
 
     say(f"Answering at http://{host}:{port} until interrupted.")
     limits = Limits(rows=rows, body_bytes=body_bytes)

@@ -10,19 +10,10 @@ import numpy as np
 from classwise.arrays import Array, Labels
 from classwise.engines import StreamEngine, is_dask, is_spark
 from classwise.errors import ClasswiseError
-from classwise.gathering import (
-    Counted,
-    Roles,
-    as_arrow,
-    as_frame,
-    level_columns,
-    open_rows,
-    read_weights,
-    warn_of_unlabeled,
-)
-from classwise.selection.sampling import joined
-from classwise.sources import Stream
-from classwise.summarizing import chunk_rows
+from classwise.rows import Roles, Stream, level_columns
+from classwise.rows.sampling import joined
+from classwise.statistics import Counted, as_arrow, as_frame, open_rows, read_weights, warn_of_unlabeled
+from classwise.statistics.chunks import chunk_rows
 
 # No more values than this are held in memory, unless that is asked for: rows times columns.
 MOST_CELLS = 20_000_000

@@ -10,9 +10,8 @@ from classwise.comparison.by_name import ByName
 from classwise.comparison.result import Comparison
 from classwise.comparison.streaming import Streamed
 from classwise.comparison.trials import Trials
-from classwise.errors import ClasswiseError
-from classwise.options import choose
-from classwise.progress import progress
+from classwise.engines.progress import progress
+from classwise.errors import ClasswiseError, choose
 
 CALIBRATIONS = {None: False, "temperature": True}
 REFERENCES = {"auto": None, True: True, False: False}

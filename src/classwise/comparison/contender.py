@@ -12,8 +12,8 @@ from classwise.comparison.evidence import summed_up
 from classwise.comparison.references import Given, Reference, Twin
 from classwise.comparison.trial import Trial
 from classwise.estimators import ChoosingEstimator, Crossing, Fold, out_of_fold
+from classwise.rows import open_source
 from classwise.statistics import ClassStatistics
-from classwise.tables import open_source
 
 
 class HeldOut(NamedTuple):

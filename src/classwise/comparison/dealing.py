@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Codes
-from classwise.gathering import Chunk, Counted, Roles, as_frame
-from classwise.selection import fold_of_groups, fold_of_rows
-from classwise.selection.places import Bits, bits_of
-from classwise.tables.coding import code_series
+from classwise.rows import Chunk, Roles, fold_of_groups, fold_of_rows
+from classwise.rows.coding import code_series
+from classwise.rows.sampling import Bits, bits_of
+from classwise.statistics import Counted, as_frame
 
 # Of so many columns a mark is made: enough to tell rows apart.
 MARKED = 8

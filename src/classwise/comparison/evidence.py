@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from classwise.arrays import Array, Codes
-from classwise.classifier import BayesClassifier
+from classwise.classifier.bayes import BayesClassifier
 from classwise.comparison.trial import Trial
 from classwise.densities import Gaussian
 from classwise.estimators import Crossing, Fold, is_complete

@@ -12,7 +12,7 @@ from classwise.estimators import (
     NaiveBayes,
     NearestMean,
 )
-from classwise.schema import Families
+from classwise.rows.schema import Families
 
 # For more classes than this, averaging over the weights of softmax takes a sample for each row.
 QUICKLY_AVERAGED = 4

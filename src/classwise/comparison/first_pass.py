@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 from classwise.comparison.dealing import Dealer, Hand
 from classwise.errors import ClasswiseError
-from classwise.gathering import Chunk, as_arrow
-from classwise.selection import FoldTally, ranks_of_rows
-from classwise.selection.places import ALL
-from classwise.selection.sampling import Part, Sample, decoded, may_be_drawn
-from classwise.statistics import DiagonalScatter, FullScatter, Scatter
+from classwise.rows import Chunk, ranks_of_rows
+from classwise.rows.sampling import ALL, Part, Sample, decoded, may_be_drawn
+from classwise.selection import FoldTally
+from classwise.statistics import DiagonalScatter, FullScatter, Scatter, as_arrow
 
 # A column with more different values holds no classes; statistics of so many would not be small.
 MOST_CLASSES = 10_000

@@ -10,8 +10,8 @@ from typing import Any
 
 import narwhals as nw
 
+from classwise.classifier.evaluation import Estimate
 from classwise.errors import MissingExtraError
-from classwise.evaluation import Estimate
 
 
 @dataclass(frozen=True)

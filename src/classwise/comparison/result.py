@@ -7,11 +7,11 @@ from typing import Any
 from sklearn.base import clone
 
 from classwise.arrays import Codes, Labels
+from classwise.classifier.evaluation import Estimate, merged
 from classwise.comparison.report import ComparisonTable, Line
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic, warn_of_imputed
-from classwise.evaluation import Estimate, merged
 from classwise.storage import stored
 
 # Two models tie if their log losses differ by no more than this many standard errors of the difference: the rule of

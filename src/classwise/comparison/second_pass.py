@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes
+from classwise.classifier.evaluation import Evaluation
 from classwise.comparison.contender import Contender, HeldOut, part_of
 from classwise.comparison.dealing import Dealer, Hand
 from classwise.comparison.evidence import by_bic, own_densities
 from classwise.comparison.trial import Trial, reason
 from classwise.errors import ClasswiseError
 from classwise.estimators import Crossing
-from classwise.evaluation import Evaluation
-from classwise.gathering import Chunk, as_arrow
-from classwise.selection.places import ALL
-from classwise.statistics import positions
+from classwise.rows import Chunk, positions
+from classwise.rows.sampling import ALL
+from classwise.statistics import as_arrow
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,16 +19,13 @@ from classwise.comparison.second_pass import CHANGED, ChangedRowsError, SecondPa
 from classwise.comparison.trial import Trial, failed
 from classwise.comparison.trials import MOST_BYTES, Trials, is_auto, readings_of
 from classwise.engines import BLAS, StreamEngine
+from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError
-from classwise.estimators import ChoosingEstimator, Crossing
-from classwise.estimators.base import refuse_few_classes
-from classwise.gathering import Counted, Roles, as_frame, count_rows, numbered, warn_of_unlabeled
-from classwise.progress import progress, silent
-from classwise.selection.sampling import Part
-from classwise.sources import Stream
-from classwise.statistics import DiagonalScatter, FullScatter, Scatter
-from classwise.summarizing import COPY_SIZE
-from classwise.tables import open_source
+from classwise.estimators import ChoosingEstimator, Crossing, refuse_few_classes
+from classwise.rows import Roles, Stream, numbered, open_source
+from classwise.rows.sampling import Part
+from classwise.statistics import Counted, DiagonalScatter, FullScatter, Scatter, as_frame, count_rows, warn_of_unlabeled
+from classwise.statistics.chunks import COPY_SIZE
 
 # The sample holds no more values than this, however many rows are asked for.
 MOST_VALUES = 20_000_000

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.auto import AutoClassifier
-from classwise.calibration import Calibration
+from classwise.classifier.bayes import Calibration
+from classwise.classifier.evaluation import Estimate, Evaluation, merged, over_folds
+from classwise.comparison.stack import AutoClassifier
 from classwise.estimators import BayesianLogistic, Tuned
-from classwise.evaluation import Estimate, Evaluation, merged, over_folds
 from classwise.statistics import ClassStatistics
 from classwise.storage import stored
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from classwise.auto import MOST_ROWS, AutoClassifier
 from classwise.comparison.family import family, needs_full, twins
 from classwise.comparison.first_pass import Reading, bytes_by_fold
 from classwise.comparison.references import Given, Twin, references
+from classwise.comparison.stack import MOST_ROWS, AutoClassifier
 from classwise.comparison.trial import Trial, failed
 from classwise.comparison.trying import try_member, try_reference, try_stack, try_twin
 from classwise.engines import BLAS
+from classwise.engines.progress import silent
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic, ChoosingEstimator, Crossing
-from classwise.progress import silent
+from classwise.rows import open_source
 from classwise.statistics import DiagonalScatter, FullScatter, Scatter
-from classwise.tables import open_source
 
 # Covariances for every fold and class, and the sums of all folds but one, may take so many bytes.
 MOST_BYTES = 4e9

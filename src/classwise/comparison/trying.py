@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.base import clone
 
 from classwise.arrays import Array, Codes
-from classwise.calibration import Calibration
+from classwise.classifier.bayes import Calibration
+from classwise.classifier.evaluation import Evaluation
 from classwise.comparison.evidence import described
 from classwise.comparison.references import Given, Reference, Twin
 from classwise.comparison.trial import Trial, failed
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError
 from classwise.estimators import ChoosingEstimator, Crossing, Fold, out_of_fold
-from classwise.evaluation import Evaluation
 
 
 def try_member(trial: Trial, crossing: Crossing, calibrate: bool, step: Callable[[], None]) -> Trial:

@@ -2,12 +2,10 @@
 
 from classwise.covariance.beliefs import check_prior, read_prior
 from classwise.covariance.completion import TOLERANCE, Completion, Parameters, complete, complete_by, refuse_never_seen
-from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, log_evidence
-from classwise.covariance.divisors import ESTIMATES, Divisor
+from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, PriorForm, log_evidence
 from classwise.covariance.evidence import most_probable_form
-from classwise.covariance.forms import PriorForm
 from classwise.covariance.recipe import Recipe, overall_deviation
-from classwise.covariance.sharing import Average, Blend, Sharing, read_sharing
+from classwise.covariance.sharing import ESTIMATES, Average, Blend, Divisor, Sharing, read_sharing
 from classwise.covariance.shrinkage import CovarianceRule, Fixed, OracleApproximating, Shrinkage, read_shrinkage
 from classwise.covariance.structures import (
     STRUCTURES,

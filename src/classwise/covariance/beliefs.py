@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from classwise.covariance.conjugate import Conjugate, NormalInverseWishart
+from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, PriorForm, weak_form
 from classwise.covariance.evidence import most_probable_form
-from classwise.covariance.forms import PriorForm, weak_form
 from classwise.covariance.structures import Covariance, FullCovariance, SphericalCovariance
 from classwise.errors import ClasswiseError
 from classwise.statistics import ClassStatistics

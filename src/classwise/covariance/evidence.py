@@ -18,8 +18,7 @@ from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 
 from classwise.arrays import Array
-from classwise.covariance.conjugate import Conjugate, log_evidence
-from classwise.covariance.forms import KAPPA, PriorForm, expected_covariance
+from classwise.covariance.conjugate import KAPPA, Conjugate, PriorForm, expected_covariance, log_evidence
 from classwise.covariance.structures import Covariance, DiagonalCovariance, FullCovariance
 from classwise.statistics import ClassStatistics
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.covariance.divisors import Divisor
 from classwise.covariance.rank import refuse_singular
-from classwise.covariance.sharing import Blend, Sharing
+from classwise.covariance.sharing import Blend, Divisor, Sharing
 from classwise.covariance.shrinkage import LedoitWolf, Shrinkage
 from classwise.covariance.structures import Covariance
 from classwise.errors import ClasswiseError

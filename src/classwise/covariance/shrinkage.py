@@ -8,8 +8,7 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.covariance.structures import Covariance, FullCovariance
-from classwise.errors import ClasswiseError, StatisticsError
-from classwise.options import fraction
+from classwise.errors import ClasswiseError, StatisticsError, fraction
 from classwise.statistics import ClassStatistics, Quartics
 
 # The amounts are made of squares of variances, and these must be numbers too, with all their digits.

@@ -8,8 +8,7 @@ from classwise.densities.density import Density
 from classwise.densities.gaussian import Gaussian
 from classwise.densities.lognormal import LogNormal
 from classwise.densities.mixture import Mixture
-from classwise.densities.observed import Observed
-from classwise.densities.presence import Presence
+from classwise.densities.presence import Observed, Presence
 from classwise.densities.product import Block, Product
 from classwise.densities.student import IndependentStudent, Student, predictive
 from classwise.densities.unseen import Unseen

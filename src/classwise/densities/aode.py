@@ -23,8 +23,8 @@ from scipy.sparse import csr_array
 
 from classwise.arrays import Array, Codes, finite, log_sum_exp
 from classwise.densities.density import Density
-from classwise.statistics.pairs import PairCounts, placed, starts_of
-from classwise.statistics.places import Bins, Named, Place
+from classwise.statistics import Bins, Named, PairCounts, Place
+from classwise.statistics.pairs import placed, starts_of
 from classwise.storage import stored
 
 

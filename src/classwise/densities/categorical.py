@@ -17,7 +17,8 @@ from scipy.special import gammaln
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.densities.density import Density
-from classwise.statistics import LevelCounts, is_sorted
+from classwise.rows import is_sorted
+from classwise.statistics import LevelCounts
 from classwise.storage import stored
 
 # Columns are looked up together as long as their combinations are no more than this: one look instead of several.

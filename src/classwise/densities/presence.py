@@ -1,7 +1,4 @@
-"""Missing values as a signal: whether a number is there may depend on the class.
-
-log p(x | k) = log p(x_o | k) + sum over columns of log P(there or not | k)
-"""
+"""What is left of a density when values are missing: they are integrated out."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +10,53 @@ from classwise.arrays import Array, Codes, product
 from classwise.densities.constant import Constant
 from classwise.densities.density import Density
 from classwise.storage import stored
+
+
+@dataclass(frozen=True, eq=False)
+class Observed(Density):
+    """The same density for rows with gaps: NaN where a number is missing."""
+
+    whole: Density
+
+    @property
+    def count(self) -> int:
+        return self.whole.count
+
+    @property
+    def n_features(self) -> int:
+        return self.whole.n_features
+
+    @property
+    def width(self) -> int:
+        return self.whole.width
+
+    @property
+    def free_parameters(self) -> int:
+        return self.whole.free_parameters
+
+    def relative(self, rows: Array, offset: Array) -> Array:
+        return self.whole.observed(rows, offset)
+
+    def common(self, rows: Array) -> float:
+        return 0.0
+
+    def observed(self, rows: Array, offset: Array) -> Array:
+        return self.whole.observed(rows, offset)
+
+    def shares(self, row: Array, first: int, second: int) -> Array:
+        return self.whole.shares(row, first, second)
+
+    def parameters(self) -> list[dict[Any, Array]]:
+        return self.whole.parameters()
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        return self.whole.sample(codes, generator)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Missing values as a signal: whether a number is there may depend on the class.
+#
+# log p(x | k) = log p(x_o | k) + sum over columns of log P(there or not | k)
 
 
 @stored("Presence", loose=("missing",))

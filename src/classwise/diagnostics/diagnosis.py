@@ -12,7 +12,7 @@ from classwise.diagnostics.rows import NumberRows, varying
 from classwise.diagnostics.section import Section, classes, counted, listed
 from classwise.diagnostics.spectrum import Spectrum, about_spectra, spectra
 from classwise.errors import ClasswiseError, column_name
-from classwise.schema import Families
+from classwise.rows.schema import Families
 from classwise.statistics import ClassStatistics
 
 Key: TypeAlias = str | int

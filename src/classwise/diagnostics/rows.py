@@ -12,11 +12,10 @@ from classwise.diagnostics.section import listed
 from classwise.engines import Engine, MemoryEngine
 from classwise.engines.protocol import S
 from classwise.errors import ClasswiseError
-from classwise.schema import Families, Family, Schema
-from classwise.statistics import ClassStatistics, FullScatter, code_labels
-from classwise.summarizing import CHUNK_SIZE, summarize_chunk
-from classwise.tables import Table, read_table
-from classwise.tables.table import Matrix
+from classwise.rows import Matrix, Table, code_labels, read_table
+from classwise.rows.schema import Families, Family, Schema
+from classwise.statistics import ClassStatistics, FullScatter
+from classwise.statistics.chunks import CHUNK_SIZE, summarize_chunk
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,15 +22,7 @@ from scipy.special import entr, psi
 from classwise.arrays import Array
 from classwise.covariance import FullCovariance
 from classwise.covariance.rank import refuse_singular, tolerance
-from classwise.diagnostics.section import (
-    FEW,
-    NEGLIGIBLE,
-    NOTABLE,
-    Section,
-    capitalized,
-    classes,
-    number,
-)
+from classwise.diagnostics.section import FEW, NEGLIGIBLE, NOTABLE, Section, capitalized, classes, number
 from classwise.errors import SingularCovarianceError
 from classwise.statistics import ClassStatistics
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from classwise.engines.blas import BLAS
 from classwise.engines.protocol import S
-from classwise.tables import Table
+from classwise.rows import Table
 
 T = TypeVar("T")
 R = TypeVar("R")

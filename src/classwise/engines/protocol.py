@@ -5,7 +5,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from numpy.typing import NDArray
 
-from classwise.tables import Table
+from classwise.rows import Table
 
 
 class Addable(Protocol):

@@ -12,10 +12,10 @@ from typing import Any, Generic, TypeVar
 
 from classwise.engines.blas import BLAS
 from classwise.engines.memory import threads
+from classwise.engines.progress import Meter, metered
 from classwise.engines.protocol import S
 from classwise.errors import ClasswiseError
-from classwise.progress import Meter, metered
-from classwise.sources import Piece, Stream, WiderTypeError, columns_of
+from classwise.rows import Piece, Stream, WiderTypeError, columns_of
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -6,21 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Labels, log_sum_exp
-from classwise.checking import PredictiveCheck, check
-from classwise.classifier import BayesClassifier
-from classwise.decision import RejectCurve, break_ties, reject_curve
-from classwise.errors import ClasswiseError
+from classwise.classifier.bayes import BayesClassifier
+from classwise.classifier.decision import RejectCurve, break_ties, reject_curve
+from classwise.classifier.evaluation import Evaluation
+from classwise.classifier.explanation import Explanation, explain
+from classwise.classifier.novelty import Ordinary, is_present
+from classwise.classifier.shift import PriorShift, estimate_shift
+from classwise.diagnostics.checking import PredictiveCheck, check
+from classwise.errors import ClasswiseError, choose
 from classwise.estimators.columns import check_columns
 from classwise.estimators.fitted import Fitted, required
 from classwise.estimators.leaving_out import LeavingOut
-from classwise.evaluation import Evaluation
-from classwise.explanation import Explanation, explain
-from classwise.novelty import Ordinary, is_present
-from classwise.options import choose
-from classwise.plot.grid import DensityGrid, density_grid
+from classwise.plot import DensityGrid, density_grid
+from classwise.rows import make_frame, open_row, open_source
 from classwise.selection import Downdates
-from classwise.shift import PriorShift, estimate_shift
-from classwise.tables import make_frame, open_row, open_source
 
 TIES = {"first": False, "random": True}
 

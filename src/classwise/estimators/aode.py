@@ -6,22 +6,20 @@ from typing import Any, Literal
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.binning import known_places, learn_places, with_pairs
-from classwise.classifier import BayesClassifier
+from classwise.classifier.bayes import BayesClassifier, Priors
 from classwise.densities import OneDependence, Unseen
-from classwise.errors import ClasswiseError
+from classwise.errors import ClasswiseError, above, whole
 from classwise.estimators.base import SummaryEstimator, refuse_few_classes
 from classwise.estimators.blocks import warn_of_ignored, why_ignored
 from classwise.estimators.leaving_out import LeavingOut
 from classwise.estimators.model import Model
 from classwise.estimators.report import SchemaReport
-from classwise.options import above, whole
-from classwise.priors import Priors
-from classwise.schema import Families, read_families
+from classwise.rows import Table
+from classwise.rows.schema import Families, read_families
 from classwise.selection import Downdates
 from classwise.statistics import Bins, ClassStatistics, DiagonalScatter, Named, PairCounts, Place, Scatter
+from classwise.statistics.binning import known_places, learn_places, with_pairs
 from classwise.storage import stored
-from classwise.tables import Table
 
 # What the families of a table may say here: all numbers are counted in ranges.
 LEVELS = ("categorical", "bernoulli")

@@ -8,21 +8,19 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from classwise.arrays import Array, Labels
-from classwise.classifier import BayesClassifier
+from classwise.classifier.bayes import BayesClassifier, Priors, class_priors
 from classwise.densities import Density, Unseen
-from classwise.errors import ClasswiseError, SingularCovarianceError
+from classwise.errors import ClasswiseError, SingularCovarianceError, at_least, choose
 from classwise.estimators.answers import TIES, Answers
 from classwise.estimators.blocks import Blocks, GaussianFit, Smoothing, warn_of_ignored, warn_of_remarks
 from classwise.estimators.columns import check_columns, remember_columns
 from classwise.estimators.fitted import required
 from classwise.estimators.model import Model
-from classwise.options import at_least, choose
-from classwise.priors import Priors, class_priors
-from classwise.schema import read_families
+from classwise.rows import Table, code_labels, open_source
+from classwise.rows.schema import read_families
 from classwise.selection import choose_families
-from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter, code_labels
-from classwise.summarizing import MISSING, summarize_table
-from classwise.tables import Table, open_source
+from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
+from classwise.statistics.chunks import MISSING, summarize_table
 
 
 class SummaryEstimator(ClassifierMixin, Answers):

@@ -23,12 +23,7 @@ from classwise.densities import (
     Product,
     levels_evidence,
 )
-from classwise.errors import (
-    ClasswiseError,
-    DegenerateColumnWarning,
-    IgnoredColumnWarning,
-    SingularCovarianceError,
-)
+from classwise.errors import ClasswiseError, DegenerateColumnWarning, IgnoredColumnWarning, SingularCovarianceError
 from classwise.statistics import ClassStatistics, LevelCounts, Moments, is_id
 
 

@@ -11,17 +11,15 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from classwise.arrays import Array
-from classwise.calibration import Calibration
+from classwise.classifier.bayes import Calibration, Priors
 from classwise.covariance import NormalInverseWishart
 from classwise.engines import BLAS
-from classwise.errors import ClasswiseError
+from classwise.errors import ClasswiseError, choose
 from classwise.estimators.answers import read_seed
 from classwise.estimators.base import BayesEstimator
 from classwise.estimators.crossing import Crossing
 from classwise.estimators.fitted import required
 from classwise.estimators.model import Model
-from classwise.options import choose
-from classwise.priors import Priors
 from classwise.selection import OutOfFold
 from classwise.statistics import ClassStatistics
 from classwise.storage import stored

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from classwise.errors import ClasswiseError
+from classwise.rows import Source
 from classwise.statistics import ClassStatistics
-from classwise.tables import Source
 
 
 def remember_columns(estimator: Any, statistics: ClassStatistics) -> None:

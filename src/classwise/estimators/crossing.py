@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Codes, Labels
-from classwise.classifier import BayesClassifier
+from classwise.classifier.bayes import BayesClassifier
 from classwise.errors import ClasswiseError
 from classwise.estimators.base import BayesEstimator, refuse_few_classes, refuse_underflow
-from classwise.schema import Schema
+from classwise.rows import Source, Table, code_labels, read_counted
+from classwise.rows.schema import Schema
 from classwise.selection import FoldStatistics, assign_folds, no_more_than, summarize_folds
-from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter, code_labels
-from classwise.tables import Source, Table, read_counted
+from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
 
 
 @dataclass(frozen=True, eq=False)

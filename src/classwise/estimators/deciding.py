@@ -13,12 +13,11 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from classwise.arrays import Array, Labels
-from classwise.decision import Policy, read_costs
-from classwise.errors import ClasswiseError
-from classwise.novelty import learned_threshold
-from classwise.options import choose, fraction
+from classwise.classifier.decision import Policy, read_costs
+from classwise.classifier.novelty import learned_threshold
+from classwise.errors import ClasswiseError, choose, fraction
+from classwise.rows import read_labels
 from classwise.storage import shown, stored
-from classwise.tables import read_labels
 
 LAWS = {"leave-one-out": False, "chi-square": True}
 

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from classwise.arrays import Array, Codes, sums_by
+from classwise.classifier.bayes import class_priors
 from classwise.covariance import Fixed, Recipe, read_sharing, read_shrinkage
 from classwise.densities import Block, Density, Gaussian, Product
 from classwise.engines import in_threads
+from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.estimators.blocks import refuse_constant
 from classwise.estimators.choice import Choice
 from classwise.estimators.crossing import Crossing, Fold, is_complete
-from classwise.priors import class_priors
-from classwise.progress import progress
 from classwise.selection import Path
 from classwise.storage import stored
 

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Codes, finite
-from classwise.classifier import BayesClassifier
+from classwise.classifier.bayes import BayesClassifier
+from classwise.classifier.boundary import (
+    Boundary,
+    Discriminant,
+    Section,
+    boundary,
+    column_names,
+    discriminant,
+    read_section,
+)
 from classwise.densities import (
     Block,
     Constant,
@@ -19,7 +28,6 @@ from classwise.densities import (
     Student,
     Unseen,
 )
-from classwise.discriminant import Boundary, Discriminant, Section, boundary, column_names, discriminant, read_section
 from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators.fitted import Fitted
 from classwise.statistics import ClassStatistics

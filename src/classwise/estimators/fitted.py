@@ -10,20 +10,18 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from classwise.arrays import BLOCK_SIZE, Array, Labels
-from classwise.classifier import BayesClassifier
+from classwise.classifier.bayes import BayesClassifier, Priors
 from classwise.engines import MemoryEngine
-from classwise.errors import ClasswiseError, NotAvailableError, UnscorableError
+from classwise.errors import ClasswiseError, NotAvailableError, UnscorableError, choose
 from classwise.estimators.columns import check_columns
 from classwise.estimators.model import Model
 from classwise.estimators.report import SchemaReport
-from classwise.options import choose
-from classwise.priors import Priors
-from classwise.schema import Families
+from classwise.rows import Table, code_labels, open_asked, positions, refuse_unscorable, refuse_unsuitable
+from classwise.rows.schema import Families
 from classwise.selection import Downdates
-from classwise.statistics import ClassStatistics, Scatter, code_labels, positions
+from classwise.statistics import ClassStatistics, Scatter
+from classwise.statistics.chunks import MISSING
 from classwise.storage import shown
-from classwise.summarizing import MISSING
-from classwise.tables import Table, open_asked, refuse_unscorable, refuse_unsuitable
 
 # Rows are scored in chunks of this many numbers, so that what is computed from a chunk is still in cache.
 SCORING_SIZE = 3 * BLOCK_SIZE

@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from sklearn.base import clone
 
-from classwise.calibration import Calibration
+from classwise.classifier.bayes import Calibration, Priors
 from classwise.covariance import (
     ESTIMATES,
     STRUCTURES,
@@ -24,7 +24,7 @@ from classwise.covariance import (
     refuse_never_seen,
 )
 from classwise.densities import Gaussian
-from classwise.errors import ClasswiseError
+from classwise.errors import ClasswiseError, at_least, choose
 from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit
 from classwise.estimators.choosing import ChoosingEstimator, Chosen
@@ -32,9 +32,7 @@ from classwise.estimators.crossing import Crossing
 from classwise.estimators.dials import DialChoice, choose_dials, is_cv
 from classwise.estimators.discriminating import Discriminating
 from classwise.estimators.strength import PriorChoice, chosen_prior, open_prior, settled_prior
-from classwise.options import at_least, choose
-from classwise.priors import Priors
-from classwise.schema import Families
+from classwise.rows.schema import Families
 from classwise.selection import Downdates
 from classwise.statistics import ClassStatistics, Scatter
 from classwise.storage import stored

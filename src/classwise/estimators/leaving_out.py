@@ -6,14 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from classwise.arrays import Array, Codes, Labels, log_sum_exp
-from classwise.classifier import BayesClassifier
+from classwise.classifier.bayes import BayesClassifier, class_priors
+from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, SingularRowWarning
 from classwise.estimators.fitted import Fitted
-from classwise.priors import class_priors
-from classwise.progress import progress
+from classwise.rows import Source, Table
 from classwise.selection import Downdates, groups_of
 from classwise.statistics import ClassStatistics
-from classwise.tables import Source, Table
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,28 +5,30 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.covariance import (
-    DiagonalCovariance,
-    FullCovariance,
-    NormalInverseWishart,
-    read_prior,
-    refuse_never_seen,
-)
+from classwise.classifier.bayes import Priors
+from classwise.covariance import DiagonalCovariance, FullCovariance, NormalInverseWishart, read_prior, refuse_never_seen
 from classwise.densities import Block, Mixture, Presence, Product
+from classwise.densities.em import (
+    MOST_ITERATIONS,
+    STARTS,
+    TOLERANCE,
+    Arranged,
+    Ascent,
+    PseudoRows,
+    Search,
+    learn_mixture,
+)
 from classwise.engines import BLAS
-from classwise.errors import ClasswiseError, NotAvailableError
+from classwise.errors import ClasswiseError, NotAvailableError, at_least, choose
 from classwise.estimators.answers import read_generator
 from classwise.estimators.base import BayesEstimator
 from classwise.estimators.belief import believe, complete_to_mode
 from classwise.estimators.blocks import GaussianFit
 from classwise.estimators.fitted import codes_among, required
-from classwise.mixture import MOST_ITERATIONS, STARTS, TOLERANCE, Arranged, Ascent, PseudoRows, Search, learn_mixture
-from classwise.options import at_least, choose
-from classwise.priors import Priors
-from classwise.schema import Families
+from classwise.rows import Table, open_source
+from classwise.rows.schema import Families
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
 from classwise.storage import stored
-from classwise.tables import Table, open_source
 
 COVARIANCES = {"tied": True, "class": False}
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from classwise.arrays import Array, Codes, Labels
-from classwise.classifier import BayesClassifier
+from classwise.classifier.bayes import BayesClassifier
 from classwise.covariance import Completion
 from classwise.densities import Block, Categorical, Constant, OneDependence, Product, Unseen
 from classwise.estimators.report import SchemaReport
-from classwise.schema import Schema
-from classwise.statistics import ClassStatistics, Named, is_sorted
+from classwise.rows import is_sorted
+from classwise.rows.schema import Schema
+from classwise.statistics import ClassStatistics, Named
 from classwise.storage import stored
 
 

@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.base import clone
 
 from classwise.arrays import Array, Codes
-from classwise.calibration import Calibration
+from classwise.classifier.bayes import Calibration, Priors
 from classwise.covariance import ESTIMATES, Blend, DiagonalCovariance, Fixed, Recipe, check_prior
 from classwise.densities import Gaussian
-from classwise.errors import SingularCovarianceError
+from classwise.errors import SingularCovarianceError, choose, fraction
 from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit, borrowed, borrowers
 from classwise.estimators.choosing import ChoosingEstimator, Chosen
@@ -17,9 +17,7 @@ from classwise.estimators.crossing import Crossing
 from classwise.estimators.discriminating import Discriminating
 from classwise.estimators.gaussian import Calibrate, Estimate, Missing, Prior, Ties
 from classwise.estimators.strength import PriorChoice, chosen_prior, open_prior, settled_prior
-from classwise.options import choose, fraction
-from classwise.priors import Priors
-from classwise.schema import Families
+from classwise.rows.schema import Families
 from classwise.selection import Downdates
 from classwise.statistics import ClassStatistics, DiagonalScatter, Scatter
 from classwise.storage import stored

@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from classwise.arrays import Array
-from classwise.classifier import BayesClassifier
+from classwise.classifier.bayes import BayesClassifier
+from classwise.classifier.fisher import FisherProjection, fisher_projection, reduced
 from classwise.densities import Gaussian, Observed
 from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators.blocks import GaussianFit
 from classwise.estimators.gaussian import GaussianClassifier
-from classwise.projection import FisherProjection, fisher_projection, reduced
 from classwise.selection import Downdates
 from classwise.statistics import ClassStatistics, Scatter
 from classwise.storage import stored

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from classwise.arrays import Array, Labels
-from classwise.schema import Schema
+from classwise.rows.schema import Schema
 from classwise.tabular import Tabular
 
 

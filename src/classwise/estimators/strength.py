@@ -9,12 +9,12 @@ import numpy as np
 from classwise.arrays import Array, Codes, log_sum_exp, slices, sums_by
 from classwise.covariance import Covariance, DiagonalCovariance, FullCovariance, PriorForm
 from classwise.engines import in_threads
+from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError
 from classwise.estimators.blocks import refuse_constant
 from classwise.estimators.choice import Choice
 from classwise.estimators.choosing import Chosen
 from classwise.estimators.crossing import Crossing, Fold, is_complete
-from classwise.progress import progress
 from classwise.selection import Predictives, StrengthPath, groups_of
 from classwise.statistics import ClassStatistics
 from classwise.storage import stored

@@ -4,12 +4,11 @@ score = V z;  P(label | score) by logit, probit or softmax;  V ~ N(0, 1 / precis
 """
 
 from classwise.logistic.approach import Near, approach_mode, refine
-from classwise.logistic.chains import Diagnostics, diagnose_chains
 from classwise.logistic.classifier import PREDICTIVES, LogisticClassifier
 from classwise.logistic.design import Design, is_direct, make_design, spread_of_numbers
 from classwise.logistic.evidence import Groups, best_values, first_values, log_evidence, most_probable
 from classwise.logistic.gathering import Model
-from classwise.logistic.gibbs import Chain, draw_chain
+from classwise.logistic.gibbs import Chain, Diagnostics, diagnose_chains, draw_chain
 from classwise.logistic.likelihood import Likelihood, Logit, Probit, Softmax
 from classwise.logistic.newton import Mode, Point, find_mode, settled
 from classwise.logistic.posterior import Draws, Laplace, Posterior, refuse_flat

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
 from classwise.arrays import Array, Codes, Labels, finite, first_leader
-from classwise.errors import ClasswiseError
+from classwise.errors import ClasswiseError, choose
 from classwise.logistic.design import Design
 from classwise.logistic.likelihood import Binary, Likelihood
 from classwise.logistic.posterior import Draws, Laplace, Posterior
 from classwise.logistic.predictive import at_points, lattice, log_average, log_moderated
-from classwise.options import choose
-from classwise.statistics import is_sorted
+from classwise.rows import is_sorted
 from classwise.statistics.indicators import Columns, Indicated, scores_of
 from classwise.storage import stored
 

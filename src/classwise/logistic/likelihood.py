@@ -1,10 +1,13 @@
-"""What a label says of the scores of a row: its loss -log P(label | s), with first and second derivatives.
+"""Scores of g classes that matter only by their differences: coordinates in which nothing is left over.
 
-    logit     P(1 | s) = 1 / (1 + e^-s)                  one score, of the second class against the first
-    probit    P(1 | s) = Φ(s)
-    softmax   P(k | s) = e^s_k / sum over l of e^s_l     one score for each class, free up to a common term
+Softmax does not change if the same is added to all scores. Weights W (g, q) with independent Gaussian priors of one
+precision for each column split, orthogonally, into contrasts V = U'W (g - 1, q) and the mean over the classes:
 
-Weights are V (r, q): r = 1 for two classes, and g - 1 contrasts for more (see contrasts).
+    W = U V + 1 mean',    U'U = I,    U'1 = 0
+
+The rows tell of V alone; the prior of V is that of W, entry by entry. The mean keeps its prior, whatever the rows, and
+no probability depends on it: it is left at 0, where the most probable W has it. So the posterior of V is proper, and
+all classes are treated alike, with no class of reference. An intercept without a prior is flat in the mean alone.
 """
 
 from abc import ABC, abstractmethod
@@ -16,9 +19,36 @@ import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 from classwise.arrays import Array, Codes
-from classwise.logistic.contrasts import contrasts, pairs
 from classwise.statistics import Curvature
 from classwise.storage import stored
+
+
+def contrasts(classes: int) -> Array:
+    """U: orthonormal columns that sum to zero (Helmert's); (g, g - 1).
+
+    >>> contrasts(2).ravel().round(4).tolist()
+    [-0.7071, 0.7071]
+    """
+    columns = np.zeros((classes, classes - 1))
+    for k in range(1, classes):
+        columns[:k, k - 1] = -1.0
+        columns[k, k - 1] = k
+    return columns / np.sqrt((columns**2).sum(axis=0))
+
+
+def pairs(classes: int) -> tuple[Codes, Codes]:
+    """The pairs of classes k < l, as two arrays of positions."""
+    return np.triu_indices(classes, 1)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a label says of the scores of a row: its loss -log P(label | s), with first and second derivatives.
+#
+#     logit     P(1 | s) = 1 / (1 + e^-s)                  one score, of the second class against the first
+#     probit    P(1 | s) = Φ(s)
+#     softmax   P(k | s) = e^s_k / sum over l of e^s_l     one score for each class, free up to a common term
+#
+# Weights are V (r, q): r = 1 for two classes, and g - 1 contrasts for more (see contrasts).
 
 HALF_LOG_TAU = 0.5 * np.log(2 * np.pi)
 

@@ -1,19 +1,14 @@
 """Pictures, by matplotlib, which is loaded when the first is drawn."""
 
+from classwise.plot.bars import draw_comparison, draw_stack, plot_explanation
 from classwise.plot.checks import plot_check
-from classwise.plot.comparison import draw_comparison
-from classwise.plot.confusion import plot_confusion
+from classwise.plot.curves import plot_dials, plot_learning_curve
 from classwise.plot.densities import plot_densities
-from classwise.plot.dials import plot_dials
 from classwise.plot.grid import DensityGrid, density_grid
-from classwise.plot.learning import plot_learning_curve
 from classwise.plot.pairs import plot_pairs
 from classwise.plot.projection import plot_projection
-from classwise.plot.reasons import plot_explanation
 from classwise.plot.regions import plot_regions
-from classwise.plot.reject import plot_reject_curve
-from classwise.plot.reliability import draw_reliability, plot_reliability
-from classwise.plot.stack import draw_stack
+from classwise.plot.reliability import draw_reliability, plot_confusion, plot_reject_curve, plot_reliability
 
 __all__ = [
     "DensityGrid",

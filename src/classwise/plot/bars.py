@@ -1,12 +1,13 @@
 """One column of levels: bars for each class, and what each level makes of the classes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array
-from classwise.plot.canvas import GRAY, contrasting, ink, plain_spines
+from classwise.plot.canvas import BLUE, GRAY, GREEN, ORANGE, RED, contrasting, ink, new_axes, plain_spines
 from classwise.plot.view import View
 
 # The share of the room between two levels that bars take.
@@ -53,3 +54,155 @@ def draw_posterior_bars(axes: Any, view: View, grid: Array) -> None:
 def _shifts(count: int) -> Array:
     """Where the bars of the classes stand, about the level."""
     return (np.arange(count) - (count - 1) / 2) * ROOM / count
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Why a row is taken for one class rather than another, as bars.
+
+# Columns of smaller shares than the first so many are put together.
+MOST = 15
+
+
+def plot_explanation(explanation: Any, axes: Any = None) -> Any:
+    """The shares of the log odds as bars, the largest first: those to the right speak for the class.
+
+    explanation: of m.explain(row). The last bar is the sum of all others: the log odds.
+    """
+    parts = [*_parts(explanation), ("log odds", explanation.log_odds)]
+    axes = new_axes(axes, 6.8, 1.3 + 0.34 * len(parts))
+    shares = [share for _, share in parts]
+    colors = [BLUE if share > 0 else RED for share in shares]
+    bars = axes.barh(range(len(parts)), shares, color=colors, height=0.65)
+    bars[-1].set(hatch="///", edgecolor=ink(), linewidth=0.8)
+    axes.bar_label(bars, [f"{share:+.3g}" for share in shares], padding=3, fontsize="small")
+    axes.axvline(0, color=GRAY, linewidth=0.8)
+    axes.axhline(len(parts) - 1.5, color=GRAY, linewidth=0.8, linestyle=":")
+    axes.set_yticks(range(len(parts)), [name for name, _ in parts])
+    axes.set_ylim(len(parts) - 0.4, -0.6)
+    axes.margins(x=0.16)
+    axes.set_xlabel(f"← {explanation.against}      share of the log odds      {explanation.label} →")
+    plain_spines(axes)
+    return axes
+
+
+def _parts(explanation: Any) -> list[tuple[str, float]]:
+    """What bars are called, and how long they are: columns by size, then the prior and the volume."""
+    ranked = sorted(explanation.shares.items(), key=lambda share: -abs(share[1]))
+    parts = [(f"{_named(column)} = {_shown(explanation.values[column])}", share) for column, share in ranked[:MOST]]
+    if ranked[MOST:]:
+        parts.append((f"{len(ranked) - MOST} other columns", sum(share for _, share in ranked[MOST:])))
+    parts.append(("prior", explanation.prior))
+    return parts + ([("volume", explanation.volume)] if explanation.volume else [])
+
+
+def _named(column: Any) -> str:
+    return column if isinstance(column, str) else f"x{column}"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "missing"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A stack as a picture: the weight of each member beside its log loss, and the log loss of all together.
+
+# Members this many times as far behind the best as the one in the middle would squeeze the others together.
+FAR = 3.0
+
+
+def draw_stack(lines: Sequence[Any], log_loss: float, axes: Any = None) -> Any:
+    """Dots at the log loss of each member, the larger the more weight it has; the weight is written beside.
+
+    lines: those of an AutoReport; log_loss: of the stack, a green line. Members that took no part are left out.
+    """
+    shown = [line for line in lines if line.log_loss is not None]
+    axes = new_axes(axes, 7.0, 1.2 + 0.32 * len(shown))
+    right = _limit(sorted(line.log_loss for line in shown))
+    for place, line in enumerate(shown):
+        color = BLUE if line.weight > 0 else GRAY
+        if line.log_loss > right:
+            axes.annotate(f"{line.log_loss:.3g} →", (right, place), ha="right", va="center", color=color)
+        else:
+            axes.scatter(line.log_loss, place, 30 + 400 * line.weight, color=color, alpha=0.85, clip_on=False, zorder=3)
+    axes.axvline(log_loss, color=GREEN, linewidth=1.5, label="the stack")
+    names = [f"{line.name}  {100 * line.weight:.0f} %" for line in shown]
+    axes.set_yticks(range(len(shown)), names)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    low = min(log_loss, *(line.log_loss for line in shown))
+    room = max(right - low, 0.02 * right)
+    axes.set_xlim(low - 0.06 * room, right + 0.04 * room)
+    axes.set_xlabel("log loss of rows held out")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="upper right", frameon=False)
+    return axes
+
+
+def _limit(losses: Sequence[float]) -> float:
+    """The largest log loss that is drawn where it lies; losses: sorted."""
+    best, middle = losses[0], losses[len(losses) // 2]
+    return min(losses[-1], max(best + FAR * (middle - best), 1.2 * best))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A comparison as a picture: one line for each model, its log loss and how sure that is.
+
+
+def draw_comparison(lines: Sequence[Any], axes: Any = None) -> Any:
+    """Dots with 95 % intervals, best first; where posteriors have a power, a ring shows the log loss without it.
+
+    lines: those of a ComparisonTable. Green is the best, blue ties with it, gray does not; scikit-learn's are orange.
+    """
+    shown = [line for line in lines if line.log_loss is not None]
+    axes = new_axes(axes, 7.5, 1.4 + 0.27 * len(shown))
+    left, right = _limits(shown)
+    margin = 0.04 * (right - left)
+    for place, line in enumerate(shown):
+        _draw_line(axes, place, line, right, right + margin)
+    axes.axvline(shown[0].final.value, color=GRAY, linewidth=0.8, linestyle=":")
+    axes.set_xlim(left - margin, right + margin)
+    axes.set_yticks(range(len(shown)), [line.name for line in shown])
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    powers = any(line.uses_power for line in shown)
+    axes.set_xlabel("log loss of rows held out" + (", ● with a power, ○ without" if powers else ""))
+    axes.spines[["top", "right"]].set_visible(False)
+    _legend(axes, shown)
+    return axes
+
+
+def _limits(shown: Sequence[Any]) -> tuple[float, float]:
+    """From the first interval to the last, but models far behind must not squeeze the others together."""
+    best, middle = shown[0].final.value, sorted(line.final.value for line in shown)[len(shown) // 2]
+    farthest = max(best + 4 * (middle - best), best * 1.2 + 1e-3)
+    left = max(min(line.final.low for line in shown), 0.0)
+    return left, min(max(line.final.high for line in shown), farthest)
+
+
+def _draw_line(axes: Any, place: int, line: Any, right: float, edge: float) -> None:
+    """What lies beyond the axis is marked by an arrow."""
+    final, color = line.final, _color(line)
+    if final.value > right:
+        axes.annotate(f"{final.value:.3g} →", (right, place), ha="right", va="center", color=color)
+        return
+    axes.plot([max(final.low, 0.0), final.high], [place, place], color=color, linewidth=2, solid_capstyle="round")
+    axes.plot(final.value, place, "o", color=color, markersize=6)
+    if line.uses_power:
+        beyond = line.log_loss.value > edge
+        marker = {"marker": ">", "clip_on": False} if beyond else {"marker": "o"}
+        axes.plot(min(line.log_loss.value, edge), place, markerfacecolor="none", markeredgecolor=color, **marker)
+
+
+def _color(line: Any) -> str:
+    if line.kind == "reference":
+        return ORANGE
+    return {"best": GREEN, "tie": BLUE}.get(line.note, GRAY)
+
+
+def _legend(axes: Any, shown: Sequence[Any]) -> None:
+    from matplotlib.lines import Line2D
+
+    names = {GREEN: "best", BLUE: "tie", GRAY: "worse", ORANGE: "scikit-learn"}
+    used = [color for color in names if any(_color(line) == color for line in shown)]
+    handles = [Line2D([], [], color=color, marker="o", label=names[color]) for color in used]
+    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(used), frameon=False)

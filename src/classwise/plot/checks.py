@@ -8,7 +8,7 @@ from classwise.errors import ClasswiseError
 from classwise.plot.canvas import GRAY, class_styles, ink, new_grid, plain_spines
 from classwise.plot.looking import listed
 from classwise.plot.strips import slant_ticks
-from classwise.schema import find_column
+from classwise.rows.schema import find_column
 
 # Panels in one picture, unless columns are named.
 MOST = 40

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Labels
-from classwise.classifier import BayesClassifier
+from classwise.classifier.bayes import BayesClassifier
+from classwise.classifier.marginal import flat_blocks
 from classwise.densities import Constant
 from classwise.errors import ClasswiseError
-from classwise.marginal import flat_blocks
 from classwise.plot.view import View, column_keys
-from classwise.schema import find_column
+from classwise.rows.schema import find_column
 
 
 def look(model: Any, columns: Any, at: Any, count: int) -> View:

@@ -3,10 +3,10 @@
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.classifier import BayesClassifier
+from classwise.classifier.bayes import BayesClassifier
+from classwise.classifier.marginal import flat_blocks
 from classwise.densities import Gaussian
 from classwise.densities.density import Located
-from classwise.marginal import flat_blocks
 
 
 def moments(classifier: BayesClassifier, columns: list[int], exact: bool) -> tuple[Array, Array] | None:

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.classifier import BayesClassifier
+from classwise.classifier.bayes import BayesClassifier
+from classwise.classifier.boundary import Discriminant, discriminant
+from classwise.classifier.marginal import flat_blocks
 from classwise.covariance import FullCovariance
 from classwise.densities import Binomial, Block, Gaussian, Poisson
-from classwise.discriminant import Discriminant, discriminant
-from classwise.marginal import flat_blocks
 from classwise.plot.moments import moments
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import logit
 
 from classwise.arrays import Array
-from classwise.discriminant import boundary
+from classwise.classifier.boundary import boundary
 from classwise.errors import ClasswiseError
 from classwise.plot.borders import borders
 from classwise.plot.boxes import find_box

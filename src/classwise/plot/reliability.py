@@ -1,16 +1,77 @@
-"""Reliability: what was announced, and what came true."""
+"""A confusion matrix."""
 
 from collections.abc import Mapping
+from math import floor
 from typing import Any
 
 import numpy as np
 
-from classwise.arrays import Array
+from classwise.arrays import Array, ratio
+from classwise.classifier.evaluation import Evaluation
 from classwise.errors import ClasswiseError
-from classwise.evaluation import Evaluation
-from classwise.plot.canvas import GRAY, class_styles, new_axes, plain_spines, split_below
+from classwise.plot.canvas import BLUE, GRAY, class_styles, contrasting, new_axes, plain_spines, split_below
 from classwise.plot.rows import read_labels
-from classwise.statistics import code_labels
+from classwise.rows import code_labels
+
+
+def plot_confusion(evaluation: Evaluation, axes: Any = None) -> Any:
+    """How often each class (rows) was taken for each class (columns): counts, and shares of the row.
+
+    evaluation: of m.evaluate(X, y). The shade is the share.
+    """
+    counts, names = evaluation.confusion, [str(label) for label in evaluation.labels]
+    shares = ratio(counts, counts.sum(axis=1, keepdims=True))
+    side = 2.2 + 0.85 * len(names)
+    axes = new_axes(axes, side + 0.6, side)
+    image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1)
+    for (i, j), share in np.ndenumerate(shares):
+        color = contrasting(image.to_rgba(share))
+        text = f"{counts[i, j]:g}\n{100 * share:.1f} %" if share else "0"
+        axes.text(j, i, text, ha="center", va="center", color=color)
+    slanted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 6 else {}
+    axes.set_xticks(range(len(names)), names, **slanted)
+    axes.set_yticks(range(len(names)), names)
+    axes.set(
+        xlabel="taken for", ylabel="class", title=f"error {100 * evaluation.error:.3g} % of {evaluation.weight:g} rows"
+    )
+    axes.get_figure().colorbar(image, ax=axes, label="share of the class", shrink=0.8)
+    return axes
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What refusing to decide is worth.
+
+# Coverages that are marked, with the posterior that the least sure row decided has.
+MARKED = (0.6, 0.8, 1.0)
+
+
+def plot_reject_curve(curve: Any, axes: Any = None) -> Any:
+    """The error among rows that are decided, against the share of rows decided, from the surest on.
+
+    curve: of m.reject_curve(X, y). Dots tell how sure a decision must be for that coverage.
+    """
+    axes = new_axes(axes, 6.4, 4.2)
+    axes.step(curve.coverage, curve.error, where="pre", color=BLUE, linewidth=1.8)
+    for coverage in MARKED:
+        place = min(int((curve.coverage < coverage - 1e-12).sum()), len(curve.coverage) - 1)
+        axes.plot(curve.coverage[place], curve.error[place], "o", color=BLUE, markersize=6, clip_on=False)
+        _note(axes, curve, place)
+    axes.set(xlabel="share of rows decided", ylabel="error among them", xlim=(0, 1.03))
+    axes.set_ylim(0, max(1.25 * float(curve.error.max()), 0.01))
+    axes.text(0.02, 0.97, f"mean error {curve.area:.3g}", color=GRAY, ha="left", va="top", transform=axes.transAxes)
+    plain_spines(axes)
+    return axes
+
+
+def _note(axes: Any, curve: Any, place: int) -> None:
+    """How sure the least sure row is, above the dot; rounded down, since 1 would be a promise."""
+    least = floor(1000 * curve.posterior[place]) / 1000
+    at, options = (curve.coverage[place], curve.error[place]), {"textcoords": "offset points", "fontsize": "small"}
+    axes.annotate(f"P ≥ {least:g}", at, (2, 8), color=GRAY, ha="right", **options)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Reliability: what was announced, and what came true.
 
 # The histogram's share of the height.
 BELOW = 0.2

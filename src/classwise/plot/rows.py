@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from classwise import tables
 from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError
 from classwise.plot.canvas import GRAY, Style, scatter
+from classwise.rows import read_labels as read_any_labels
 
 # How far rows of one level are spread, on each side of it.
 SPREAD = 0.3
@@ -15,7 +15,7 @@ SPREAD = 0.3
 
 def read_labels(y: Any, length: int) -> Labels:
     """The labels of rows; (n,), None where one is missing."""
-    labels, missing = tables.read_labels(y)
+    labels, missing = read_any_labels(y)
     if labels.shape != (length,):
         raise ClasswiseError(f"y has shape {labels.shape}, and X has {length} rows; give one label for each.")
     return labels if missing is None else np.where(missing, np.array(None), labels)

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels
-from classwise.classifier import BayesClassifier
-from classwise.discriminant import Discriminant
+from classwise.classifier.bayes import BayesClassifier
+from classwise.classifier.boundary import Discriminant
+from classwise.classifier.marginal import marginal
 from classwise.errors import ClasswiseError
-from classwise.marginal import marginal
 from classwise.plot.canvas import Style, class_styles
 from classwise.plot.moments import given, moments
 from classwise.plot.polynomials import polynomials
-from classwise.schema import Column
-from classwise.tables import make_frame, open_source
+from classwise.rows import make_frame, open_source
+from classwise.rows.schema import Column
 
 # Rows drawn from the model, to see how far it reaches where no rows are given.
 DRAWN = 2000

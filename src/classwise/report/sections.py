@@ -11,10 +11,8 @@ import numpy as np
 
 from classwise.errors import ClasswiseError
 from classwise.plot import plot_confusion, plot_projection, plot_regions
-from classwise.report.drawing import draw
-from classwise.report.markup import Markup, code, definitions, figure, items, paragraph, section, table
-from classwise.report.pairing import best_pair
-from classwise.report.study import Study
+from classwise.report.page import Markup, code, definitions, figure, items, paragraph, section, table
+from classwise.report.study import Study, best_pair, draw
 
 # A confusion of more classes than this is told as a list of the most frequent mistakes.
 MOST_CLASSES = 15

@@ -5,7 +5,6 @@ from classwise.selection.downdates import Downdates, groups_of
 from classwise.selection.families import Choice, choose_families
 from classwise.selection.folds import assign_folds, no_more_than
 from classwise.selection.path import Path
-from classwise.selection.places import fold_of_groups, fold_of_rows, ranks_of_rows
 from classwise.selection.predictives import Predictives
 from classwise.selection.strengths import StrengthPath
 from classwise.selection.temperature import OutOfFold
@@ -21,10 +20,7 @@ __all__ = [
     "StrengthPath",
     "assign_folds",
     "choose_families",
-    "fold_of_groups",
-    "fold_of_rows",
     "groups_of",
     "no_more_than",
-    "ranks_of_rows",
     "summarize_folds",
 ]

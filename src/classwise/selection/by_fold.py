@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Codes, Labels
-from classwise.statistics import ClassStatistics, Scatter, positions, union_labels
-from classwise.summarizing import summarize_table
-from classwise.tables import Table
+from classwise.rows import Table, positions, union_labels
+from classwise.statistics import ClassStatistics, Scatter
+from classwise.statistics.chunks import summarize_table
 
 
 @dataclass(frozen=True, eq=False)

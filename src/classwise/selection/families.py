@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from classwise.arrays import Array
-from classwise.schema import Family
+from classwise.rows.schema import Family
 from classwise.statistics import ClassStatistics, LevelCounts, Moments
 
 # A value of a number that is to be a level must occur in this many rows on average.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from classwise.arrays import EPS, Array, Codes, slices, sums_by
-from classwise.calibration import Calibration
+from classwise.classifier.bayes import Calibration
 from classwise.engines import in_threads
 
 # How far from 1 a power may be, in its logarithm, and the step of the grid that is looked at first.

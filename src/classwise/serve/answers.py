@@ -4,7 +4,7 @@ from json import dumps
 from math import isfinite
 from typing import Any
 
-from classwise.explanation import Explanation
+from classwise.classifier.explanation import Explanation
 from classwise.serve.scoring import Answer
 from classwise.serve.work import Deadline
 

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from classwise.arrays import Array
-from classwise.schema import label_columns
+from classwise.rows import Coded
+from classwise.rows.schema import label_columns
 from classwise.serve.columns import Checked, InputColumn, LevelColumn, NumberColumn
 from classwise.serve.problems import Problem, as_json, misfit
 from classwise.serve.rows import RowReader, Rows, refuse_other_names
 from classwise.serve.scoring import Answer
 from classwise.serve.work import Deadline
-from classwise.tables import Coded
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Labels
-from classwise.schema import Column
+from classwise.rows import Coded
+from classwise.rows.checks import RANGES
+from classwise.rows.coding import code_values
+from classwise.rows.schema import Column
 from classwise.serve.problems import Problem, misfit, shown
-from classwise.tables import Coded
-from classwise.tables.checks import RANGES
-from classwise.tables.coding import code_values
 
 # Numbers are below: the square of a much larger one overflows.
 LARGEST = 1e150

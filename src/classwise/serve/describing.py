@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from classwise.auto import AutoClassifier
+from classwise.comparison.stack import AutoClassifier
 from classwise.serve.columns import InputColumn, LevelColumn
 from classwise.serve.models import Models, Served, kind_of
 from classwise.serve.scoring import Scorer

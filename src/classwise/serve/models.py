@@ -17,13 +17,12 @@ from typing import Any
 
 from classwise.errors import ClasswiseError, StoredFileError
 from classwise.estimators import Decision
-from classwise.files import load
 from classwise.serve.metrics import Metrics
 from classwise.serve.problems import Problem
 from classwise.serve.reading import Options
 from classwise.serve.scoring import Scorer
 from classwise.serve.work import Deadline
-from classwise.storage import Description, describe
+from classwise.storage import Description, describe, load
 
 LOG = logging.getLogger("classwise.serve")
 

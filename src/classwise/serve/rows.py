@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Codes, Labels
-from classwise.schema import Family, Schema
+from classwise.rows import Coded, Source
+from classwise.rows.checks import RANGES
+from classwise.rows.reading import ArraySource
+from classwise.rows.schema import Family, Schema
 from classwise.serve.columns import LARGEST, Checked, InputColumn, LevelColumn, NumberColumn
 from classwise.serve.problems import Problem, misfit, shown
-from classwise.tables import Coded, Source
-from classwise.tables.checks import RANGES
-from classwise.tables.reading import ArraySource
 
 
 class CheckedColumns:

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Labels
-from classwise.auto import AutoClassifier
+from classwise.classifier.explanation import Explanation
+from classwise.comparison.stack import AutoClassifier
 from classwise.errors import ClasswiseError
 from classwise.estimators import Decision, model_within
-from classwise.explanation import Explanation
-from classwise.schema import Family
+from classwise.rows.checks import RANGES
+from classwise.rows.schema import Family
 from classwise.serve.columns import LevelColumn
 from classwise.serve.problems import Problem, as_json, shown
 from classwise.serve.reading import Options
 from classwise.serve.rows import RowReader, Rows, listed
 from classwise.serve.work import Deadline
-from classwise.tables.checks import RANGES
 
 # Large requests are scored in parts of so many rows, and given up between two of them if time is up.
 PART = 100_000

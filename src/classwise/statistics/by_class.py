@@ -10,11 +10,11 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import StatisticsError
-from classwise.schema import Column, Family, Schema
+from classwise.rows import is_sorted, positions, union_labels
+from classwise.rows.schema import Column, Family, Schema
 from classwise.statistics.consistency import parts_fit
 from classwise.statistics.counts import Counts, LevelCounts
 from classwise.statistics.gaps import Gaps, Numbers
-from classwise.statistics.labels import is_sorted, positions, union_labels
 from classwise.statistics.moments import Moments
 from classwise.statistics.pairs import PairCounts
 from classwise.statistics.records import read_labels, read_parts

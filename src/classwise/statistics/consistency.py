@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from classwise.schema import Schema
+from classwise.rows.schema import Schema
 from classwise.statistics.counts import Counts
 from classwise.statistics.gaps import Numbers
 from classwise.statistics.moments import Moments

@@ -133,7 +133,7 @@ def gather_pairs(
     A row holds numbers, NaN where they are missing, and the positions of levels among those of its columns, -1 where
     they are missing.
 
-    >>> from classwise.statistics.places import Named
+    >>> from classwise.statistics import Named
     >>> pairs = gather_pairs(np.array([[0.0, 1.0], [0.0, 0.0]]), [Named(np.array(["a"])), Named(np.array(["x", "y"]))],
     ...                      np.array([0, 0]), 1)
     >>> pairs.weight

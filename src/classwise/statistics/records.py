@@ -6,7 +6,7 @@ import numpy as np
 
 from classwise.arrays import Labels
 from classwise.errors import StoredFileError
-from classwise.schema import Schema
+from classwise.rows.schema import Schema
 from classwise.statistics.counts import Counts, LevelCounts
 from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.moments import Moments

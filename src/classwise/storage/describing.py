@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from classwise.errors import StoredFileError
-from classwise.storage.annotations import fits
-from classwise.storage.blaming import blaming, printable
-from classwise.storage.container import read_header
+from classwise.storage.container import blaming, printable, read_header
+from classwise.storage.examining import fits
 
 T = TypeVar("T")
 

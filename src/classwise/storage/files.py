@@ -10,15 +10,21 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from classwise.errors import ClasswiseError, StoredFileError
-from classwise.storage.blaming import NewerFileError, blaming
-from classwise.storage.container import VERSION, encoded, read_arrays, read_header, write
+from classwise.storage.container import (
+    VERSION,
+    NewerFileError,
+    blaming,
+    encoded,
+    provenance,
+    read_arrays,
+    read_header,
+    write,
+)
 from classwise.storage.describing import description
 from classwise.storage.examining import examine
-from classwise.storage.header import provenance
 from classwise.storage.old import READERS, Record
-from classwise.storage.packing import Packer
+from classwise.storage.packing import Packer, Unpacker
 from classwise.storage.registry import ENTRIES, entry_of
-from classwise.storage.unpacking import Unpacker
 
 # The array that says, in JSON, how the others make up the value.
 CONTENT = "content"

@@ -9,22 +9,21 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from classwise.arrays import Array, Labels
-from classwise.decision import RejectCurve, reject_curve
-from classwise.discriminant import Boundary
+from classwise.classifier.boundary import Boundary
+from classwise.classifier.decision import RejectCurve, reject_curve
+from classwise.classifier.evaluation import Evaluation
+from classwise.classifier.explanation import Explanation
+from classwise.classifier.shift import PriorShift, estimate_shift
 from classwise.engines import MemoryEngine
-from classwise.errors import ClasswiseError, UnscorableError
+from classwise.errors import ClasswiseError, UnscorableError, choose, fraction
 from classwise.estimators.columns import check_columns
 from classwise.estimators.fitted import SCORING_SIZE, codes_among, position_among, required
 from classwise.estimators.logistic.model import LogisticModel
 from classwise.estimators.logistic.reasons import linear_boundary, linear_explanation
 from classwise.estimators.report import SchemaReport
-from classwise.evaluation import Evaluation
-from classwise.explanation import Explanation
 from classwise.logistic import LogisticClassifier
 from classwise.logistic.predictive import POINTS
-from classwise.options import choose, fraction
-from classwise.shift import PriorShift, estimate_shift
-from classwise.tables import Table, open_asked, open_row, refuse_unsuitable
+from classwise.rows import Table, open_asked, open_row, refuse_unsuitable
 
 MISSING = {"mean": True, "error": False}
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError, ImputedValueWarning
-from classwise.gathering import Counted, Roles, as_frame
-from classwise.schema import Schema
-from classwise.statistics import ClassStatistics, code_labels, positions
-from classwise.tables import Coded, Table
-from classwise.tables.table import Columns
+from classwise.rows import Coded, Roles, Table, code_labels, positions
+from classwise.rows.schema import Schema
+from classwise.rows.table import Columns
+from classwise.statistics import ClassStatistics, Counted, as_frame
 
 
 def recoded(table: Table, statistics: ClassStatistics) -> Table:

@@ -15,8 +15,8 @@ import numpy as np
 from classwise.arrays import Array, Codes
 from classwise.estimators.fitted import required
 from classwise.estimators.logistic.columns import Reading
+from classwise.rows import Matrix, Table
 from classwise.statistics import ClassStatistics
-from classwise.tables import Matrix, Table
 
 # Of each class and level about so many rows are drawn at least, if it has them.
 FEWEST_OF_KIND = 100

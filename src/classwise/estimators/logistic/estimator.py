@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 from sklearn.base import ClassifierMixin
 
 from classwise.engines import MemoryEngine
+from classwise.errors import choose
 from classwise.estimators.answers import read_generator
 from classwise.estimators.base import refuse_few_classes, refuse_underflow
 from classwise.estimators.blocks import refuse_silent, warn_of_ignored, why_constant, why_ignored
@@ -26,7 +27,6 @@ from classwise.estimators.logistic.options import (
 )
 from classwise.estimators.logistic.source import rows_of
 from classwise.estimators.logistic.variants import LogisticVariants
-from classwise.gathering import Passes
 from classwise.logistic import (
     Diagnostics,
     LogisticClassifier,
@@ -38,12 +38,11 @@ from classwise.logistic import (
     make_design,
     spread_of_numbers,
 )
-from classwise.options import choose
-from classwise.schema import Families
-from classwise.statistics import ClassStatistics, DiagonalScatter
+from classwise.rows import open_source
+from classwise.rows.schema import Families
+from classwise.statistics import ClassStatistics, DiagonalScatter, Passes
+from classwise.statistics.chunks import summarize_table
 from classwise.storage import shown, stored
-from classwise.summarizing import summarize_table
-from classwise.tables import open_source
 
 
 @stored("BayesianLogistic", kind="model")

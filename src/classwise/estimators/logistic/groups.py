@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from classwise.errors import ClasswiseError
+from classwise.errors import ClasswiseError, at_least
 from classwise.logistic import Design, Groups
-from classwise.options import at_least
-from classwise.schema import Schema
+from classwise.rows.schema import Schema
 
 EVIDENCE, RELEVANCE = "evidence", "relevance"
 

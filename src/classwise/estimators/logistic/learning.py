@@ -25,9 +25,9 @@ from classwise.logistic import (
     refuse_flat,
     settled,
 )
+from classwise.rows import Table
 from classwise.statistics import Curvature
-from classwise.summarizing import CHUNK_SIZE, COPY_SIZE
-from classwise.tables import Table
+from classwise.statistics.chunks import CHUNK_SIZE, COPY_SIZE
 
 # Newton's method starts from near the mode of a tenth of the rows, at least so many and so many for each weight, where
 # there are several times as many.

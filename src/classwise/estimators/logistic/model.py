@@ -12,8 +12,8 @@ from classwise.arrays import Array, Labels
 from classwise.estimators.report import SchemaReport
 from classwise.logistic import Diagnostics, Draws, Groups, Likelihood, LogisticClassifier
 from classwise.logistic.design import NUMBER, marked_levels
-from classwise.schema import Schema
-from classwise.statistics import is_sorted
+from classwise.rows import is_sorted
+from classwise.rows.schema import Schema
 from classwise.storage import stored
 from classwise.tabular import Tabular
 

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from classwise.errors import ClasswiseError
+from classwise.errors import ClasswiseError, choose
 from classwise.estimators.logistic.answers import MISSING
 from classwise.estimators.logistic.groups import read_value
 from classwise.logistic import PREDICTIVES, Likelihood, Logit, Probit, Softmax
-from classwise.options import choose
-from classwise.schema import Family
+from classwise.rows.schema import Family
 
 KNOWN = ("gaussian", "categorical", "bernoulli")
 LINKS: dict[str, type[Logit] | type[Probit]] = {"logit": Logit, "probit": Probit}

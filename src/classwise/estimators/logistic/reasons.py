@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.discriminant import Boundary, Section, column_names, read_section
+from classwise.classifier.boundary import Boundary, Section, column_names, read_section
+from classwise.classifier.explanation import Explanation
 from classwise.errors import ClasswiseError
 from classwise.estimators.logistic.model import LogisticModel
-from classwise.explanation import Explanation
 from classwise.logistic import Probit
-from classwise.schema import find_column
+from classwise.rows.schema import find_column
 
 
 def _shift(model: LogisticModel, first: int, second: int) -> float:

@@ -14,9 +14,8 @@ from classwise.errors import ClasswiseError
 from classwise.estimators.logistic.columns import Reading, known_levels
 from classwise.estimators.logistic.drawing import Chances, Drawing, Drawn
 from classwise.estimators.logistic.learning import ROWS_PER_WEIGHT, Rows, TableRows
-from classwise.gathering import Passes
 from classwise.logistic import Laplace, Model
-from classwise.statistics import ClassStatistics, Curvature
+from classwise.statistics import ClassStatistics, Curvature, Passes
 
 # No more values than this are held in memory: rows times columns.
 MOST_VALUES = 20_000_000

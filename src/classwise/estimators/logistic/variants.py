@@ -4,11 +4,10 @@ from copy import copy
 from dataclasses import replace
 from typing import Literal, Self
 
-from classwise.errors import ClasswiseError
+from classwise.classifier.bayes import Priors, class_priors
+from classwise.errors import ClasswiseError, choose
 from classwise.estimators.logistic.weights import LogisticWeights
 from classwise.logistic import PREDICTIVES, Near
-from classwise.options import choose
-from classwise.priors import Priors, class_priors
 
 
 class LogisticVariants(LogisticWeights):

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.errors import ClasswiseError, NotAvailableError
+from classwise.errors import ClasswiseError, NotAvailableError, fraction
 from classwise.estimators.answers import read_generator
 from classwise.estimators.logistic.answers import LogisticAnswers
 from classwise.estimators.logistic.model import Coefficients
 from classwise.logistic import Diagnostics
-from classwise.options import fraction
 
 
 class LogisticWeights(LogisticAnswers):

@@ -1,8 +1,6 @@
-"""Bayes' rule and decisions in an ONNX graph.
+"""Logistic regression in an ONNX graph: linear scores, moderated for two classes.
 
-Ties are decided as in Python: scores that differ from the largest by rounding are made equal to it, and the first class
-of largest score is announced. A row that Python refuses with an error has NaN for probabilities, and a label that no
-class has.
+Two classes have the scores -s / 2 and s / 2, of which softmax is the logit of s: what is infinite shows in both.
 """
 
 from collections.abc import Sequence
@@ -13,16 +11,58 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import TIE, Labels
-from classwise.calibration import Calibration
-from classwise.classifier import BayesClassifier
-from classwise.decision import Policy
+from classwise.classifier.bayes import BayesClassifier, Calibration
+from classwise.classifier.decision import Policy
 from classwise.errors import ClasswiseError
+from classwise.export.linear import LinearScores, linear_scores
 from classwise.export.onnx_graph.densities import scores
 from classwise.export.onnx_graph.graph import Graph
-from classwise.export.onnx_graph.logistic import logistic_scores
 from classwise.export.onnx_graph.rows import Rows
 from classwise.export.onnx_graph.tensor import Tensor
 from classwise.logistic import LogisticClassifier
+
+
+def logistic_scores(classifier: LogisticClassifier, rows: Rows) -> Tensor:
+    """Scores of which softmax is P(k | x); (n, g)."""
+    scores = _scores(classifier, rows)
+    return scores + np.array([classifier.shift]) if classifier.shift else scores
+
+
+def _scores(classifier: LogisticClassifier, rows: Rows) -> Tensor:
+    scores = linear_scores(classifier, "ONNX")
+    entries, order = _entries(scores, rows)
+    score = entries @ scores.slopes.T[order] + scores.constants[None]
+    if len(scores.slopes) > 1:
+        return score
+    if scores.variance is not None:
+        away = entries @ scores.variance.slopes[order] + scores.variance.offsets[None]
+        v = away.squared().sum(1, keep=True)
+        # As in Python, a row so far away that its variance is infinite has no answer.
+        score = (v < np.inf).where(score / (v * (np.pi / 8) + 1.0).sqrt(), np.nan)
+    return score @ np.array([[-0.5, 0.5]])
+
+
+def _entries(scores: LinearScores, rows: Rows) -> tuple[Tensor, list[int]]:
+    """y (n, q'), numbers first, and which entry each of its columns is; 0 where a value is missing."""
+    graph, parts = rows.graph, []
+    order = list(scores.numbers)
+    if order:
+        values = rows.part(scores.source[order].tolist()).numbers()
+        parts.append(values.is_nan().where(0.0, values - scores.mean[None, order]))
+    for j, entries in scores.categories.items():
+        parts.append(graph.constant(scores.by_level(entries)).take(rows.part([j]).codes(0), 0))
+        order += entries
+    return graph.concat(parts), order
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Bayes' rule and decisions in an ONNX graph.
+#
+# Ties are decided as in Python: scores that differ from the largest by rounding are made equal to it, and the first
+# class
+# of largest score is announced. A row that Python refuses with an error has NaN for probabilities, and a label that
+# no
+# class has.
 
 
 @dataclass(frozen=True, eq=False)

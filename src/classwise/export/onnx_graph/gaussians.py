@@ -16,8 +16,7 @@ from classwise.arrays import Array
 from classwise.covariance import Covariance, DiagonalCovariance
 from classwise.covariance.exponents import FAR, Shared
 from classwise.densities import Gaussian, Student
-from classwise.export.onnx_graph.gaps import Distances, marginal_distances, with_gaps
-from classwise.export.onnx_graph.rows import Rows
+from classwise.export.onnx_graph.rows import Distances, Rows, marginal_distances, with_gaps
 from classwise.export.onnx_graph.tensor import Tensor
 
 

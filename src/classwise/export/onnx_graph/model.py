@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from classwise.arrays import Labels
-from classwise.auto import AutoClassifier
-from classwise.decision import Policy
-from classwise.errors import ClasswiseError
+from classwise.classifier.decision import Policy
+from classwise.comparison.stack import AutoClassifier
+from classwise.errors import ClasswiseError, choose
 from classwise.estimators import Decision, model_within
 from classwise.estimators.deciding import read_policy
 from classwise.estimators.logistic.model import LogisticModel
@@ -21,7 +21,6 @@ from classwise.export.onnx_graph.bayes import Posterior, decided, label_values, 
 from classwise.export.onnx_graph.graph import OPSET, Graph
 from classwise.export.onnx_graph.rows import InputRows, Layout, Source, refuse_levels
 from classwise.export.onnx_graph.tensor import load_onnx
-from classwise.options import choose
 
 DTYPES: dict[Any, Any] = {"float64": np.float64, "float32": np.float32}
 INPUTS: dict[Any, bool | None] = {None: None, "matrix": True, "columns": False}

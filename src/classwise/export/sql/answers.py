@@ -13,8 +13,8 @@ import numpy as np
 from sqlglot import exp
 
 from classwise.arrays import TIE
-from classwise.calibration import Calibration
-from classwise.decision import Policy
+from classwise.classifier.bayes import Calibration
+from classwise.classifier.decision import Policy
 from classwise.export.sql.arithmetic import (
     POSSIBLE,
     Expression,

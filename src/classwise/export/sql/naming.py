@@ -8,7 +8,7 @@ from sqlglot import exp
 from classwise.errors import ClasswiseError
 from classwise.export.sql.dialects import Dialect
 from classwise.export.sql.draft import check_text
-from classwise.schema import Schema, label_columns
+from classwise.rows.schema import Schema, label_columns
 
 OUTPUTS = {"label": "", "posteriors": "posterior_", "scores": "score_"}
 

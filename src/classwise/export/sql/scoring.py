@@ -8,9 +8,9 @@ from typing import Any
 from sqlglot import exp
 
 from classwise.arrays import Labels
-from classwise.auto import AutoClassifier
-from classwise.calibration import Calibration
-from classwise.decision import Policy
+from classwise.classifier.bayes import Calibration
+from classwise.classifier.decision import Policy
+from classwise.comparison.stack import AutoClassifier
 from classwise.diagnostics.section import listed
 from classwise.errors import ClasswiseError, UnansweredRowWarning
 from classwise.estimators import BayesEstimator, BayesianLogistic, Decision
@@ -23,7 +23,7 @@ from classwise.export.sql.draft import Draft, check_text
 from classwise.export.sql.logistic import add_logistic
 from classwise.export.sql.naming import feature_names, key_names, read_table, result_names
 from classwise.export.sql.stacks import add_stack
-from classwise.schema import Schema
+from classwise.rows.schema import Schema
 
 
 def write_query(

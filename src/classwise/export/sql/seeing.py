@@ -14,8 +14,8 @@ import numpy as np
 from sqlglot import exp
 
 from classwise.arrays import Array
-from classwise.auto.columns import Category
-from classwise.auto.encoding import Encoding
+from classwise.comparison.stack.columns import Category
+from classwise.comparison.stack.encoding import Encoding
 from classwise.export.sql.arithmetic import (
     Expression,
     case,
@@ -32,7 +32,7 @@ from classwise.export.sql.arithmetic import (
 from classwise.export.sql.dialects import NEAREST
 from classwise.export.sql.draft import Draft
 from classwise.export.sql.steps import Step
-from classwise.schema import Column, Schema
+from classwise.rows.schema import Column, Schema
 
 # A number farther from its column's center, in standard units, has no answer: its powers would overflow.
 FARTHEST_UNITS = 1e30

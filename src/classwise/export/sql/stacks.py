@@ -13,12 +13,12 @@ import numpy as np
 from sqlglot import exp
 
 from classwise.arrays import Array, Codes, log_sum_exp
-from classwise.auto import AutoClassifier
-from classwise.auto.encoding import Encoding
-from classwise.auto.member import Fixed, Generative, Trained
-from classwise.auto.shares import Shares
-from classwise.auto.softmax import Linear
-from classwise.auto.sums import log_priors
+from classwise.comparison.stack import AutoClassifier
+from classwise.comparison.stack.encoding import Encoding
+from classwise.comparison.stack.member import Fixed, Generative, Trained
+from classwise.comparison.stack.shares import Shares
+from classwise.comparison.stack.softmax import Linear
+from classwise.comparison.stack.sums import log_priors
 from classwise.densities import Categorical, Density, Product, Student
 from classwise.errors import ClasswiseError
 from classwise.export.sql.answers import SMALLEST

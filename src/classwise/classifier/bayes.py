@@ -1,0 +1,209 @@
+"""Priors: the probability of each class before a row is seen. Checked here, and nowhere else."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isfinite
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from classwise.arrays import Array, Codes, Labels, finite, first_leader, level_ties, log_sum_exp
+from classwise.densities import Density, Observed
+from classwise.errors import ClasswiseError
+from classwise.rows import is_sorted
+from classwise.storage import stored
+
+Priors: TypeAlias = str | Mapping[Any, float] | Sequence[float] | Array | None
+
+
+def class_priors(priors: Priors, labels: Labels, weight: Array) -> Array:
+    """The prior of each class; (g,). A prior of zero is allowed, and means never.
+
+    priors: "empirical" or None (n_k / n), "uniform" (1 / g), a mapping from label to probability, or a sequence in the
+    order of the sorted labels.
+
+    >>> class_priors("empirical", np.array(["a", "b"]), np.array([3.0, 1.0]))
+    array([0.75, 0.25])
+    >>> class_priors({"a": 0.9, "b": 0.2}, np.array(["a", "b"]), np.array([3.0, 1.0]))
+    Traceback (most recent call last):
+    ...
+    classwise.errors.ClasswiseError: priors must sum to 1, and these sum to 1.1: [0.9, 0.2]; divide by the sum.
+    """
+    if priors is None or isinstance(priors, str):
+        return _named_priors(priors or "empirical", weight)
+    if isinstance(priors, Mapping):
+        return _checked(_in_label_order(priors, labels), labels)
+    return _checked(priors, labels)
+
+
+def _named_priors(priors: str, weight: Array) -> Array:
+    if priors == "empirical":
+        return weight / weight.sum()
+    if priors == "uniform":
+        return np.full(len(weight), 1 / len(weight))
+    raise ClasswiseError(
+        f"priors={priors!r} is not an option; choose 'empirical', 'uniform', a mapping from label to probability, "
+        "or a sequence in the order of the sorted labels."
+    )
+
+
+def _in_label_order(priors: Mapping[Any, float], labels: Labels) -> list[float]:
+    known = labels.tolist()
+    unknown = [label for label in priors if label not in known]
+    missing = [label for label in known if label not in priors]
+    if unknown:
+        raise ClasswiseError(f"priors name the label {unknown[0]!r}, which is not a class; the classes are {known}.")
+    if missing:
+        raise ClasswiseError(f"priors lack the label {missing[0]!r}; give every class one, 0 for never.")
+    return [priors[label] for label in known]
+
+
+def _checked(priors: Sequence[float] | Array, labels: Labels) -> Array:
+    try:
+        values = np.asarray(priors, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ClasswiseError(f"priors must be numbers, not {priors!r}.") from None
+    if values.shape != (len(labels),):
+        raise ClasswiseError(
+            f"priors must be one number for each of {len(labels)} classes, not of shape {values.shape}."
+        )
+    if not (values >= 0).all():
+        raise ClasswiseError(f"priors must not be negative: {values.tolist()}.")
+    if abs(values.sum() - 1) > 1e-6:
+        raise ClasswiseError(
+            f"priors must sum to 1, and these sum to {values.sum():.6g}: {values.tolist()}; divide by the sum."
+        )
+    return values / values.sum()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Calibration: posteriors raised to a power, so that they are as sure as they should be.
+#
+#     P(k | x)^β / sum over classes of P(j | x)^β
+#
+# Densities that take dependent features for independent count the same news twice, and a power below 1 takes that
+# back
+# (Guo et al. 2017 call 1 / β the temperature). It changes no decision.
+
+
+@stored("Calibration")
+@dataclass(frozen=True)
+class Calibration:
+    """power: β. shift (g,): added to the log posteriors afterwards, where priors were changed since."""
+
+    power: float
+    shift: tuple[float, ...] = ()
+
+    def _is_sound(self) -> bool:
+        return self.power > 0 and all(map(isfinite, self.shift))
+
+    def __call__(self, scores: Array) -> Array:
+        """Scores (g, m), which are log posteriors up to a term for each row, as they should be; up to such a term."""
+        calibrated = self.power * scores
+        return calibrated + np.array(self.shift)[:, None] if self.shift else calibrated
+
+    def with_priors(self, before: Array, after: Array) -> "Calibration":
+        """Posteriors under other priors (g,) are the calibrated ones times the ratio of the priors.
+
+        The power applies to log_joint, priors included: the shift makes up for what it does to their ratio.
+        """
+        known = (before > 0) & (after > 0)
+        change = np.zeros(len(before))
+        change[known] = (1 - self.power) * (np.log(after[known]) - np.log(before[known]))
+        return Calibration(self.power, tuple((np.array(self.shift or (0.0,)) + change).tolist()))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 3. A classifier is a prior and one density per class.
+#
+#     log_joint_k(x)  = log prior_k + log p(x | k)
+#     log_evidence(x) = log sum_k exp log_joint_k(x)
+#     log_posterior_k = log_joint_k - log_evidence
+#
+# Bayes' rule is written here, once. Everything is class-major, (g, m), and in logs.
+
+
+@stored("BayesClassifier")
+@dataclass(frozen=True, eq=False)
+class BayesClassifier:
+    """labels (g,) sorted; priors (g,) that sum to one; the density of each class; how sure posteriors are, if not by
+    Bayes' rule alone.
+    """
+
+    labels: Labels
+    priors: Array
+    density: Density
+    calibration: Calibration | None = None
+
+    def _is_sound(self) -> bool:
+        count, shift = len(self.labels), self.calibration.shift if self.calibration else ()
+        matched = self.priors.shape == (count,) and self.density.count == count > 1 and len(shift) in (0, count)
+        chances = bool((self.priors >= 0).all()) and abs(float(self.priors.sum()) - 1) < 1e-9
+        return matched and chances and is_sorted(self.labels)
+
+    @cached_property
+    def log_prior(self) -> Array:
+        with np.errstate(divide="ignore"):  # a prior of zero means never: log 0 = -inf
+            return np.log(self.priors)[:, None]
+
+    def log_density(self, rows: Array) -> Array:
+        """log p(x | k); (m, p) -> (g, m)."""
+        relative = self.density.relative(rows, np.zeros_like(self.log_prior))
+        finite(relative.max(axis=0))
+        return relative + finite(self.density.common(rows))
+
+    def scores(self, rows: Array) -> Array:
+        """log_joint up to a term common to all classes; (m, p) -> (g, m)."""
+        return level_ties(self.density.relative(rows, self.log_prior))
+
+    def announced(self, rows: Array) -> Array:
+        """log P(k | x) up to a term common to all classes, calibrated: what decisions need; (m, p) -> (g, m)."""
+        scores = self.scores(rows)
+        return scores if self.calibration is None else level_ties(self.calibration(scores))
+
+    def log_joint(self, rows: Array) -> Array:
+        """log prior_k + log p(x | k); (m, p) -> (g, m)."""
+        return self.scores(rows) + finite(self.density.common(rows))
+
+    def log_evidence(self, rows: Array) -> Array:
+        """log p(x); (m, p) -> (m,)."""
+        return log_sum_exp(self.scores(rows)) + finite(self.density.common(rows))
+
+    def log_posterior(self, rows: Array) -> Array:
+        """log P(k | x); (m, p) -> (g, m)."""
+        scores = self.announced(rows)
+        # Relative to the best class the digits that posteriors depend on are all still there.
+        scores -= scores.max(axis=0)
+        scores -= np.log(np.exp(scores).sum(axis=0))
+        return scores
+
+    def posterior(self, rows: Array) -> Array:
+        """P(k | x); (m, p) -> (g, m)."""
+        scores = self.announced(rows)
+        scores -= scores.max(axis=0)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=0)
+        return scores
+
+    def decide(self, rows: Array) -> Codes:
+        """The most probable class, the first of equals; (m, p) -> (m,)."""
+        if self.calibration is None:
+            return first_leader(self.density.relative(rows, self.log_prior))
+        return first_leader(self.announced(rows))
+
+    def sample(self, count: int, generator: np.random.Generator) -> tuple[Array, Labels]:
+        """Rows (count, p) and their labels (count,), drawn from the model."""
+        codes = generator.choice(len(self.labels), size=count, p=self.priors)
+        return self.density.sample(codes, generator), self.labels[codes]
+
+    def with_priors(self, priors: Array) -> "BayesClassifier":
+        calibration = self.calibration and self.calibration.with_priors(self.priors, priors)
+        return replace(self, priors=priors, calibration=calibration)
+
+    def calibrated(self, calibration: Calibration | None) -> "BayesClassifier":
+        return replace(self, calibration=calibration)
+
+    def observing(self) -> "BayesClassifier":
+        """The same classifier for rows with gaps, whose missing values are integrated out."""
+        return replace(self, density=Observed(self.density))

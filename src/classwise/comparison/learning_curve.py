@@ -1,0 +1,253 @@
+"""Rows to learn from, of growing number, and rows held out."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import _safe_indexing
+
+from classwise.arrays import Array, Codes, Labels
+from classwise.classifier.evaluation import Evaluation
+from classwise.comparison.references import encoded, matrix
+from classwise.engines.progress import progress, silent
+from classwise.errors import ClasswiseError, choose, fraction
+from classwise.estimators import LDA
+from classwise.rows import code_labels, read_table
+
+# Rows of each class that every subset has.
+FEWEST = 2
+
+# Sizes that are tried, unless others are given, and the least of them.
+STEPS, LEAST = 8, 10
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Rows to learn from, in an order whose every beginning has all classes, and rows held out; again and again."""
+
+    codes: Codes
+    repeats: int
+    held_out: float
+    generator: np.random.Generator
+
+    def __iter__(self) -> Iterator[tuple[Codes, Codes]]:
+        for _ in range(self.repeats):
+            order = nested_order(self.codes, self.generator)
+            yield order[: self.most], order[self.most :]
+
+    @property
+    def most(self) -> int:
+        """How many rows there are to learn from."""
+        return len(self.codes) - max(1, round(self.held_out * len(self.codes)))
+
+    @property
+    def least(self) -> int:
+        """The smallest subset."""
+        return FEWEST * len(np.unique(self.codes))
+
+    def sizes(self) -> list[int]:
+        """From few to all, evenly spaced on a logarithmic scale."""
+        first = min(max(self.least, LEAST), self.most)
+        return sorted({round(size) for size in np.geomspace(first, self.most, STEPS)})
+
+
+def nested_order(codes: Codes, generator: np.random.Generator) -> Codes:
+    """A random order whose beginnings hold two rows of each class, and then the classes in their shares; (n,).
+
+    >>> order = nested_order(np.array([0] * 90 + [1] * 10), np.random.default_rng(0))
+    >>> [int((order[:size] >= 90).sum()) for size in (4, 20, 50, 100)]
+    [2, 2, 5, 10]
+    """
+    shuffled = generator.permutation(len(codes))
+    keys = np.empty(len(codes))
+    for k in np.unique(codes):
+        own = shuffled[codes[shuffled] == k]
+        keys[own] = (np.arange(len(own)) + generator.random()) / len(own)
+        keys[own[:FEWEST]] = -1.0
+    return shuffled[np.argsort(keys[shuffled], kind="stable")]
+
+
+def read_sizes(sizes: Sequence[int], splits: Splits) -> list[int]:
+    wanted = sorted({int(size) for size in sizes})
+    if not wanted or wanted[0] < splits.least or wanted[-1] > splits.most:
+        raise ClasswiseError(
+            f"sizes={list(sizes)!r}: subsets have from {splits.least} rows ({FEWEST} of each class) to {splits.most}, "
+            f"which is what held_out={splits.held_out:g} leaves of {len(splits.codes)}."
+        )
+    return wanted
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A learning curve: what was measured, and who is ahead.
+
+MEASURES = {"error": 0, "log_loss": 1}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LearningCurve:
+    """Error and log loss of models on rows held out, by how many rows they learned from; prints as a table.
+
+    names (m,): of the models; sizes (s,): of the subsets; values (2, m, s, r): error and log loss of each model, size
+    and repeat, NaN where a model could not be fitted. reasons: why not, the first of each model.
+    """
+
+    names: tuple[str, ...]
+    sizes: Array
+    values: Array
+    reasons: Mapping[str, str]
+
+    def median(self, measure: str = "log_loss") -> Array:
+        """Over repeats; NaN where a model could not be fitted every time; (m, s)."""
+        return np.median(self._of(measure), axis=2)
+
+    def spread(self, measure: str = "log_loss") -> tuple[Array, Array]:
+        """The quartiles over repeats: half of them lie between; (m, s), (m, s)."""
+        low, high = np.quantile(self._of(measure), [0.25, 0.75], axis=2)
+        return low, high
+
+    def leaders(self, measure: str = "log_loss") -> list[str]:
+        """The model of least median at each size."""
+        medians = np.where(np.isnan(self.median(measure)), np.inf, self.median(measure))
+        return [self.names[best] for best in medians.argmin(axis=0)]
+
+    def summary(self, measure: str = "log_loss") -> list[str]:
+        """Which model is ahead, and from which size on."""
+        pairs = zip(self.leaders(measure), self.sizes.tolist(), strict=True)
+        runs = [(name, [size for _, size in run]) for name, run in groupby(pairs, lambda pair: pair[0])]
+        told = f"has the least {measure.replace('_', ' ')}"
+        return [f"{name} {told} {_between(sizes[0], sizes[-1])}." for name, sizes in runs]
+
+    def plot(self, measure: str = "log_loss", axes: Any = None) -> Any:
+        """Medians and quartiles against the number of rows; matplotlib axes."""
+        from classwise.plot import plot_learning_curve
+
+        return plot_learning_curve(self, measure, axes)
+
+    def _of(self, measure: str) -> Array:
+        return self.values[choose("measure", measure, MEASURES)]
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """Medians as text, header first: error in percent, and log loss."""
+        heads = [f"{name}: {what}" for name in self.names for what in ("error %", "log loss")]
+        columns = [part for pair in zip(100 * self.median("error"), self.median(), strict=True) for part in pair]
+        rows = zip(self.sizes, *columns, strict=True)
+        return [("rows", *heads), *((f"{size:g}", *map(_shown, values)) for size, *values in rows)]
+
+    def __str__(self) -> str:
+        cells = self.cells()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True)) for row in cells]
+        failed = [f"{name} could not always be fitted: {reason}" for name, reason in self.reasons.items()]
+        return "\n".join([*lines, "", *self.summary(), *failed])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        header, *rows = self.cells()
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"{table}<p>{escape(' '.join(self.summary()))}</p>"
+
+
+def _between(first: int, last: int) -> str:
+    return f"from {first} to {last} rows" if first < last else f"with {first} rows"
+
+
+def _shown(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.3g}"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Models tried on subsets of growing size.
+
+
+def learning_curve(
+    X: Any,
+    y: Any,
+    models: Mapping[str, Any] | None = None,
+    *,
+    sizes: Sequence[int] | None = None,
+    repeats: int = 20,
+    held_out: float = 0.3,
+    random_state: Any = 0,
+) -> LearningCurve:
+    """Error and log loss of models against the number of rows they learn from.
+
+    models: classifiers by name, of classwise or of scikit-learn; unless given, LDA against scikit-learn's softmax
+    regression on standardized numbers and an indicator for each level. sizes: of the subsets learned from; evenly
+    spaced on a logarithmic scale unless given. repeats: how often a share `held_out` of the rows is held out; of the
+    others, each subset holds the smaller ones, with the classes in their shares, and at least two rows of each.
+
+    >>> import classwise as cw
+    >>> X, y = cw.datasets.gaussians(400, covariances="line", random_state=0)
+    >>> curve = learning_curve(X, y, sizes=[10, 50, 250], repeats=10)
+    >>> curve.median("error").shape, curve.leaders()[0]
+    ((2, 3), 'LDA')
+    """
+    labels, codes = code_labels(_read_labels(X, y))
+    contestants = _contestants(X, y, models)
+    splits = Splits(codes, _read_repeats(repeats), fraction("held_out", held_out), np.random.default_rng(random_state))
+    tried = splits.sizes() if sizes is None else read_sizes(sizes, splits)
+    values = np.full((2, len(contestants), len(tried), repeats), np.nan)
+    reasons: dict[str, str] = {}
+    with progress("learning", values[0].size) as steps, silent():
+        for r, (learned, held) in enumerate(splits):
+            for i, size in enumerate(tried):
+                for j, (name, contestant) in enumerate(contestants.items()):
+                    try:
+                        values[:, j, i, r] = contestant.score(learned[:size], held, codes, labels)
+                    except ValueError as problem:
+                        reasons.setdefault(name, f"{size} rows: {problem}")
+                    steps.step(name)
+    return LearningCurve(tuple(contestants), np.array(tried), values, reasons)
+
+
+@dataclass(frozen=True, eq=False)
+class Contestant:
+    """A classifier that is not fitted, and the rows as it takes them."""
+
+    model: Any
+    rows: Any
+
+    def score(self, learned: Codes, held: Codes, codes: Codes, labels: Labels) -> tuple[float, float]:
+        """Error and log loss on the rows held out, of the model of those learned from."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a search that stopped early still gives probabilities, which are scored
+            fitted = clone(self.model).fit(_safe_indexing(self.rows, learned), labels[codes[learned]])
+            posterior = np.asarray(fitted.predict_proba(_safe_indexing(self.rows, held)), dtype=np.float64)
+        logs = np.full((len(held), len(labels)), -np.inf)
+        with np.errstate(divide="ignore"):
+            logs[:, np.searchsorted(labels, fitted.classes_)] = np.log(posterior)
+        evaluation = Evaluation.of(logs, codes[held], labels)
+        return evaluation.error, evaluation.log_loss
+
+
+def _contestants(X: Any, y: Any, models: Mapping[str, Any] | None) -> dict[str, Contestant]:
+    if models is None:
+        table = read_table(X, y)
+        softmax = encoded(LogisticRegression(max_iter=500), table)
+        return {"LDA": Contestant(LDA(), X), "softmax regression": Contestant(softmax, matrix(table))}
+    if not isinstance(models, Mapping) or not models:
+        raise ClasswiseError(f"models={models!r} is not a mapping from name to classifier, such as {{'QDA': QDA()}}.")
+    return {name: Contestant(model, X) for name, model in models.items()}
+
+
+def _read_labels(X: Any, y: Any) -> Labels:
+    """One for each row; missing ones are an error."""
+    labels = read_table(X, y, strict=True).labels
+    if labels is None:
+        raise ClasswiseError("y=None: a learning curve needs the label of every row.")
+    return labels
+
+
+def _read_repeats(repeats: Any) -> int:
+    if not (isinstance(repeats, (int, np.integer)) and repeats >= 1):
+        raise ClasswiseError(f"repeats={repeats!r} is not a number of repeats.")
+    return int(repeats)

@@ -1,0 +1,246 @@
+"""The best probabilities without tuning: members that differ in kind, each calibrated, weighed on rows held out."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from classwise.arrays import Array, Labels
+from classwise.comparison.stack.answers import AutoAnswers
+from classwise.comparison.stack.learning import MOST_ROWS, Learned, learn
+from classwise.comparison.stack.member import Trained
+from classwise.comparison.stack.members import read_members
+from classwise.comparison.stack.pooling import Pool
+from classwise.comparison.stack.report import AutoReport
+from classwise.comparison.stack.soundness import suits
+from classwise.comparison.stack.statistics import AutoStatistics
+from classwise.comparison.stack.streaming import TwoPasses
+from classwise.comparison.stack.study import Study
+from classwise.engines.progress import Deadline
+from classwise.errors import ClasswiseError, at_least, choose
+from classwise.estimators import check_columns, codes_among, read_seed, refuse_few_classes, required
+from classwise.rows import Table, code_labels, is_sorted, open_source, read_counted, refuse_unsuitable
+from classwise.rows.schema import Families, Schema
+from classwise.selection import assign_folds, no_more_than
+from classwise.storage import shown, stored
+
+# The share of a time limit in which members learn; the rest is for weighing them.
+TO_LEARN = 0.8
+
+COMBINATIONS = {"stack": "stack", "pick": "pick"}
+
+
+@stored("AutoClassifier", kind="model")
+class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
+    """A raw table in, calibrated posteriors out: a weighted average of members, each learned and judged on its own.
+
+        P(k | x) ~ (sum over members i of w_i P_i(k | x)^b_i / Z_i(x))^b
+
+    members: "default"; "fast", of covariances alone; "full", with all that there are; or a list of names (those of
+        `classwise.comparison.stack.NAMED`) and classifiers, which see the rows as they came.
+    combine: "stack" averages; "pick" takes the one member that is best on rows held out.
+    folds: how rows are held out: a number of stratified folds, the fold of each row, or a splitter of scikit-learn's.
+    families: what columns are, where it is not what their type says; as in NaiveBayes.
+    random_state: which rows are in which fold: a number, a RandomState or a Generator; None is 0.
+    time_limit: seconds that fit may take, about. A member that is not done by then is given up, also in its middle, and
+        the report says so (a classifier of your own is asked between folds). Where none is done, the model knows the
+        class shares alone. Without a limit the same rows give the same model.
+
+    `report_` tells who carries the weight, and what each is worth; weights_, temperatures_ and members_ hold it by
+    name. A member that cannot be fitted takes no part, and the report tells why.
+
+    Of more than 50,000 rows, so many are tried; members that are made of sums then learn from all.
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> m = AutoClassifier().fit(X, y)
+    >>> m.predict(X[:2]).tolist(), round(m.report_.log_loss, 2)
+    ([0, 0], 0.07)
+    """
+
+    pool_: Pool
+    members_: dict[str, Trained]
+    report_: AutoReport
+    rows_: int
+    n_features_in_: int
+    feature_names_in_: Labels
+    classes_: Labels
+    _schema: Schema
+    _levels: dict[int, Labels]
+    _shift: Array
+    _totals: Array
+
+    def __init__(
+        self,
+        *,
+        members: Any = "default",
+        combine: Literal["stack", "pick"] = "stack",
+        folds: Any = 5,
+        families: Families = "auto",
+        random_state: Any = 0,
+        time_limit: float | None = None,
+    ) -> None:
+        self.members = members
+        self.combine = combine
+        self.folds = folds
+        self.families = families
+        self.random_state = random_state
+        self.time_limit = time_limit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn from rows X (n, p) and labels y (n,); a weight of two is the row twice, a weight of zero is no row.
+
+        groups (n,): rows of one group stay in one fold.
+        """
+        self._learn(X, y, sample_weight, groups)
+        return self
+
+    def fit_source(
+        self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
+    ) -> Self:
+        """Learn from rows wherever they are, in two passes with flat memory.
+
+        source: the path of a CSV, TSV, JSON, Parquet or Arrow file, a pattern, a query, a database's table, or a
+            function that makes batches: whatever `summarize` takes with a target and can be read twice.
+        target, weights: the columns that hold labels and weights; columns: those to learn from, all others by default.
+
+        In the first pass 50,000 rows are drawn, and at least 100 of each class if it has them; members are tried on
+        these. In the second, those that are made of sums learn from all rows; softmax regression and mixtures stay as
+        they are. Levels that no row drawn has shown are as good as never seen.
+        """
+        passes = TwoPasses(source, target, columns, weights, self.families)
+        X, y, drawn = passes.draw(MOST_ROWS, read_seed(self.random_state))
+        self.fit(X, y, drawn)
+        return self.fit_statistics(passes.summarize(self.summarize))
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Learned:
+        combine = choose("combine", self.combine, COMBINATIONS)
+        limit = None if self.time_limit is None else TO_LEARN * at_least("time_limit", self.time_limit, 0)
+        deadline = Deadline.after(limit)
+        members = read_members(self.members, X)
+        source, table, counted = read_counted(X, required(y), sample_weight, self.families)
+        study = replace(self._study(table, groups, counted), deadline=deadline)
+        learned = learn(study, members, combine)
+        self.members_, self.pool_, self.report_ = learned.members, learned.pool, learned.report
+        self.classes_, self.rows_ = study.labels, len(study.codes)
+        self._schema, self._levels, self._shift = table.schema, table.levels, np.zeros(study.count)
+        self._totals = study.class_weight.sum(axis=0)
+        self.n_features_in_ = len(table.schema)
+        self.__dict__.pop("feature_names_in_", None)
+        if source.names is not None:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        return learned
+
+    def _study(self, table: Table, groups: Any, counted: NDArray[np.bool_]) -> Study:
+        refuse_unsuitable(table, allow_missing=True)
+        assert table.labels is not None
+        weights = np.ones(len(table)) if table.weights is None else table.weights
+        labels, codes = code_labels(table.labels)
+        refuse_few_classes(labels)
+        seed = read_seed(self.random_state)
+        folds = assign_folds(no_more_than(self.folds, len(codes)), codes, groups, seed, counted)
+        rows = np.asarray(table.rows, dtype=np.float64)
+        levels = {j: len(names) for j, names in table.levels.items()}
+        study = Study(rows, levels, labels, codes, folds, weights, np.flatnonzero(counted), seed)
+        if not study.telling.any():
+            raise ClasswiseError(
+                "No class has rows in two folds, so no member can be tried; give more rows of each class."
+            )
+        return study
+
+    # Statistics -----------------------------------------------------------------------------------------------------
+
+    @property
+    def statistics_(self) -> AutoStatistics:
+        """What the members that add up were made of."""
+        members = self._fitted().members_.items()
+        sums = {name: trained.statistics for name, trained in members if trained.statistics is not None}
+        return AutoStatistics(self.classes_, self.rows_, sums)
+
+    def summarize(self, X: Any, y: Any, sample_weight: Any = None) -> AutoStatistics:
+        """The statistics of further rows, as the members see them: `fit_statistics` takes them, added to others."""
+        self._fitted()
+        source = open_source(X)
+        check_columns(self, source)
+        table = source.read_like(self._schema, self._levels, required(y), sample_weight).weighted()
+        refuse_unsuitable(table, allow_missing=True)
+        codes = codes_among(self.classes_, table.labels)
+        rows = np.asarray(table.rows, dtype=np.float64)
+        weights = np.ones(len(rows)) if table.weights is None else table.weights
+        sums = {
+            name: gathered
+            for name, trained in self.members_.items()
+            if (gathered := trained.summarize(rows, codes, len(self.classes_), weights)) is not None
+        }
+        return AutoStatistics(self.classes_, len(rows), sums)
+
+    def fit_statistics(self, statistics: AutoStatistics) -> Self:
+        """Learn again from statistics that this model has gathered: how rows are seen, what was chosen, and how much
+        each member is trusted stay as they are. Softmax regression and mixtures have no such statistics, and stay too.
+
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> m = AutoClassifier(members="fast").fit(X[::2], y[::2])
+        >>> m.fit_statistics(m.statistics_ + m.summarize(X[1::2], y[1::2])).rows_
+        150
+        """
+        if not isinstance(statistics, AutoStatistics):
+            raise ClasswiseError(
+                f"fit_statistics takes what summarize and statistics_ of a fitted AutoClassifier give, not a "
+                f"{type(statistics).__name__}."
+            )
+        self.statistics_._check(statistics)
+        if not statistics.sums:
+            raise ClasswiseError("No member of this stack is made of sums: there is nothing to learn again; call fit.")
+        absent = [
+            label for label, weight in zip(self.classes_.tolist(), _weight(statistics), strict=True) if not weight > 0
+        ]
+        if absent:
+            raise ClasswiseError(f"The statistics have no row of class {absent[0]!r}.")
+        for name, sums in statistics.sums.items():
+            self.members_[name] = self.members_[name].relearned(sums)
+        self.rows_, self._totals = statistics.rows, _weight(statistics)
+        return self
+
+    # Files ----------------------------------------------------------------------------------------------------------
+
+    def _facts(self) -> dict[str, Any]:
+        """What the header of a file tells."""
+        report = self._fitted().report_
+        told = ("name", "weight", "temperature", "log_loss")
+        members = [shown({name: getattr(line, name) for name in told}) for line in report if not line.reason]
+        return {
+            "labels": self.classes_.tolist(),
+            "rows": self.rows_,
+            "weight": float(self._totals.sum()),
+            "members": members,
+            **shown({"log_loss": report.log_loss}),
+            **self._schema.facts(),
+            "options": shown(self.get_params(deep=False)),
+        }
+
+    def _is_sound(self) -> bool:
+        if not hasattr(self, "pool_"):
+            return True
+        count, width = len(self.classes_), len(self._schema)
+        shaped = len(self.pool_.weights) == len(self.members_) and self._shift.shape == self._totals.shape == (count,)
+        weighed = bool((self._totals > 0).all() and np.isfinite(self.priors_).all()) and self.rows_ >= 0
+        names = tuple(getattr(self, "feature_names_in_", ())) or None
+        named = width == self.n_features_in_ and names == self._schema.names and is_sorted(self.classes_)
+        known = set(self._levels) == set(self._schema.levels) and all(map(is_sorted, self._levels.values()))
+        members = self.members_.values()
+        return shaped and weighed and named and known and all(suits(member, count, width) for member in members)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _weight(statistics: AutoStatistics) -> Array:
+    """The weight of each class; (g,)."""
+    return next(iter(statistics.sums.values())).weight

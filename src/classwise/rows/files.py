@@ -1,0 +1,316 @@
+"""Reading files of rows: DuckDB reads them, and hands over Arrow tables or batches.
+
+The first line of a text file names the columns. What a column of a text file holds is told by all its values: a number,
+if every value is one, yes or no if every value is true or false, and else text; dates and times are what they are, and
+for the models to refuse. `kinds` has the whole of it. Nothing is left to DuckDB to guess: rows that it takes for
+comments would be lost.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from classwise.errors import ClasswiseError, MissingExtraError
+from classwise.rows.formats import MISSING, Format, find_format, marked
+from classwise.rows.kinds import EXACT, KINDS, NUMBER, TEXT, WHOLE, Kind, find_kinds
+from classwise.rows.lines import Head, literal, matching, misfit, read_head
+from classwise.rows.texts import Reading, WiderTypeError, quoted, read_texts, sql_text
+
+# Rows of a batch, unless another number is asked for.
+BATCH = 65_536
+
+TEXTS = (Format.CSV, Format.TSV)
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """rows: a relation of DuckDB's. values: each column by its name, as SQL writes it, with nothing for what is
+    missing; written: the same as it stands in the file. texts: whether all is text, and says what it is by its values.
+    """
+
+    rows: Any
+    values: Mapping[str, str]
+    written: Mapping[str, str]
+    texts: bool = False
+
+
+# Rows of DuckDB's, columns as they stand, and columns as they are for models: by their names, as SQL writes them.
+Typed: TypeAlias = tuple[Any, dict[str, str], dict[str, str]]
+
+
+@dataclass(frozen=True)
+class RowFile:
+    """A file of rows, or several alike ("rows/*.parquet"), not yet read.
+
+    columns: which to read, in this order; all unless given. missing: what stands for a missing value, besides nothing;
+    MISSING in text files, unless given. text: columns that hold text even where every value looks like a number.
+    exact: columns of which every digit counts, as of labels, keys and levels; numbers that would lose some are text
+    there. copies: columns by other names, or by their own, that are handed over as they stand in the file.
+    """
+
+    path: str
+    columns: tuple[str, ...] | None = None
+    missing: tuple[str, ...] | None = None
+    text: frozenset[str] = frozenset()
+    exact: frozenset[str] = frozenset()
+    copies: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are text, and say themselves what they are."""
+        return find_format(self.path)[0] in TEXTS
+
+    @property
+    def marks(self) -> tuple[str, ...] | None:
+        """What stands for a missing value; None where nothing need, for types have a place for it."""
+        return MISSING if self.missing is None and self.is_text else self.missing
+
+    def names(self) -> list[str]:
+        """The columns that the file has."""
+        with self.opened() as rows:
+            return list(rows.values)
+
+    def table(self) -> Any:
+        """All rows, as a table of pyarrow's."""
+        wider: dict[str, Kind] = {}
+        while True:
+            try:
+                with self._chosen(wider, whole=True) as rows:
+                    return marked(rows.to_arrow_table(), self.marks)
+            except WiderTypeError:
+                continue
+
+    def batches(self, size: int = BATCH, wider: dict[str, Kind] | None = None) -> Iterator[Any]:
+        """Record batches of at most so many rows; at no time are all rows in memory.
+
+        Whole numbers in text files are numbers here, unless every digit counts. wider: as for Reading; WiderTypeError
+        where a text file is to be begun again.
+        """
+        with self._chosen({} if wider is None else wider, whole=False) as rows:
+            for batch in rows.to_arrow_reader(size):
+                yield marked(batch, self.marks)
+
+    @contextmanager
+    def _chosen(self, wider: dict[str, Kind], whole: bool) -> Iterator[Any]:
+        """The relation of the columns asked for, as they stand in the file or of the types that their values tell."""
+        reading = Reading(self.exact, whole, wider)
+        with reading.widening(self.path), self.opened() as opened:
+            asked = self._asked(list(opened.values))
+            typed = {name: opened.values[name] for name in asked if name not in self.copies}
+            told = {name: value for name, value in typed.items() if opened.texts and name not in self.text}
+            rows, checked = reading.checked(opened.rows, told)
+            stand = {name: opened.written[self.copies[name]] for name in asked if name in self.copies}
+            values = typed | checked | stand
+            yield rows.project(", ".join(f"{values[name]} AS {quoted(name)}" for name in asked))
+
+    def _asked(self, names: Sequence[str]) -> Sequence[str]:
+        """The columns asked for, or an error that names one that is not there."""
+        for name in self.columns or ():
+            source = self.copies.get(name, name)
+            if source not in names:
+                raise ClasswiseError(no_such_column(source, names, self.path))
+        return names if self.columns is None else self.columns
+
+    @contextmanager
+    def opened(self) -> Iterator[Opened]:
+        """All columns; what DuckDB complains of becomes an error of one line."""
+        duckdb = import_duckdb()
+        files = matching(self.path)
+        _refuse_absent(files)
+        with database().cursor() as connection:
+            try:
+                yield self._relation(connection, files)
+            except (duckdb.Error, OSError) as problem:
+                raise ClasswiseError(f"{self.path} cannot be read: {self._reason(files, problem)}") from problem
+
+    def _reason(self, files: Sequence[str], problem: Exception) -> str:
+        """What DuckDB says, unless the lines themselves tell more plainly."""
+        if not self.is_text or len(files) > 1:
+            return _first_sentence(problem)
+        try:
+            return misfit(files[0], self._head(files[0]).separator) or _first_sentence(problem)
+        except OSError:  # its lines cannot be had at all
+            return _first_sentence(problem)
+
+    def _head(self, file: str) -> Head:
+        return read_head(file, "\t" if find_format(file)[0] is Format.TSV else None)
+
+    def _relation(self, connection: Any, files: Sequence[str]) -> Opened:
+        format, compression = find_format(self.path)
+        if format in TEXTS:
+            return self._texts(connection, files, compression or "none")
+        if format in (Format.JSON, Format.LINES):
+            rows, written, values = self._json(connection, files, compression or "uncompressed")
+        else:
+            rows, written, values = READERS[format](connection, files)
+        if self.missing is not None:
+            numbers = numbers_of(rows)
+            values = {name: unmarked(value, self.missing, name in numbers) for name, value in values.items()}
+        return Opened(rows, values, written)
+
+    def _json(self, connection: Any, files: Sequence[str], compression: str) -> Typed:
+        """Values have types here; a column that mixes them is text. Days, text in JSON, are days for models."""
+        read = partial(connection.read_json, list(map(literal, files)), compression=compression)
+        guessed = read(sample_size=-1)
+        types = dict(zip(guessed.columns, map(str, guessed.types), strict=True))
+        doubtful = {name: TEXT.type for name, type in types.items() if type in DOUBTFUL or self._may_lose(name, type)}
+        own = {name: quoted(name) for name in doubtful}
+        among = {
+            name: [kind for kind in KINDS if kind is not (NUMBER if name in self.exact else EXACT)] for name in own
+        }
+        kinds = find_kinds(read(columns=doubtful), own, among) if doubtful else {}
+        numbers = {name: kind.type for name, kind in kinds.items() if kind in (WHOLE, EXACT, NUMBER)}
+        read_as = {name: AS_TYPES.get(type, type) for name, type in types.items()} | doubtful | numbers
+        written = {name: quoted(name) for name in types}
+        values = {name: kinds[name].of(column) if name in kinds else column for name, column in written.items()}
+        return guessed if read_as == types else read(columns=read_as), written, values
+
+    def _may_lose(self, name: str, type: str) -> bool:
+        """Whether digits that count may be lost: whole numbers may have more than DuckDB's numbers keep."""
+        return type == NUMBER.type and name in self.exact
+
+    def _texts(self, connection: Any, files: Sequence[str], compression: str) -> Opened:
+        """The reader takes missing values out, which is quickest, unless there are copies, which keep them."""
+        heads = {file: self._head(file) for file in files}
+        marks = self.marks or ()
+        rows = read_texts(connection, heads, compression, () if self.copies else marks)
+        names = heads[files[0]].names
+        own = {name: f"c{i}" for i, name in enumerate(names)}
+        own |= {name: f"CAST({quoted(name)} AS {TEXT.type})" for name in rows.columns[len(names) :]}
+        if not self.copies:
+            return Opened(rows, own, own, True)
+        values = {name: f"v{i}" for i, name in enumerate(own)}
+        kept = [f"{unmarked(own[name], marks)} AS {value}" for name, value in values.items()]
+        return Opened(rows.project(", ".join(["*", *kept])), values, own, True)
+
+
+def read_rows(
+    path: str | Path,
+    columns: Sequence[str] | None = None,
+    *,
+    missing: Sequence[str] | None = None,
+    text: Sequence[str] = (),
+) -> Any:
+    """A file of rows as a table of pyarrow's: CSV, TSV, JSON, Parquet, Feather, also compressed by gzip or zstd.
+
+    columns, missing, text: as for RowFile.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("age,city\\n31,Rome\\n?,Oslo\\n")
+    >>> read_rows(path).to_pydict()
+    {'age': [31, None], 'city': ['Rome', 'Oslo']}
+    """
+    kept = None if columns is None else tuple(columns)
+    return RowFile(str(path), kept, None if missing is None else tuple(missing), frozenset(text)).table()
+
+
+def no_such_column(name: str, names: Sequence[str], where: str) -> str:
+    """The sentence that says so, with the name that was perhaps meant.
+
+    >>> no_such_column("speces", ["species", "island"], "a.csv")
+    "a.csv has no column 'speces'; did you mean 'species'? Its columns are 'species', 'island'."
+    """
+    close = get_close_matches(name, names, 1)
+    meant = f"; did you mean {close[0]!r}?" if close else "."
+    return f"{where} has no column {name!r}{meant} Its columns are {', '.join(map(repr, names))}."
+
+
+@cache
+def database() -> Any:
+    """The one DuckDB of this process; each reader has a cursor of its own."""
+    connection = import_duckdb().connect()
+    quieten(connection)
+    return connection
+
+
+def quieten(connection: Any) -> None:
+    """No progress bar of DuckDB's: ours tells more. In a notebook without ipywidgets it has none, and cannot say so."""
+    with suppress(import_duckdb().Error):
+        connection.execute("SET enable_progress_bar = false")
+
+
+def import_duckdb() -> Any:
+    """DuckDB, or an error that says how to get it."""
+    if not find_spec("duckdb") or not find_spec("pyarrow"):
+        raise MissingExtraError('Reading files takes duckdb and pyarrow: pip install "classwise[files]".')
+    import duckdb
+
+    return duckdb
+
+
+def _refuse_absent(files: Sequence[str]) -> None:
+    for name in files:
+        if not Path(name).is_file():
+            raise ClasswiseError(f"There is no file {name!r}.")
+
+
+# Whole numbers of more than 64 bits, or of either sign, and days, which are text in JSON; DuckDB says JSON of values
+# that are not of one type, and NULL of none.
+DOUBTFUL = ("HUGEINT", "UBIGINT", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
+AS_TYPES = {"JSON": "VARCHAR", "UUID": "VARCHAR", '"NULL"': "DOUBLE", "NULL": "DOUBLE"}
+
+
+def _read_parquet(connection: Any, files: Sequence[str]) -> Typed:
+    return _as_it_is(connection.read_parquet(list(map(literal, files))))
+
+
+def _read_arrow(connection: Any, files: Sequence[str]) -> Typed:
+    import pyarrow as pa
+    from pyarrow import feather
+
+    try:
+        return _as_it_is(connection.from_arrow(pa.concat_tables([feather.read_table(name) for name in files])))
+    except pa.ArrowException as problem:
+        raise ClasswiseError(f"{files[0]} cannot be read: {_first_sentence(problem)}") from problem
+
+
+def _as_it_is(rows: Any) -> Typed:
+    columns = {name: quoted(name) for name in rows.columns}
+    return rows, columns, columns
+
+
+READERS = {
+    Format.PARQUET: _read_parquet,
+    Format.ARROW: _read_arrow,
+}
+
+
+# Types of DuckDB's that are numbers, and marks that are.
+NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)")
+DIGITS = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+
+
+def unmarked(value: str, marks: Sequence[str], is_number: bool = False) -> str:
+    """A value as SQL writes it, or nothing where it is one of the marks; numbers are compared as numbers."""
+    meant = f"CAST({value} AS VARCHAR) IN ({', '.join(map(sql_text, ['', *marks]))})"
+    numbers = [f"{mark}e0" for mark in marks if is_number and DIGITS.fullmatch(mark)]
+    meant += f" OR {value} IN ({', '.join(numbers)})" if numbers else ""
+    return f"CASE WHEN {meant} THEN NULL ELSE {value} END"
+
+
+def numbers_of(rows: Any) -> set[str]:
+    """The columns of a relation that are numbers."""
+    types = zip(rows.columns, rows.types, strict=True)
+    return {name for name, type in types if NUMBERS.fullmatch(str(type))}
+
+
+def without(marks: Sequence[str], rows: Any) -> Any:
+    """A relation with nothing where a value is one of the marks."""
+    numbers = numbers_of(rows)
+    columns = (f"{unmarked(quoted(name), marks, name in numbers)} AS {quoted(name)}" for name in rows.columns)
+    return rows.project(", ".join(columns))
+
+
+def _first_sentence(problem: Exception) -> str:
+    lines = [line.strip() for line in str(problem).strip().splitlines()]
+    text = " ".join(line for line in lines[:3] if line)
+    if "not utf-8" in text:
+        return "it is not written in UTF-8; convert it first, as by iconv -f latin1 -t utf-8."
+    return text.removeprefix("Invalid Input Error: ")[:300]

@@ -1,0 +1,224 @@
+"""Frames, through narwhals: what each column is, its values, and a frame made of values again."""
+
+from functools import cached_property
+from types import NoneType
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from classwise.arrays import DATES, Array, Codes, Labels
+from classwise.errors import ClasswiseError
+from classwise.rows.coding import Coded, code_series, code_values
+from classwise.rows.formats import marks_of
+from classwise.rows.labels import is_missing
+from classwise.rows.schema import Column, Family, Schema
+
+
+def open_frame(X: Any) -> "nw.DataFrame[Any] | None":
+    """A frame of any library that narwhals knows; None, if it is no frame."""
+    try:
+        frame: Any = nw.from_native(X, pass_through=True, allow_series=True)
+    except nw.exceptions.DuplicateError as problem:
+        names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ClasswiseError(
+            f"Columns are told apart by name, and several columns are called {twice!r}; rename or drop some of them."
+        ) from problem
+    if isinstance(frame, nw.LazyFrame):
+        raise ClasswiseError("X is a lazy frame, whose rows are not here yet; give X.collect() instead.")
+    if not isinstance(frame, (nw.DataFrame, nw.Series)) and hasattr(X, "__arrow_c_stream__"):
+        frame = nw.from_arrow(X, backend="pyarrow")  # a stream of Arrow batches, which can be read once
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def made_dense(frame: "nw.DataFrame[Any]") -> "nw.DataFrame[Any]":
+    """pandas' sparse columns, which narwhals does not know, as plain ones."""
+    if nw.Unknown not in frame.schema.values() or not frame.implementation.is_pandas_like():
+        return frame
+    native = frame.to_native()
+    plain = {name: dtype.subtype for name, dtype in native.dtypes.items() if hasattr(dtype, "fill_value")}
+    return nw.from_native(native.astype(plain))
+
+
+def of_no_kind(key: Any, type: Any) -> ClasswiseError:
+    """The error of a column that is neither a number nor a category."""
+    return ClasswiseError(
+        f"Column {key!r} holds {type}, which is neither a number nor a category; turn it into "
+        "numbers (a date into days since some day, for example), or drop it."
+    )
+
+
+class FrameSource:
+    """The columns of a frame."""
+
+    def __init__(self, frame: "nw.DataFrame[Any]") -> None:
+        self.backend: str | None = frame.implementation.value
+        self.keys = list(frame.columns)
+        self.names = tuple(self.keys) if all(isinstance(key, str) for key in self.keys) else None
+        if self.names is None:  # pandas numbers columns that have no names
+            frame = nw.from_native(frame.to_native().set_axis(list(map(str, range(len(self.keys)))), axis=1))
+        self._dtypes: list[Any] = list(frame.schema.values())
+        if nw.Unknown in self._dtypes:
+            frame = made_dense(frame)
+            self._dtypes = list(frame.schema.values())
+        self.frame = frame
+        self._coded: dict[int, Coded] = {}
+        self._families: dict[int, Family] = {}
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def missing(self) -> tuple[str, ...] | None:
+        """What stood for a missing value in the file that the rows were read from; only tables of Arrow tell."""
+        return marks_of(self.frame.to_native()) if self.frame.implementation.is_pyarrow() else None
+
+    def type(self, column: int) -> tuple[str, tuple[str, ...] | None]:
+        """The type of a column as a schema writes it, and its declared order, where it has one."""
+        dtype = self._dtype(column)
+        if dtype == nw.Enum:
+            return "Enum", tuple(getattr(dtype, "categories", ()))
+        return (str(dtype) if dtype.is_numeric() or dtype == nw.Object else type(dtype).__name__), None
+
+    def natural_family(self, column: int) -> Family:
+        """The family that the type of a column stands for; a type that stands for none is an error."""
+        if column not in self._families:
+            self._families[column] = self._natural_family(column)
+        return self._families[column]
+
+    def _natural_family(self, column: int) -> Family:
+        series, dtype = self._series(column), self._dtype(column)
+        # Without a single value nothing is known: a number by default, and whatever a later batch shows it to be.
+        if dtype.is_numeric() or series.null_count() == len(series):
+            return Family("gaussian")
+        if dtype == nw.Boolean:
+            return Family("bernoulli")
+        if dtype in (nw.String, nw.Categorical, nw.Enum):
+            return Family("categorical")
+        if dtype == nw.Object:
+            return natural_family_of(series.to_numpy())
+        raise of_no_kind(self.keys[column], dtype)
+
+    def numbers(self, column: int) -> NDArray[Any]:
+        """A column as numbers, NaN where there is none."""
+        series, dtype = self._series(column), self._dtype(column)
+        if dtype == nw.Decimal:
+            series = series.cast(nw.Float64)
+        return as_numbers(series.to_numpy(), repr(self.keys[column]))
+
+    def coded(self, column: int) -> Coded:
+        """A column as codes of its levels; kept, for whoever asks again."""
+        if column not in self._coded:
+            series = self._series(column)
+            values = code_values(series.to_numpy()) if series.dtype == nw.Object else code_series(series)
+            self._coded[column] = values
+        return self._coded[column]
+
+    def take(self, part: slice | Codes) -> "FrameSource":
+        """Some of the rows."""
+        taken = FrameSource(self.frame[part])
+        taken.keys, taken.names = self.keys, self.names
+        return taken
+
+    def _series(self, column: int) -> "nw.Series[Any]":
+        return self._all_series[column]
+
+    def _dtype(self, column: int) -> Any:
+        return self._dtypes[column]
+
+    @cached_property
+    def _all_series(self) -> list["nw.Series[Any]"]:
+        return list(self.frame.iter_columns())
+
+
+def natural_family_of(values: NDArray[Any]) -> Family:
+    """The family of a column of objects, by the types of its values: numbers, yes and no, or levels."""
+    items, flags = values.tolist(), {bool, np.bool_}
+    kinds = set(map(type, items))
+    if any(issubclass(kind, str) for kind in kinds):
+        return Family("categorical")
+    only_flags = not kinds.isdisjoint(flags) and all(type(item) in flags or is_missing(item) for item in items)
+    return Family("bernoulli" if only_flags else "gaussian")
+
+
+def as_numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """An array of numbers, NaN where there is none; an error that names the column, where it holds something else."""
+    if values.dtype.kind in "fiub" and values.dtype.itemsize <= 8:
+        return values
+    if values.dtype.kind in DATES and np.isnat(values).all():
+        return np.full(len(values), np.nan)
+    try:
+        return _objects_as_numbers(values) if values.dtype.kind == "O" else values.astype(np.float64)
+    except (TypeError, ValueError) as problem:
+        raise ClasswiseError(
+            f"Column {name} is to be a number, and it holds something else ({problem}); turn it into numbers, or "
+            f"take it for a category: families={{{name}: 'categorical'}}."
+        ) from problem
+
+
+def _objects_as_numbers(values: NDArray[Any]) -> Array:
+    items = values.tolist()
+    kinds = set(map(type, items))
+    if kinds <= {int, float, NoneType}:
+        return values.astype(np.float64)
+    if not kinds.isdisjoint({np.datetime64, np.timedelta64}):  # NumPy would count days, or nanoseconds
+        raise TypeError("dates are no numbers")
+    return np.array([np.nan if is_missing(item) else item for item in items], dtype=object).astype(np.float64)
+
+
+def make_frame(rows: Array, schema: Schema, levels: dict[int, Labels]) -> Any:
+    """Rows (n, p) as a table of the types that the schema names; an array, where it names no library."""
+    columns = [_values(rows[:, j], schema.columns[j], levels.get(j)) for j in range(len(schema))]
+    if schema.backend is None:
+        return _make_array(columns, levels)
+    names = schema.names or tuple(str(j) for j in range(len(schema)))
+    types = [_narwhals_type(column, levels.get(j)) for j, column in enumerate(schema)]
+    backend: Any = schema.backend
+    made = zip(names, columns, types, strict=True)
+    series = {name: _make_series(name, values, type, backend) for name, values, type in made}
+    return nw.from_dict(series).to_native()
+
+
+def _make_series(name: str, values: list[Any], type: Any, backend: Any) -> "nw.Series[Any]":
+    if backend == "pandas" and type.is_integer() and None in values:
+        type = nw.Float64()  # whole numbers of pandas have no place for a missing one
+    if type == nw.Categorical:  # older versions of narwhals cannot make one for Arrow, but can cast
+        return nw.new_series(name, values, nw.String(), backend=backend).cast(type)
+    return nw.new_series(name, values, type, backend=backend)
+
+
+def _make_array(columns: list[list[Any]], levels: dict[int, Labels]) -> NDArray[Any]:
+    """All yes and no in an array of such; numbers, also those taken for levels, in one of numbers; else of objects."""
+    kinds = {levels[j].dtype.kind if j in levels else "f" for j in range(len(columns))}
+    only_flags = kinds == {"b"} and not any(None in values for values in columns)
+    plain = bool if only_flags else np.float64 if kinds <= set("fiu") else object
+    array = np.empty((len(columns[0]), len(columns)), dtype=plain)
+    for j, values in enumerate(columns):
+        array[:, j] = [np.nan if value is None else value for value in values]
+    return array
+
+
+def _values(values: Array, column: Column, levels: Labels | None) -> list[Any]:
+    """A column's values as Python objects, None for missing; whole numbers within the range of their type."""
+    if levels is not None:
+        names = [*levels.tolist(), None]
+        return [names[int(code)] for code in values]
+    if column.type.startswith(("Int", "UInt")):
+        limits = np.iinfo(column.type.lower())
+        values = np.clip(values, limits.min, limits.max)
+        return [
+            None if np.isnan(value) else min(max(round(value), limits.min), limits.max) for value in values.tolist()
+        ]
+    return [None if np.isnan(value) else value for value in values.tolist()]
+
+
+def _narwhals_type(column: Column, levels: Labels | None) -> Any:
+    """The type of a sampled column: as it was, or a plain one where that cannot hold what was drawn."""
+    if column.type == "Enum" and column.declared is not None:
+        return nw.Enum(column.declared)
+    if column.type in ("Object", "Unknown") or column.type.startswith("Decimal"):
+        kind = "f" if levels is None else levels.dtype.kind
+        return {"b": nw.Boolean(), "O": nw.String(), "i": nw.Int64()}.get(kind, nw.Float64())
+    return getattr(nw, column.type)()

@@ -1,0 +1,282 @@
+"""What each column is: its name, its type, and the family of densities that is to describe it.
+
+The rule goes by type alone, so that batches of one table never disagree:
+
+    integers, floats, decimals             a number     gaussian
+    booleans                               yes/no       bernoulli
+    text, categoricals, enums              a category   categorical
+    dates, times, lists, anything else     refused by name
+    no value at all                        a number, until another batch shows what it is
+
+It holds for frames, arrays and lists alike; values without a type of their own, as those of lists and objects, go by
+the types of what stands in the column.
+
+Counts are never guessed: "poisson" and "binomial(N)" are asked for, as any other family may be, per column.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, Literal, Self, TypeAlias
+
+import narwhals as nw
+import numpy as np
+
+from classwise.errors import ClasswiseError, StatisticsError, column_name
+from classwise.rows.formats import MISSING
+from classwise.storage import stored
+
+# What a family takes a column for.
+KINDS = {
+    "gaussian": "number",
+    "lognormal": "number",
+    "poisson": "count",
+    "binomial": "count",
+    "categorical": "category",
+    "bernoulli": "yes/no",
+    "best": "number",
+}
+
+# The libraries whose tables a schema may remember, so that a sample can be such a table too.
+BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
+
+Families: TypeAlias = Literal["auto", "best"] | Mapping[str | int, str]
+
+
+@stored("Family")
+@dataclass(frozen=True)
+class Family:
+    """A family of densities; a binomial knows its number of trials.
+
+    >>> Family.read("binomial(10)")
+    Family(name='binomial', trials=10)
+    """
+
+    name: str
+    trials: int | None = None
+
+    @classmethod
+    def read(cls, text: Any) -> Self:
+        """A family by its name."""
+        trials = re.fullmatch(r"binomial\((\d+)\)", text) if isinstance(text, str) else None
+        if trials and int(trials[1]) > 0:
+            return cls("binomial", int(trials[1]))
+        if text in KINDS and text != "binomial":
+            return cls(text)
+        names = ", ".join(repr(name) for name in KINDS if name not in ("binomial", "best"))
+        raise ClasswiseError(f"{text!r} is not a family; choose {names}, 'binomial(N)' with N trials, or 'best'.")
+
+    def _is_sound(self) -> bool:
+        return Family.read(str(self)) == self
+
+    @property
+    def kind(self) -> str:
+        """What it takes a column for: number, count, category or yes/no."""
+        return KINDS[self.name]
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether values are levels to be counted, rather than numbers."""
+        return self.kind in ("category", "yes/no")
+
+    def __str__(self) -> str:
+        return self.name if self.trials is None else f"{self.name}({self.trials})"
+
+
+@stored("Column")
+@dataclass(frozen=True)
+class Column:
+    """A column: its name (None in an array), its type, its family, and whether that family was asked for.
+
+    declared: the categories of an ordered type, in their order. place: where it stands in the table, for messages.
+    """
+
+    name: str | None
+    type: str
+    family: Family
+    asked: bool = False
+    declared: tuple[str, ...] | None = None
+    place: int = 0
+
+    def _is_sound(self) -> bool:
+        # Samples are made with the type that is called so: it must be a type.
+        found = getattr(nw, self.type.split("(")[0], None)
+        return isinstance(found, type) and issubclass(found, nw.dtypes.DType) and self.place >= 0
+
+    def merge(self, other: "Column") -> "Column":
+        """The column of two batches; their types may differ, what they are taken for may not."""
+        if self.family != other.family:
+            raise StatisticsError(
+                f"Column {self.name!r} is a {self.family.kind} ({self.family}) in one statistic and a "
+                f"{other.family.kind} ({other.family}) in the other; give it one family for both."
+            )
+        kept = self if self.type == other.type else replace(self, type=_common_type(self, other), declared=None)
+        return replace(kept, asked=self.asked or other.asked)
+
+
+def _common_type(first: Column, second: Column) -> str:
+    """A type that holds both: what levels are, their values will tell."""
+    return "Object" if first.family.has_levels else "Float64"
+
+
+@stored("Schema")
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table, and the library that held it (None for an array).
+
+    missing: what stood for a missing value in the files that the rows came from, besides nothing; None, where rows came
+    from elsewhere.
+    """
+
+    columns: tuple[Column, ...]
+    backend: str | None = None
+    missing: tuple[str, ...] | None = None
+
+    @classmethod
+    def of_numbers(cls, count: int, type: str = "Float64", names: tuple[str, ...] | None = None) -> Self:
+        """So many columns of numbers."""
+        gaussian = Family("gaussian")
+        return cls(tuple(Column(n, type, gaussian, place=j) for j, n in enumerate(names or (None,) * count)))
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The column names, or None where there are none."""
+        names = tuple(column.name for column in self.columns if column.name is not None)
+        return names if names and len(names) == len(self) else None
+
+    def name(self, column: int) -> str:
+        """What messages call a column."""
+        return column_name(self.columns[column].name, self.columns[column].place)
+
+    def positions(self, *families: str) -> list[int]:
+        """The columns of these families, in order."""
+        return [j for j, column in enumerate(self.columns) if column.family.name in families]
+
+    @property
+    def numbers(self) -> list[int]:
+        """The columns whose values are numbers, and enter moments."""
+        return self.positions("gaussian", "poisson", "binomial", "best")
+
+    @property
+    def logs(self) -> list[int]:
+        """The columns whose logarithms enter moments."""
+        return self.positions("lognormal", "best")
+
+    @property
+    def candidates(self) -> list[int]:
+        """The columns whose family is yet to be chosen."""
+        return self.positions("best")
+
+    @property
+    def levels(self) -> list[int]:
+        """The columns whose values are levels, and are counted."""
+        return self.positions("categorical", "bernoulli")
+
+    def find(self, keys: Sequence[int | str]) -> list[int]:
+        """The positions of columns given by name or position."""
+        return [find_column(key, self.names or range(len(self)), "columns") for key in keys]
+
+    def seen_as(self, families: Mapping[int, Family]) -> Self:
+        """With other families for some columns."""
+        columns = list(self.columns)
+        for j, family in families.items():
+            columns[j] = replace(columns[j], family=family)
+        return replace(self, columns=tuple(columns))
+
+    def part(self, columns: Sequence[int]) -> Self:
+        """Only these columns, seen as part of the table: messages call them by their places there."""
+        return replace(self, columns=tuple(self.columns[j] for j in columns))
+
+    def restrict(self, columns: Sequence[int]) -> Self:
+        """Only these columns, as a table of their own."""
+        kept = (replace(self.columns[j], place=i) for i, j in enumerate(columns))
+        return replace(self, columns=tuple(kept))
+
+    def merge(self, other: "Schema") -> Self:
+        """The schema of both; columns that differ are an error that names them. What is missing in one is missing."""
+        if len(self) != len(other):
+            raise StatisticsError(f"Statistics of {len(self)} and of {len(other)} features cannot be combined.")
+        if self.names and other.names and self.names != other.names:
+            ours, theirs = next((a, b) for a, b in zip(self.names, other.names, strict=True) if a != b)
+            raise StatisticsError(f"The columns differ: '{ours}' stands where the other statistic has '{theirs}'.")
+        if self == other:
+            return self
+        first = self if self.names else other
+        columns = (a.merge(b) for a, b in zip(first.columns, (other if first is self else self).columns, strict=True))
+        marks = [mark for schema in (self, other) for mark in schema.missing or ()]
+        missing = None if self.missing is None and other.missing is None else tuple(dict.fromkeys(marks))
+        return replace(self, columns=tuple(columns), backend=self.backend or other.backend, missing=missing)
+
+    @property
+    def marks(self) -> tuple[str, ...] | None:
+        """What else than usual stands for a missing value in files; None, where nothing else does."""
+        return None if self.missing == MISSING else self.missing
+
+    def facts(self) -> dict[str, Any]:
+        """The columns as the header of a file tells them, and what stands for a missing value, if not the usual."""
+        columns = [{"name": c.name, "type": c.type, "family": str(c.family)} for c in self.columns]
+        return {"columns": columns} | ({} if self.marks is None else {"missing": list(self.marks)})
+
+    def _is_sound(self) -> bool:
+        return bool(self.columns) and (self.backend is None or self.backend in BACKENDS)
+
+    @classmethod
+    def from_description(cls, facts: dict[str, Any]) -> Self:
+        """The schema in a statistics file of version 1."""
+        columns = tuple(
+            Column(name, type, Family.read(family), bool(asked), None if declared is None else tuple(declared), j)
+            for j, (name, type, family, asked, declared) in enumerate(facts["columns"])
+        )
+        return cls(columns, facts["backend"])
+
+
+def label_columns(prefix: str, labels: Sequence[Any]) -> list[str]:
+    """What columns with something of each label are called, wherever answers go: names that differ by more than case.
+
+    Databases fold case. So where labels do not differ otherwise, all but the first have a number after them, one that
+    makes no name which another label has.
+
+    >>> label_columns("posterior_", ["A", "A_2", "a", "b"])
+    ['posterior_A', 'posterior_A_2', 'posterior_a_3', 'posterior_b']
+    """
+    plain = [f"{prefix}{label}" for label in labels]
+    taken, names = {name.lower() for name in plain}, dict[str, str]()
+    for name in plain:
+        if name.lower() in names:
+            name = next(other for n in count(2) if (other := f"{name}_{n}").lower() not in taken)
+            taken.add(name.lower())
+        names[name.lower()] = name
+    return list(names.values())
+
+
+def read_families(families: Any, names: Sequence[Any], are_numbers: Sequence[bool]) -> dict[int, Family]:
+    """The families that were asked for, by position; columns not among them go by their type.
+
+    families: "auto", "best", or a mapping from name or position to family.
+    """
+    if isinstance(families, str) and families == "auto":
+        return {}
+    if isinstance(families, str) and families == "best":
+        return {j: Family("best") for j, is_number in enumerate(are_numbers) if is_number}
+    if not isinstance(families, Mapping):
+        raise ClasswiseError(
+            f"families={families!r} is not an option; choose 'auto', 'best' or a mapping from column to family."
+        )
+    return {find_column(key, names, "families"): Family.read(family) for key, family in families.items()}
+
+
+def find_column(key: Any, names: Sequence[Any], option: str) -> int:
+    """The position of a column given by name or position."""
+    if key in names:
+        return list(names).index(key)
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < len(names):
+        return int(key)
+    known = ", ".join(repr(name) for name in names[:8]) + (", ..." if len(names) > 8 else "")
+    raise ClasswiseError(f"{option} name the column {key!r}, which is not there; the columns are {known}.")

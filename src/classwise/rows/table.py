@@ -1,0 +1,153 @@
+"""A table: rows, and the labels and weights that go with them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classwise.arrays import Array, Codes, Labels, slices
+from classwise.rows.coding import Coded
+from classwise.rows.schema import Schema
+
+
+class Rows(Protocol):
+    """Rows wherever they are; chunks of them become matrices."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, part: Any) -> Self:
+        """Some of the rows: a view, where `part` is a slice."""
+        ...
+
+    def matrix(self, columns: Sequence[int] | None = None) -> NDArray[Any]:
+        """Columns as numbers (m, p): a category as its code, -1 if missing; a missing number as NaN."""
+        ...
+
+    def codes(self, column: int, missing: int) -> Codes:
+        """The codes of a category (m,), with a number of its own for what is missing."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """Rows that are a matrix already, all of numbers."""
+
+    values: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, part: Any) -> "Matrix":
+        return Matrix(self.values[part])
+
+    def matrix(self, columns: Sequence[int] | None = None) -> NDArray[Any]:
+        return self.values if columns is None or len(columns) == self.values.shape[1] else self.values[:, columns]
+
+    def codes(self, column: int, missing: int) -> Codes:
+        raise TypeError("A matrix of numbers has no categories.")
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Rows kept column by column, as they came; only a chunk of them is ever a matrix."""
+
+    values: Sequence[NDArray[Any] | Coded]
+
+    def __len__(self) -> int:
+        return len(self.values[0])
+
+    def take(self, part: Any) -> "Columns":
+        return Columns([column[part] for column in self.values])
+
+    def matrix(self, columns: Sequence[int] | None = None) -> Array:
+        # Column after column in memory: that is how it is filled, and how categories are looked up.
+        chosen = self.values if columns is None else [self.values[j] for j in columns]
+        stacked = np.empty((len(chosen), len(self)))
+        for target, column in zip(stacked, chosen, strict=True):
+            if isinstance(column, Coded):
+                column.write(target)
+            else:
+                target[:] = column
+        return stacked.T
+
+    def numbers(self, columns: Sequence[int]) -> Sequence[NDArray[Any]]:
+        """Some columns, all of numbers."""
+        chosen = [self.values[j] for j in columns]
+        return [column for column in chosen if not isinstance(column, Coded)]
+
+    def codes(self, column: int, missing: int) -> Codes:
+        coded = self.values[column]
+        assert isinstance(coded, Coded)
+        return coded.positions(missing)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """n rows of p columns, with the labels (n,) and weights (n,) that go with them, where there are any.
+
+    levels: for each column whose values are levels, what its codes stand for. A chunk of a table is a table.
+    """
+
+    source: Rows
+    schema: Schema
+    levels: dict[int, Labels]
+    labels: Labels | None = None
+    weights: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether chunks are made by putting columns side by side, rather than views."""
+        return isinstance(self.source, Columns)
+
+    @property
+    def rows(self) -> NDArray[Any]:
+        """The rows as a matrix (n, p); meant for chunks."""
+        return self.source.matrix()
+
+    def block(self, columns: Sequence[int]) -> NDArray[Any]:
+        """Some columns as a matrix (n, columns)."""
+        return self.source.matrix(columns)
+
+    def columns(self, columns: Sequence[int]) -> Sequence[NDArray[Any]] | None:
+        """Some columns of numbers (n,), where they are kept column by column; else None."""
+        return self.source.numbers(columns) if isinstance(self.source, Columns) else None
+
+    def codes(self, column: int) -> Codes:
+        """The codes of a category (n,): the positions of its levels, and their number for what is missing."""
+        return self.source.codes(column, len(self.levels[column]))
+
+    def shown(self, row: int) -> list[Any]:
+        """The values of a row as Python objects, None where one is missing."""
+        values = np.asarray(self.take(slice(row, row + 1)).rows, dtype=np.float64)[0]
+        return [
+            (None if value < 0 else self.level_of(row, j)) if j in self.levels else None if np.isnan(value) else value
+            for j, value in enumerate(values.tolist())
+        ]
+
+    def level_of(self, row: int, column: int) -> Any:
+        """The level that a row holds, whether or not it is among the known ones."""
+        assert isinstance(self.source, Columns)
+        coded = self.source.values[column]
+        assert isinstance(coded, Coded)
+        return coded.names[coded.codes[row]]
+
+    def chunks(self, size: int) -> Iterator["Table"]:
+        """Consecutive chunks of at most `size` rows, as views."""
+        return (self.take(part) for part in slices(len(self), size))
+
+    def take(self, part: Any) -> "Table":
+        """Some of the rows, with their labels and weights."""
+        labels = None if self.labels is None else self.labels[part]
+        weights = None if self.weights is None else self.weights[part]
+        return replace(self, source=self.source.take(part), labels=labels, weights=weights)
+
+    def weighted(self) -> "Table":
+        """Without the rows of weight zero, which count as absent."""
+        if self.weights is None or self.weights.all():
+            return self
+        return self.take(np.flatnonzero(self.weights))
