@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
-from classwise.comparison.dealing import group_bits
-from classwise.rows import fold_of_groups, fold_of_rows, ranks_of_rows, write_rows
+from classwise.rows import as_frame, fold_of_groups, fold_of_rows, ranks_of_rows, write_rows
 from classwise.rows.sampling import Part, Sample, may_be_drawn
-from classwise.statistics import as_frame
+from classwise.selection.dealing import group_bits
 from sql_engines import postgres_engine
 
 N, FOLDS = 160, 3
@@ -389,7 +388,7 @@ class TestRefusals:
             cw.compare(chunks(ROWS[ROWS["tree"] == "ash"], 50), **STREAMED)
         with pytest.raises(cw.ClasswiseError, match="no rows to learn from"):
             cw.compare(chunks(ROWS.assign(weight=0.0), 50), **STREAMED)
-        monkeypatch.setattr("classwise.comparison.first_pass.MOST_CLASSES", 100)
+        monkeypatch.setattr("classwise.selection.first_pass.MOST_CLASSES", 100)
         with pytest.raises(cw.ClasswiseError, match="holds no classes"):
             cw.compare(chunks(ROWS.assign(name=[f"n{i}" for i in range(N)]), 50), stream=True, target="name")
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import classwise as cw
-from classwise.engines import StreamEngine
+from classwise.engines import StreamEngine, open_rows
 from classwise.estimators.logistic import source as sources
 from classwise.estimators.logistic.columns import Reading
 from classwise.estimators.logistic.drawing import Chances, Drawing
@@ -19,7 +19,7 @@ from classwise.estimators.logistic.learning import TableRows
 from classwise.estimators.logistic.source import Gathering
 from classwise.logistic import Design, Groups, Logit, Model, Point, make_design, refine
 from classwise.rows import Roles
-from classwise.statistics import DiagonalScatter, Passes
+from classwise.statistics import DiagonalScatter, summarize_rows
 from test_engines_agree import FEATURES, ROWS, SOURCES, folder, servers, slow  # noqa: F401
 
 # Beside the tests of all engines, in one process.
@@ -49,7 +49,7 @@ every_source = pytest.mark.parametrize(
 @pytest.fixture
 def many(monkeypatch):
     """As if there were many rows: 2,400 are too many to hold, and some 600 are drawn."""
-    monkeypatch.setattr(sources, "MOST_VALUES", 2400)
+    monkeypatch.setattr(sources, "MOST_HELD", 2400)
 
 
 def in_memory(model, rows, target, columns, weights=None):
@@ -197,7 +197,7 @@ class TestModels:
         scores = rows.to_numpy() @ rng.normal(size=(5, 3)) + rng.gumbel(size=(40_000, 3))
         rows["y"] = np.array(["u", "v", "w"])[scores.argmax(axis=1)]
         expected = in_memory(cw.BayesianLogistic(), rows, "y", list("abcde"))
-        monkeypatch.setattr(sources, "MOST_VALUES", 40_000)
+        monkeypatch.setattr(sources, "MOST_HELD", 40_000)
         found = cw.BayesianLogistic().fit_source(batches(rows, 3000), target="y")
         assert_same(found, expected, rows[list("abcde")])
         assert found.passes_ <= 2 < expected.passes_
@@ -266,7 +266,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("most", [20_000_000, 2400])
     def test_rows_that_change_between_passes(self, most, monkeypatch):
-        monkeypatch.setattr(sources, "MOST_VALUES", most)
+        monkeypatch.setattr(sources, "MOST_HELD", most)
         calls = []
 
         def fewer_and_fewer():
@@ -323,9 +323,9 @@ class TestPasses:
     def test_what_each_is(self, many, monkeypatch):
         told, gather = [], StreamEngine.gather
 
-        def telling(self, function, pieces=None, what="Learning"):
-            told.append(what)
-            return gather(self, function, pieces, what)
+        def telling(self, summarize, rows, size):
+            told.append(self.what)
+            return gather(self, summarize, rows, size)
 
         monkeypatch.setattr(StreamEngine, "gather", telling)
         cw.BayesianLogistic().fit_source(batches(ROWS), target="tree", columns=FEATURES)
@@ -341,10 +341,10 @@ class TestPasses:
     def test_rows_are_made_once_for_each(self, many):
         calls = []
         source = batches(ROWS)
-        passes = Passes(lambda: calls.append(None) or source(), "tree", FEATURES)
-        passes.summarize(DiagonalScatter, allow_missing=True)
-        assert passes.gather(lambda chunk: len(chunk)) == len(ROWS)
-        assert len(calls) == passes.done == 2
+        rows = open_rows(lambda: calls.append(None) or source(), target="tree", columns=FEATURES)
+        summarize_rows(rows, DiagonalScatter)
+        assert rows.gather(len) == len(ROWS)
+        assert len(calls) == rows.passes == 2
 
     def test_warnings_come_once(self, many):
         with warnings.catch_warnings(record=True) as caught:
@@ -355,7 +355,7 @@ class TestPasses:
 
     def test_what_is_sent_to_workers_is_small(self):
         reading = reading_of(ROWS, "tree", FEATURES)
-        statistics = Passes(ROWS, "tree", FEATURES).summarize(DiagonalScatter, allow_missing=True)
+        statistics = summarize_rows(open_rows(ROWS, target="tree", columns=FEATURES), DiagonalScatter)
         model = Model(make_design(statistics, (), True, True, True), Logit())
         work = Gathering(reading, model, TableRows.curvature, np.zeros((1, 8)))
         assert len(pickle.dumps(work)) < 4000
@@ -366,7 +366,7 @@ class TestPasses:
         """As much for four times as many rows."""
         import tracemalloc
 
-        monkeypatch.setattr(sources, "MOST_VALUES", 50_000)
+        monkeypatch.setattr(sources, "MOST_HELD", 50_000)
         peaks = []
         for count in (40, 160):
 
@@ -448,7 +448,7 @@ class TestDrawing:
     @pytest.mark.parametrize("weighted", [False, True])
     def test_a_level_that_hardly_any_row_has(self, weighted, monkeypatch):
         """Where rows have weights none of it may be drawn: steps that their metric takes for short are not believed."""
-        monkeypatch.setattr(sources, "MOST_VALUES", 2000)
+        monkeypatch.setattr(sources, "MOST_HELD", 2000)
         rng = np.random.default_rng(0)
         rows = pd.DataFrame({"a": rng.normal(size=8000), "c": rng.choice(list("uvw"), 8000), "weight": 1.0})
         rows["y"] = np.where(rows["a"] + rng.logistic(size=8000) > 0, "yes", "no")

@@ -88,8 +88,8 @@ def _stream(path: str, model: Any, missing: Any) -> Stream:
 
 def _all_rows(stream: Stream, columns: list[str]) -> Any:
     """All rows in memory, as priors are estimated from; begun again where later ones show other types."""
+    from classwise.rows import as_arrow, as_frame
     from classwise.rows.sampling import joined
-    from classwise.statistics import as_arrow, as_frame
 
     while True:
         try:

@@ -83,9 +83,11 @@ class Learning:
     @property
     def is_table(self) -> bool:
         """Whether it is files of rows that fit in memory well: then they are read as a table."""
-        from classwise.comparison.by_name import MOST_CELLS, expected_cells
 
-        return self.stream.kind == "file" and expected_cells(self.stream, len(self.columns) + 1) <= MOST_CELLS
+        from classwise.engines.rows import expected_values
+        from classwise.limits import MOST_HELD
+
+        return self.stream.kind == "file" and expected_values(self.stream, len(self.columns) + 1) <= MOST_HELD
 
 
 def part(table: Any, roles: Roles, name: str) -> Rows:

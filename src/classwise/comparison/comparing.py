@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from classwise.comparison.by_name import ByName
 from classwise.comparison.result import Comparison
 from classwise.comparison.streaming import Streamed
 from classwise.comparison.trials import Trials
+from classwise.engines import open_rows
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, choose
+from classwise.limits import MOST_HELD
 
 CALIBRATIONS = {None: False, "temperature": True}
 REFERENCES = {"auto": None, True: True, False: False}
@@ -84,15 +85,14 @@ def compare(
         return _in_memory(Trials(X, y, folds, sample_weight, groups, families, random_state), given, rivals, power)
     if y is not None or sample_weight is not None:
         raise ClasswiseError(f"target={target!r} names the column of the labels: leave y out, and name the weights.")
-    named = ByName(X, target, columns, weights, groups, families)
-    held = named.held(streamed)
+    rows = open_rows(X, target=target, columns=columns, weights=weights, groups=groups, families=families)
+    held = None if streamed else rows.held(MOST_HELD if streamed is None else np.inf)
     if held is not None:
         trials = Trials(held.X, held.y, folds, held.weights, held.groups, families, random_state)
         return _in_memory(trials, given, rivals, power)
+    rows.refuse_gone("A comparison of a stream")
     count, drawn = _checked(folds, sample)
-    return Streamed(named.opened, named.roles, count, drawn, int(random_state or 0), families, columns is None).compare(
-        given, rivals, power
-    )
+    return Streamed(rows, count, drawn, int(random_state or 0), families).compare(given, rivals, power)
 
 
 def _in_memory(trials: Trials, models: Mapping[str, Any], rivals: bool | None, power: bool) -> Comparison:

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Codes
 from classwise.classifier.evaluation import Evaluation
 from classwise.comparison.contender import Contender, HeldOut, part_of
-from classwise.comparison.dealing import Dealer, Hand
 from classwise.comparison.evidence import by_bic, own_densities
 from classwise.comparison.trial import Trial, reason
 from classwise.errors import ClasswiseError
 from classwise.estimators import Crossing
-from classwise.rows import Chunk, positions
+from classwise.rows import Chunk, as_arrow, positions
 from classwise.rows.sampling import ALL
-from classwise.statistics import as_arrow
+from classwise.selection.dealing import Dealer, Hand
 
 
 @dataclass(frozen=True, eq=False)

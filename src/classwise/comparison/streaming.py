@@ -1,52 +1,49 @@
 """Comparing more rows than memory holds, in two passes: one to learn and draw a sample, one to judge every row."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from classwise.comparison.contender import Contender, contend
-from classwise.comparison.dealing import Dealer
 from classwise.comparison.family import needs_full
-from classwise.comparison.first_pass import FirstLook, FirstPass, Reading, TooLargeError, bytes_by_fold
 from classwise.comparison.references import Given
 from classwise.comparison.result import Comparison
 from classwise.comparison.second_pass import CHANGED, ChangedRowsError, SecondPass, Verdict
 from classwise.comparison.trial import Trial, failed
-from classwise.comparison.trials import MOST_BYTES, Trials, is_auto, readings_of
-from classwise.engines import BLAS, StreamEngine
+from classwise.comparison.trials import Trials, is_auto, readings_of
+from classwise.engines import BLAS, Rows
 from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError
 from classwise.estimators import ChoosingEstimator, Crossing, refuse_few_classes
-from classwise.rows import Roles, Stream, numbered, open_source
+from classwise.rows import Counted, as_frame
 from classwise.rows.sampling import Part
-from classwise.statistics import Counted, DiagonalScatter, FullScatter, Scatter, as_frame, count_rows, warn_of_unlabeled
-from classwise.statistics.chunks import COPY_SIZE
-
-# The sample holds no more values than this, however many rows are asked for.
-MOST_VALUES = 20_000_000
-
-# Batches that are read ahead for each thread: to ask every model about a row takes many times as long as to read it.
-AHEAD = 2
+from classwise.selection.dealing import Dealer
+from classwise.selection.first_pass import (
+    AHEAD,
+    FirstLook,
+    Reading,
+    bytes_by_fold,
+    least_rows,
+    look_at,
+)
 
 NEEDS_ROWS = "Needs rows in memory, and these are read as a stream; references=True fits it on a sample of them."
 
 
 @dataclass(frozen=True, eq=False)
 class Streamed:
-    """Rows that are read twice. opened: the rows, anew for each pass; folds: how many; sample: rows to choose by."""
+    """Rows that are read twice. folds: how many; sample: rows to choose by."""
 
-    opened: Callable[[], Stream]
-    roles: Roles
+    rows: Rows
     folds: int
     sample: int
     seed: int
     families: Any
-    all_columns: bool
 
     def compare(self, models: Mapping[str, Any], rivals: bool | None, calibrate: bool) -> Comparison:
         """Both passes, and the choices between them."""
@@ -69,21 +66,8 @@ class Streamed:
         )
 
     def _first(self, readings: tuple[Reading, ...]) -> FirstLook:
-        """Where covariances would take too much memory, the pass is begun again without them."""
-        try:
-            return self._looked(readings, FullScatter)
-        except TooLargeError:
-            return self._looked(readings, DiagonalScatter)
-
-    def _looked(self, readings: tuple[Reading, ...], form: type[Scatter]) -> FirstLook:
-        size = max(min(self.sample, MOST_VALUES // len(self.roles.needed)), 1)
-        look: FirstLook | None = self._passed(FirstPass(self._dealer, readings, form, size, MOST_BYTES), "Pass 1/2")
-        if look is None or not look.tallies:
-            raise ClasswiseError("There are no rows to learn from: none has a label and a weight.")
-        warn_of_unlabeled(look.unlabeled, look.rows)
+        look = look_at(self.rows, self._dealer, readings, self.sample)
         refuse_few_classes(look.tallies[0].labels)
-        if np.count_nonzero(look.tallies[0].rows) < 2:
-            raise ClasswiseError("All rows are in one fold, so none can be held out; give more rows, or more groups.")
         return look
 
     def _second(self, trials: "StreamTrials", contenders: tuple[Contender, ...], look: FirstLook) -> Verdict:
@@ -91,32 +75,21 @@ class Streamed:
         judge = SecondPass(self._dealer, contenders, trials.crossing(), kept)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say is said when the best is fitted
-            verdict: Verdict | None = self._passed(judge, "Pass 2/2")
+            least = least_rows(self.rows, self.folds)
+            verdict = self.rows.gather(judge, "Pass 2/2", least, numbered=True, ahead=AHEAD)
         if verdict is None or (verdict.rows, verdict.mark) != (look.rows, look.mark):
             raise ChangedRowsError(CHANGED)
         return verdict
 
-    def _passed(self, work: Callable[[Any], Any], what: str) -> Any:
-        """The sum of what all chunks add, in the order of the rows."""
-        stream, total = numbered(self.opened(), partial(count_rows, roles=self.roles)), None
-        width = len(self.roles.needed)
-        # A statistic holds matrices of p² for each fold: chunks grow with them, so that merging stays little work.
-        rows = max(COPY_SIZE, 4 * self.folds * width * width) // width
-        engine = StreamEngine(stream, None if self.all_columns else self.roles.needed, rows, ahead=AHEAD)
-        for part in engine.gather(work, what=what):
-            if part.value is not None:
-                total = part.value if total is None else total + part.value
-        return total
-
     @cached_property
     def _dealer(self) -> Dealer:
-        return Dealer(self.roles, self.folds, self.seed)
+        return Dealer(self.rows.roles, self.folds, self.seed)
 
     def _trials(self, look: FirstLook, readings: tuple[Reading, ...]) -> "StreamTrials":
         part = look.sample.whole()
-        counted = Counted.of(as_frame(part.table), self.roles)
+        counted = Counted.of(as_frame(part.table), self.rows.roles)
         labels, codes = counted.coded()
-        X, y = part.table.select(list(self.roles.features)), labels[codes]
+        X, y = part.table.select(list(self.rows.roles.features)), labels[codes]
         return StreamTrials(
             X, y, self.folds, counted.weights, None, self.families, self.seed, look=look, part=part, read=readings
         )
@@ -148,15 +121,9 @@ class StreamTrials(Trials):
         return self._crossings[key]
 
     def _crossed(self, position: int) -> Crossing:
-        tally = self.look.tallies[position]
-        statistics = tally.by_fold()
-        kept = np.flatnonzero(tally.rows)
-        source = open_source(self.X)
-        known = statistics.total().known_columns()
-        table = source.read(self.read[position].families, self.y, self.weights, known=known)
-        codes = np.searchsorted(tally.labels, self.y)
-        folds = np.searchsorted(kept, self.part.folds)
-        return Crossing(source, table, np.arange(len(codes)), tally.labels, codes, folds, statistics)
+        return Crossing.of_look(
+            self.look, position, self.read[position].families, self.X, self.y, self.weights, self.part
+        )
 
     @cached_property
     def _bytes(self) -> float:

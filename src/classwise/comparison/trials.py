@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from classwise.comparison.family import family, needs_full, twins
-from classwise.comparison.first_pass import Reading, bytes_by_fold
 from classwise.comparison.references import Given, Twin, references
 from classwise.comparison.stack import MOST_ROWS, AutoClassifier
 from classwise.comparison.trial import Trial, failed
@@ -18,10 +17,8 @@ from classwise.engines.progress import silent
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic, ChoosingEstimator, Crossing
 from classwise.rows import open_source
+from classwise.selection.first_pass import MOST_BYTES, Reading, bytes_by_fold
 from classwise.statistics import DiagonalScatter, FullScatter, Scatter
-
-# Covariances for every fold and class, and the sums of all folds but one, may take so many bytes.
-MOST_BYTES = 4e9
 
 # Nearest neighbors and softmax regression, ten times each, take minutes from about here on: rows times columns.
 LONG = 2_000_000

@@ -12,10 +12,11 @@ from classwise.diagnostics.section import listed
 from classwise.engines import Engine, MemoryEngine
 from classwise.engines.protocol import S
 from classwise.errors import ClasswiseError
+from classwise.limits import CHUNK_SIZE
 from classwise.rows import Matrix, Table, code_labels, read_table
 from classwise.rows.schema import Families, Family, Schema
 from classwise.statistics import ClassStatistics, FullScatter
-from classwise.statistics.chunks import CHUNK_SIZE, summarize_chunk
+from classwise.statistics.chunks import summarize_chunk
 
 
 @dataclass(frozen=True, eq=False)

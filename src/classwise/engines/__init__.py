@@ -1,20 +1,33 @@
 """4. An engine maps a function over chunks of rows, and adds the results (to learn) or keeps them (to predict)."""
 
 from classwise.engines.blas import BLAS
-from classwise.engines.dask import DaskEngine, is_dask
+from classwise.engines.dask import DaskArrays, DaskEngine, is_dask
+from classwise.engines.drawing import draw
 from classwise.engines.memory import MemoryEngine, in_threads
-from classwise.engines.protocol import Engine
+from classwise.engines.progress import progress, silent
+from classwise.engines.protocol import Engine, total
+from classwise.engines.rows import Held, Rows, engine_of, makes_rows, open_rows
 from classwise.engines.spark import SparkEngine, is_spark
 from classwise.engines.stream import StreamEngine
 
 __all__ = [
     "BLAS",
+    "DaskArrays",
     "DaskEngine",
     "Engine",
+    "Held",
     "MemoryEngine",
+    "Rows",
     "SparkEngine",
     "StreamEngine",
+    "draw",
+    "engine_of",
     "in_threads",
     "is_dask",
     "is_spark",
+    "makes_rows",
+    "open_rows",
+    "progress",
+    "silent",
+    "total",
 ]

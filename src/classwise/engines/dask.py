@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any
 
-from classwise.engines.protocol import S
+from classwise.engines.protocol import Answer, S, total
 from classwise.errors import ClasswiseError
+from classwise.rows import ArrayChunk, Chunk
+from classwise.rows.sampling import PLACES
 
 # So many statistics are added by one task.
 FAN = 8
@@ -19,34 +19,53 @@ def is_dask(rows: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class DaskEngine:
-    """rows: a DataFrame, or an Array (n, p). Only what partitions add up to travels; a lost worker's are done again."""
+class DaskArrays:
+    """Rows as Arrays: X (n, p), y (n,) and perhaps weights (n,), in blocks of the same rows."""
 
-    rows: Any
+    X: Any
+    y: Any
+    weights: Any = None
 
-    def names(self) -> list[str]:
-        """The columns of a DataFrame."""
-        if not hasattr(self.rows, "map_partitions"):
-            raise ClasswiseError("target names a column, and an Array's columns have no names; give X and y.")
-        return [str(name) for name in self.rows.columns]
-
-    def gather(self, summarize: Callable[[Any], S], columns: Sequence[str]) -> S:
-        """The sum of summarize(partition), in the order of the partitions."""
-        return _tree(summarize, [(part,) for part in self.rows[list(columns)].to_delayed()])
-
-    def gather_arrays(self, summarize: Callable[..., S], *others: Any) -> S:
-        """The sum of summarize(block, ...) over blocks of rows, and of other arrays of as many rows."""
-        whole = self.rows.rechunk({1: -1})
-        given = [other for other in others if other is not None]
+    def parts(self) -> list[tuple[Any, ...]]:
+        """The blocks of all of them, side by side."""
+        whole = self.X.rechunk({1: -1})
+        given = [other for other in (self.y, self.weights) if other is not None]
         for other in given:
             if not is_dask(other) or other.shape[0] != whole.shape[0]:
                 raise ClasswiseError("X is an Array of Dask: y and weights must be such too, of as many rows.")
         blocks = [whole.to_delayed().ravel(), *(o.rechunk({0: whole.chunks[0]}).to_delayed().ravel() for o in given)]
-        return _tree(summarize, list(zip(*blocks, strict=True)))
+        return list(zip(*blocks, strict=True))
 
-    def apply(self, function: Callable[[Any], Any], columns: Sequence[str], meta: Any) -> Any:
-        """function(partition) of each, as a DataFrame of Dask. meta: an empty result, as Dask wants it."""
-        return self.rows[list(columns)].map_partitions(function, meta=meta)
+
+class DaskEngine:
+    """A chunk is a partition: only what partitions add up to travels, and a lost worker's are done again."""
+
+    def numbering(self, count: Callable[[Any], int]) -> "DaskEngine":
+        return self  # partitions are chunks, and have numbers of their own
+
+    def names(self, rows: Any) -> list[str]:
+        if not hasattr(rows, "map_partitions"):
+            raise ClasswiseError("target names a column, and an Array's columns have no names; give X and y.")
+        return [str(name) for name in rows.columns]
+
+    def select(self, rows: Any, columns: Sequence[str], numbered: bool = False) -> Any:
+        return rows[list(columns)]
+
+    def gather(self, summarize: Callable[[Any], S], rows: Any, size: int) -> S:
+        """rows: a DataFrame, or DaskArrays."""
+        if isinstance(rows, DaskArrays):
+            return _tree(summarize, rows.parts())
+        return _tree(summarize, [(part,) for part in rows.to_delayed()])
+
+    def apply(self, answer: Answer, rows: Any, size: int) -> Any:
+        """A DataFrame of Dask."""
+        keys = list(answer.carried.values())
+        meta = rows._meta[keys].assign(**answer.empty)
+        return rows.map_partitions(_answered, answer, keys, meta=meta)
+
+
+def _answered(partition: Any, answer: Answer, keys: list[str]) -> Any:
+    return partition[keys].assign(**answer.columns(Chunk(partition)))
 
 
 def _tree(summarize: Callable[..., S], parts: Sequence[tuple[Any, ...]]) -> S:
@@ -54,17 +73,13 @@ def _tree(summarize: Callable[..., S], parts: Sequence[tuple[Any, ...]]) -> S:
 
     level = [delayed(_numbered)(summarize, i, *part) for i, part in enumerate(parts)]
     while len(level) > 1:
-        level = [delayed(_sum)(level[i : i + FAN]) for i in range(0, len(level), FAN)]
-    total: S = level[0].compute()
-    return total
+        level = [delayed(total)(level[i : i + FAN]) for i in range(0, len(level), FAN)]
+    whole: S = level[0].compute()
+    return whole
 
 
 def _numbered(summarize: Callable[..., S], number: int, *part: Any) -> S:
     try:
-        return summarize(*part)
+        return summarize(ArrayChunk(*part) if len(part) > 1 else Chunk(part[0], number << PLACES))
     except ClasswiseError as problem:
         raise ClasswiseError(f"Partition {number}: {problem}") from problem
-
-
-def _sum(parts: list[S]) -> S:
-    return reduce(add, parts)

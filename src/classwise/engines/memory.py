@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import reduce
-from operator import add
 from threading import local
 from typing import Any, TypeVar
 
@@ -12,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.engines.blas import BLAS
-from classwise.engines.protocol import S
+from classwise.engines.protocol import S, total
 from classwise.rows import Table
 
 T = TypeVar("T")
@@ -22,15 +20,16 @@ R = TypeVar("R")
 class MemoryEngine:
     """Chunks are views of the rows, bounded by the table alone: the numbers do not depend on the number of cores."""
 
-    def gather(self, summarize: Callable[[Table], S], table: Table, chunk_rows: int) -> S:
-        chunks = list(table.chunks(chunk_rows))
+    def gather(self, summarize: Callable[[Table], S], rows: Table, size: int) -> S:
+        chunks = list(rows.chunks(size))
         if len(chunks) == 1 or OURS.working:
-            return reduce(add, map(summarize, chunks))
+            return total(map(summarize, chunks))
         with threads(len(chunks)) as pool:
-            return reduce(add, pool.map(summarize, chunks))
+            return total(pool.map(summarize, chunks))
 
-    def apply(self, function: Callable[[Table], NDArray[Any]], table: Table, chunk_rows: int) -> NDArray[Any]:
-        first, *others = table.chunks(chunk_rows)
+    def apply(self, function: Callable[[Table], NDArray[Any]], rows: Table, size: int) -> NDArray[Any]:
+        """function(chunk) -> (..., m), side by side: (..., n)."""
+        first, *others = rows.chunks(size)
         if not others:
             return function(first)
         if OURS.working:
@@ -38,12 +37,12 @@ class MemoryEngine:
         with threads(len(others)) as pool:
             # Not before BLAS is held to one thread: its others would go on spinning for a while, in the way of ours.
             result = function(first)
-            whole = np.empty((*result.shape[:-1], len(table)), dtype=result.dtype)
-            whole[..., :chunk_rows] = result
+            whole = np.empty((*result.shape[:-1], len(rows)), dtype=result.dtype)
+            whole[..., :size] = result
 
             def work(position: int) -> None:
-                start = position * chunk_rows
-                whole[..., start : start + chunk_rows] = function(others[position - 1])
+                start = position * size
+                whole[..., start : start + size] = function(others[position - 1])
 
             for _ in pool.map(work, range(1, len(others) + 1)):
                 pass

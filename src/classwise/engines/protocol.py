@@ -1,27 +1,89 @@
-"""What an engine is asked for: two verbs, gather and apply."""
+"""What an engine is asked for: to gather and to apply, with the same arguments wherever the rows are.
 
-from collections.abc import Callable
-from typing import Any, Protocol, Self, TypeVar
+A new engine is a class with these methods, and a line in `open_rows` that says which rows are its own.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar, cast
 
 from numpy.typing import NDArray
 
-from classwise.rows import Table
+from classwise.rows import Chunk, as_arrow
+
+# What chunks add up to: a statistic, or None of chunks that add nothing.
+S = TypeVar("S")
 
 
-class Addable(Protocol):
-    def __add__(self, other: Self, /) -> Self: ...
+class Answer(Protocol):
+    """What is asked of rows where they are: columns to be put beside some of theirs.
 
+    carried: the columns that go along, by the names that they are to have, with those under which chunks have them;
+    empty: the columns that are added, without a row.
+    """
 
-S = TypeVar("S", bound=Addable)
+    @property
+    def carried(self) -> Mapping[str, str]: ...
+
+    @property
+    def empty(self) -> dict[str, NDArray[Any]]: ...
+
+    def columns(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
+        """The columns that are added to a chunk; (m,) each."""
+        ...
 
 
 class Engine(Protocol):
-    """Maps a function over chunks of rows."""
+    """Maps a function over chunks of rows: 4."""
 
-    def gather(self, summarize: Callable[[Table], S], table: Table, chunk_rows: int) -> S:
-        """The sum of summarize(chunk), added in the order of the rows."""
+    def gather(self, summarize: Callable[[Any], S], rows: Any, size: int) -> S:
+        """The sum of summarize(chunk) over chunks of about `size` rows, in their order; None adds nothing."""
         ...
 
-    def apply(self, function: Callable[[Table], NDArray[Any]], table: Table, chunk_rows: int) -> NDArray[Any]:
-        """function(chunk) -> (..., m) on each chunk, kept side by side in the order of the rows: (..., n)."""
+    def apply(self, answer: Any, rows: Any, size: int) -> Any:
+        """Every chunk's answer, in the order of the rows and in the place where they are.
+
+        Of a table in memory an array; of a stream an iterator of tables of pyarrow's, and of a cluster's DataFrame a
+        DataFrame, where `answer` is an Answer.
+        """
         ...
+
+
+class SourceEngine(Engine, Protocol):
+    """An engine of rows whose columns have names. A cluster's functions are sent to its workers."""
+
+    def names(self, rows: Any) -> list[str]:
+        """The columns of rows."""
+        ...
+
+    def select(self, rows: Any, columns: Sequence[str], numbered: bool = False) -> Any:
+        """Rows of these columns alone; numbered: whether the numbers of chunks matter."""
+        ...
+
+    def numbering(self, count: Callable[[Any], int]) -> "SourceEngine":
+        """The same, where only some rows have numbers: so many of a table."""
+        ...
+
+
+def total(parts: Iterable[S]) -> S:
+    """The sum of statistics in their order; None, which adds nothing, where there is none.
+
+    >>> total([None, 2, None, 3])
+    5
+    """
+    whole: Any = None
+    for part in parts:
+        whole = part if whole is None else whole if part is None else whole + part
+    return cast("S", whole)
+
+
+def beside(answer: Answer, chunk: Chunk) -> Any:
+    """The keys of a chunk and what is added to them, as a table of pyarrow's."""
+    import pyarrow as pa
+
+    # Text where answers are text, also where all of a chunk are None.
+    types = {name: pa.string() for name, values in answer.empty.items() if values.dtype.kind in "OU"}
+    added = pa.table({name: pa.array(values, types.get(name)) for name, values in answer.columns(chunk).items()})
+    if not answer.carried:
+        return added
+    keys = as_arrow(chunk.frame.select(list(answer.carried.values())))
+    return pa.table([*keys.columns, *added.columns], names=[*answer.carried, *added.column_names])

@@ -3,23 +3,24 @@
 import pickle
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from classwise.engines.protocol import S
+from classwise.engines.protocol import Answer, S, beside, total
 from classwise.errors import ClasswiseError
-
-# Spark's batches are short: so many rows of them are put together for a chunk.
-CHUNK = 1 << 16
+from classwise.rows import Chunk
 
 # So many tasks add the statistics of many partitions, before they are sent here.
 FAN = 16
 
 # A row that holds a statistic.
 PART = "part binary"
+
+# The column that holds the number of each row: that of its partition, and its place there.
+NUMBER = "classwise row number"
 
 TOLD = re.compile(r"classwise\.errors\.\w+: (.*)")
 
@@ -31,78 +32,102 @@ def is_spark(rows: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SparkEngine:
-    """rows: a DataFrame. A task that fails is done again by Spark, and what it adds counts once."""
+    """A chunk is some batches of a partition. A task that fails is done again by Spark, and what it adds counts once.
 
-    rows: Any
+    count: how many rows of a table have a number.
+    """
 
-    def names(self) -> list[str]:
-        """The columns."""
-        return list(self.rows.columns)
+    count: Callable[[Any], int] = len
 
-    def gather(self, summarize: Callable[[Any], S], columns: Sequence[str]) -> S | None:
-        """The sum of summarize(chunk); None, where there are no rows."""
-        parts = self._mapped(columns, partial(_summarize_partition, summarize), PART)
+    def numbering(self, count: Callable[[Any], int]) -> "SparkEngine":
+        return replace(self, count=count)
+
+    def names(self, rows: Any) -> list[str]:
+        return list(rows.columns)
+
+    def select(self, rows: Any, columns: Sequence[str], numbered: bool = False) -> Any:
+        from pyspark.sql import functions
+
+        number = [functions.monotonically_increasing_id().alias(NUMBER)] if numbered else []
+        return rows.select(*("`" + name.replace("`", "``") + "`" for name in columns), *number)
+
+    def gather(self, summarize: Callable[[Any], S], rows: Any, size: int) -> S:
+        parts = _quietly(rows.mapInArrow, partial(_summarize_partition, summarize, size, self.count), PART)
         with _complaining():
-            if self._has_many_partitions():
-                parts = self._quietly(parts.repartition(FAN).mapInArrow, _add_parts, PART)
-            return _total(pickle.loads(row.part) for row in parts.collect())
+            if _has_many_partitions(rows):
+                parts = _quietly(parts.repartition(FAN).mapInArrow, _add_parts, PART)
+            return total(pickle.loads(row.part) for row in parts.collect())
 
-    def _has_many_partitions(self) -> bool:
-        """Whether their statistics are better added by executors first; Spark Connect does not tell how many."""
-        return ".connect." in type(self.rows).__module__ or self.rows.rdd.getNumPartitions() > 2 * FAN
+    def apply(self, answer: Answer, rows: Any, size: int) -> Any:
+        """A DataFrame of the same session."""
+        from pyspark.sql import types
 
-    def apply(self, function: Callable[[Any], Any], columns: Sequence[str], schema: Any) -> Any:
-        """function(chunk) of each, as a DataFrame of the same session. schema: of the result, as Spark writes it."""
-        return self._mapped(columns, partial(_apply_partition, function), schema)
-
-    def _mapped(self, columns: Sequence[str], function: Callable[[Iterator[Any]], Iterator[Any]], schema: Any) -> Any:
-        chosen = self.rows.select(*("`" + name.replace("`", "``") + "`" for name in columns))
-        return self._quietly(chosen.mapInArrow, function, schema)
-
-    @staticmethod
-    def _quietly(verb: Callable[..., Any], *arguments: Any) -> Any:
-        """Without Spark's warning of a new pandas, which Arrow batches have nothing to do with."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-            return verb(*arguments)
+        kinds = {"b": types.BooleanType(), "i": types.LongType(), "u": types.LongType(), "f": types.DoubleType()}
+        kept = [rows.schema[name] for name in answer.carried.values()]
+        added = [
+            types.StructField(name, kinds.get(values.dtype.kind, types.StringType()))
+            for name, values in answer.empty.items()
+        ]
+        schema = types.StructType([*kept, *added])
+        return _quietly(rows.mapInArrow, partial(_answer_partition, answer, size), schema)
 
 
-def _summarize_partition(summarize: Callable[[Any], S], batches: Iterator[Any]) -> Iterator[Any]:
-    return _sent(_total(map(summarize, _chunks(batches))))
+def _has_many_partitions(rows: Any) -> bool:
+    """Whether their statistics are better added by executors first; Spark Connect does not tell how many."""
+    return ".connect." in type(rows).__module__ or rows.rdd.getNumPartitions() > 2 * FAN
+
+
+def _quietly(verb: Callable[..., Any], *arguments: Any) -> Any:
+    """Without Spark's warning of a new pandas, which Arrow batches have nothing to do with."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        return verb(*arguments)
+
+
+def _summarize_partition(
+    summarize: Callable[[Any], S], size: int, count: Callable[[Any], int], batches: Iterator[Any]
+) -> Iterator[Any]:
+    return _sent(total(map(summarize, _numbered(_chunks(batches, size), count))))
+
+
+def _numbered(tables: Iterator[Any], count: Callable[[Any], int]) -> Iterator[Chunk]:
+    """The chunks of a partition, whose rows have numbers from its own first on, if they are to have some."""
+    first: int | None = None
+    for table in tables:
+        if NUMBER not in table.column_names:
+            yield Chunk(table)
+            continue
+        first = table[NUMBER][0].as_py() if first is None else first
+        table = table.drop_columns([NUMBER])
+        yield Chunk(table, first)
+        first += count(table)
 
 
 def _add_parts(batches: Iterator[Any]) -> Iterator[Any]:
-    return _sent(_total(pickle.loads(part.as_py()) for batch in batches for part in batch.column(0)))
+    return _sent(total(pickle.loads(part.as_py()) for batch in batches for part in batch.column(0)))
 
 
-def _total(parts: Iterable[S]) -> S | None:
-    total: S | None = None
-    for part in parts:
-        total = part if total is None else total + part
-    return total
-
-
-def _sent(total: Any) -> Iterator[Any]:
+def _sent(statistic: Any) -> Iterator[Any]:
     """A statistic as a row; no row, where there is none."""
     import pyarrow as pa
 
-    if total is not None:
-        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(total)], pa.binary())], ["part"])
+    if statistic is not None:
+        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(statistic)], pa.binary())], ["part"])
 
 
-def _apply_partition(function: Callable[[Any], Any], batches: Iterator[Any]) -> Iterator[Any]:
-    for chunk in _chunks(batches):
-        yield from function(chunk).to_batches()
+def _answer_partition(answer: Answer, size: int, batches: Iterator[Any]) -> Iterator[Any]:
+    for chunk in _chunks(batches, size):
+        yield from beside(answer, Chunk(chunk)).to_batches()
 
 
-def _chunks(batches: Iterator[Any]) -> Iterator[Any]:
-    """Batches put together until they have enough rows; tables of pyarrow's."""
+def _chunks(batches: Iterator[Any], size: int) -> Iterator[Any]:
+    """Spark's batches are short: they are put together until they have enough rows; tables of pyarrow's."""
     import pyarrow as pa
 
     held: list[Any] = []
     for batch in batches:
         held.append(batch)
-        if sum(len(one) for one in held) >= CHUNK:
+        if sum(len(one) for one in held) >= size:
             yield pa.Table.from_batches(held)
             held = []
     if sum(len(one) for one in held):

@@ -7,15 +7,16 @@ file that turns out to be damaged half-way leaves nothing behind, and one that m
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from classwise.engines.blas import BLAS
 from classwise.engines.memory import threads
 from classwise.engines.progress import Meter, metered
-from classwise.engines.protocol import S
+from classwise.engines.protocol import Answer, S, beside, total
 from classwise.errors import ClasswiseError
-from classwise.rows import Piece, Stream, WiderTypeError, columns_of
+from classwise.rows import Chunk, Piece, Stream, WiderTypeError, columns_of
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -33,50 +34,70 @@ class Gathered(Generic[S]):
     """What a piece adds: its statistic, None where it has no rows; or the problem for which it was left out."""
 
     piece: Piece
-    value: S | None
+    value: Any
     problem: ClasswiseError | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class StreamEngine:
-    """rows: the stream; columns: those to read, all if None; batch: about how many rows are read at a time.
+    """what: is said of the work; skip: whether a piece that cannot be read is left out, rather than an error.
 
-    skip: whether a piece that cannot be read is left out, rather than an error. ahead: how many batches are read ahead
-    for each thread; where much is done with a row, fewer do.
+    ahead: how many batches are read ahead for each thread; where much is done with a row, fewer do. count: how many
+    rows of a table have a number.
     """
 
-    rows: Stream
-    columns: Sequence[str] | None
-    batch: int
+    what: str = "Learning"
     skip: bool = False
     ahead: int = AHEAD
+    count: Callable[[Any], int] = len
 
-    def gather(
-        self, summarize: Callable[[Any], S], pieces: Sequence[Piece] | None = None, what: str = "Learning"
+    def numbering(self, count: Callable[[Any], int]) -> "StreamEngine":
+        return replace(self, count=count)
+
+    def names(self, rows: Stream) -> list[str]:
+        return rows.names
+
+    def select(self, rows: Stream, columns: Sequence[str], numbered: bool = False) -> Stream:
+        return rows.select(columns)
+
+    def gather(self, summarize: Callable[[Chunk], S], rows: Stream, size: int) -> S:
+        whole: S = total([])
+        for part in self.by_piece(summarize, rows, size):
+            try:
+                whole = total([whole, part.value])
+            except ClasswiseError as problem:
+                raise named(problem, part.piece) from problem
+        return whole
+
+    def by_piece(
+        self, summarize: Callable[[Chunk], S], rows: Stream, size: int, pieces: Sequence[Piece] | None = None
     ) -> Iterator[Gathered[S]]:
-        """The sum of summarize(batch) over each piece, added in the order of the rows; what: is said of the work."""
-        chosen = self.rows.pieces if pieces is None else pieces
-        total: S | None = None
+        """The sum of summarize(chunk) over each piece, added in the order of the rows; pieces: some of them."""
+        whole: Any = None
         problem: ClasswiseError | None = None
-        with metered(what, chosen) as meter:
-            for piece, part in overlapped(_attempt(summarize), self._events(chosen, meter), self.ahead):
+        chosen = rows.pieces if pieces is None else pieces
+        with metered(self.what, chosen) as meter:
+            for piece, part in overlapped(
+                _attempt(summarize), _events(rows, chosen, size, meter, self.count), self.ahead
+            ):
                 if isinstance(part, End):
-                    yield Gathered(piece, None if problem else total, problem)
-                    total = problem = None
+                    yield Gathered(piece, None if problem else whole, problem)
+                    whole = problem = None
                 elif isinstance(part, WiderTypeError):  # the piece begins again
-                    total = problem = None
+                    whole = problem = None
                 elif isinstance(part, ClasswiseError):
                     problem = self.left_out(part)
                 else:
-                    total = part if total is None else total + part
+                    whole = total([whole, part])
 
-    def apply(self, function: Callable[[Any], R]) -> Iterator[R]:
-        """function(batch) of each batch, in the order of the rows, as soon as it is there.
+    def apply(self, answer: Answer, rows: Stream, size: int) -> Iterator[Any]:
+        """Tables of pyarrow's, as soon as they are there.
 
         WiderTypeError where a file must be begun again, of which some answers are given already.
         """
-        with metered("Predicting", self.rows.pieces) as meter:
-            for _, part in overlapped(_attempt(function), self._events(self.rows.pieces, meter), self.ahead):
+        with metered("Predicting", rows.pieces) as meter:
+            events = _events(rows, rows.pieces, size, meter, len)
+            for _, part in overlapped(_attempt(partial(beside, answer)), events, self.ahead):
                 if isinstance(part, ClasswiseError):
                     raise part
                 if not isinstance(part, End):
@@ -88,37 +109,44 @@ class StreamEngine:
             raise problem
         return problem
 
-    def _events(self, pieces: Sequence[Piece], meter: Meter) -> Iterator[tuple[Piece, Any]]:
-        """Every batch with its piece, the problems with it, and its end."""
-        for piece in pieces:
-            again = True
-            while again:
-                again = False
-                try:
-                    for batch in piece.batches(self.columns, self.batch):
-                        self._refuse_other_columns(batch, piece)
-                        meter.advance(len(batch))
-                        yield piece, batch
-                except WiderTypeError as problem:
-                    again = True
-                    meter.forget()
-                    yield piece, problem
-                except ClasswiseError as problem:
-                    yield piece, named(problem, piece)
-            meter.finish(piece)
-            yield piece, End()
 
-    def _refuse_other_columns(self, batch: Any, piece: Piece) -> None:
-        """Where all columns are read, all pieces must have the same."""
-        if self.columns is not None or piece is self.rows.pieces[0]:
-            return
-        ours, theirs = self.rows.names, columns_of(batch)
-        for name in theirs:
-            if name not in ours:
-                raise ClasswiseError(f"{piece.name} has the column {name!r}, which {self.rows.pieces[0].name} has not.")
-        for name in ours:
-            if name not in theirs:
-                raise ClasswiseError(f"{piece.name} lacks the column {name!r}, which {self.rows.pieces[0].name} has.")
+def _events(
+    rows: Stream, pieces: Sequence[Piece], size: int, meter: Meter, count: Callable[[Any], int]
+) -> Iterator[tuple[Piece, Any]]:
+    """Every chunk with its piece, the problems with it, and its end."""
+    first = 0
+    for piece in pieces:
+        again = True
+        while again:
+            again, number = False, first
+            try:
+                for batch in piece.batches(rows.columns, size):
+                    _refuse_other_columns(rows, batch, piece)
+                    meter.advance(len(batch))
+                    yield piece, Chunk(batch, number)
+                    number += count(batch)
+            except WiderTypeError as problem:
+                again = True
+                meter.forget()
+                yield piece, problem
+            except ClasswiseError as problem:
+                yield piece, named(problem, piece)
+        first = number
+        meter.finish(piece)
+        yield piece, End()
+
+
+def _refuse_other_columns(rows: Stream, batch: Any, piece: Piece) -> None:
+    """Where all columns are read, all pieces must have the same."""
+    if rows.columns is not None or piece is rows.pieces[0]:
+        return
+    ours, theirs = rows.names, columns_of(batch)
+    for name in theirs:
+        if name not in ours:
+            raise ClasswiseError(f"{piece.name} has the column {name!r}, which {rows.pieces[0].name} has not.")
+    for name in ours:
+        if name not in theirs:
+            raise ClasswiseError(f"{piece.name} lacks the column {name!r}, which {rows.pieces[0].name} has.")
 
 
 def overlapped(function: Callable[[T], R], items: Iterable[T], ahead: int) -> Iterator[R]:

@@ -1,13 +1,14 @@
 """AODE: every column in turn is the parent of all others, and the mean over parents is the density."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from classwise.arrays import Array
 from classwise.classifier.bayes import BayesClassifier, Priors
 from classwise.densities import OneDependence, Unseen
+from classwise.engines import Rows
 from classwise.errors import ClasswiseError, above, whole
 from classwise.estimators.base import SummaryEstimator, refuse_few_classes
 from classwise.estimators.blocks import warn_of_ignored, why_ignored
@@ -17,8 +18,17 @@ from classwise.estimators.report import SchemaReport
 from classwise.rows import Table
 from classwise.rows.schema import Families, read_families
 from classwise.selection import Downdates
-from classwise.statistics import Bins, ClassStatistics, DiagonalScatter, Named, PairCounts, Place, Scatter
-from classwise.statistics.binning import known_places, learn_places, with_pairs
+from classwise.statistics import (
+    Bins,
+    ClassStatistics,
+    DiagonalScatter,
+    Named,
+    PairCounts,
+    Place,
+    Scatter,
+    summarize_rows,
+)
+from classwise.statistics.binning import Pairing, known_places, learn_places, sketched_places, with_pairs, with_sketches
 from classwise.storage import stored
 
 # What the families of a table may say here: all numbers are counted in ranges.
@@ -147,6 +157,16 @@ class AODE(SummaryEstimator):
                     "models={'aode': AODE()})."
                 )
         return leaving, downdates, rows
+
+    def _fit_rows(self, rows: Rows) -> Self:
+        """Two passes, where rows are many: the first for the ranges of numbers, the second counts."""
+        fitted = self._fit_held(rows)
+        if fitted is not None:
+            return fitted
+        rows.refuse_gone("fit_source")
+        options: dict[str, Any] = {"families": self.families, "allow_missing": not self._strict}
+        places = sketched_places(summarize_rows(rows, DiagonalScatter, also=with_sketches, **options), self.bins)
+        return self._learn(summarize_rows(rows, DiagonalScatter, also=Pairing(places), **options))
 
     def _make(self, statistics: ClassStatistics) -> Model:
         refuse_few_classes(statistics.labels)

@@ -1,7 +1,7 @@
 """What all estimators share: rows in, statistics kept, a Bayes classifier made of them."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from classwise.arrays import Array, Labels
 from classwise.classifier.bayes import BayesClassifier, Priors, class_priors
 from classwise.densities import Density, Unseen
+from classwise.engines import Rows, open_rows
 from classwise.errors import ClasswiseError, SingularCovarianceError, at_least, choose
 from classwise.estimators.answers import TIES, Answers
 from classwise.estimators.blocks import Blocks, GaussianFit, Smoothing, warn_of_ignored, warn_of_remarks
@@ -19,7 +20,7 @@ from classwise.estimators.model import Model
 from classwise.rows import Table, code_labels, open_source
 from classwise.rows.schema import read_families
 from classwise.selection import choose_families
-from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
+from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter, summarize_rows
 from classwise.statistics.chunks import MISSING, summarize_table
 
 
@@ -71,6 +72,29 @@ class SummaryEstimator(ClassifierMixin, Answers):
             raise ClasswiseError(f"fit_statistics takes what summarize returns, not {type(statistics).__name__}.")
         self._checked_form()
         return self._learn(statistics)
+
+    def fit_source(
+        self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
+    ) -> Self:
+        """Learn from rows wherever they are, with flat memory: the same model as from a table of all of them.
+
+        source: whatever `summarize` takes with a target: the path of a CSV, TSV, JSON, Parquet or Arrow file, a
+            pattern, a query, a database's table, a lazy frame, a stream of Arrow batches, a DataFrame of Dask or Spark.
+        target, weights: the columns that hold labels and weights; columns: those to learn from, all others by default.
+        """
+        self._checked_form()
+        rows = open_rows(source, target=target, columns=columns, weights=weights, families=self.families)
+        return self._fit_rows(rows)
+
+    def _fit_rows(self, rows: Rows) -> Self:
+        """One pass, where statistics are all that it takes."""
+        options: dict[str, Any] = {"allow_missing": not self._strict, "quartics": self._needs_quartics}
+        return self._learn(summarize_rows(rows, self._checked_form(), families=self.families, **options))
+
+    def _fit_held(self, rows: Rows) -> Self | None:
+        """From all rows in memory, if they are few; else None."""
+        held = rows.held()
+        return None if held is None else self.fit(held.X, held.y, held.weights)
 
     def with_priors(self, priors: Priors) -> Self:
         """The same model under other class priors: a new estimator, with nothing fitted again."""

@@ -13,18 +13,21 @@ from sklearn.utils.metaestimators import available_if
 from classwise.arrays import Array
 from classwise.classifier.bayes import Calibration, Priors
 from classwise.covariance import NormalInverseWishart
-from classwise.engines import BLAS
-from classwise.errors import ClasswiseError, choose
+from classwise.engines import BLAS, Rows
+from classwise.errors import ClasswiseError, choose, whole
 from classwise.estimators.answers import read_seed
 from classwise.estimators.base import BayesEstimator
 from classwise.estimators.crossing import Crossing
 from classwise.estimators.fitted import required
 from classwise.estimators.model import Model
 from classwise.selection import OutOfFold
-from classwise.statistics import ClassStatistics
+from classwise.statistics import ClassStatistics, DiagonalScatter
 from classwise.storage import stored
 
 CALIBRATIONS = {None: False, "temperature": True}
+
+# Of a source with more rows than fit in memory, so many are drawn to choose options by.
+SAMPLE_TO_CHOOSE_BY = 100_000
 
 # The fitted attributes that tell what was chosen.
 CHOSEN = ("calibration_", "dials_", "prior_choice_")
@@ -95,6 +98,23 @@ class ChoosingEstimator(BayesEstimator):
             quartics=self._needs_quartics,
             form=clone(self)._checked_form(),
         )
+        return self._fit_crossing(crossing)
+
+    def _fit_rows(self, rows: Rows) -> Self:
+        """What is left to cross-validation is chosen by all rows, if they are few, and else by a sample of them."""
+        if not self._is_choosing:
+            return super()._fit_rows(rows)
+        fitted = self._fit_held(rows)
+        if fitted is not None:
+            return fitted
+        rows.refuse_gone("fit_source with an option left to cross-validation")
+        count = whole("folds", self.folds, 2)
+        form = clone(self)._checked_form()
+        return self._fit_crossing(
+            Crossing.read_rows(rows, count, self.families, form is not DiagonalScatter, SAMPLE_TO_CHOOSE_BY, self._seed)
+        )
+
+    def _fit_crossing(self, crossing: Crossing) -> Self:
         with BLAS.held(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say is said of all rows
             tuned = self._tune(crossing)

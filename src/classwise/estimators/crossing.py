@@ -9,11 +9,15 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier.bayes import BayesClassifier
+from classwise.engines import Rows
 from classwise.errors import ClasswiseError
 from classwise.estimators.base import BayesEstimator, refuse_few_classes, refuse_underflow
-from classwise.rows import Source, Table, code_labels, read_counted
+from classwise.rows import Counted, Source, Table, as_frame, code_labels, open_source, positions, read_counted
+from classwise.rows.sampling import Part
 from classwise.rows.schema import Schema
 from classwise.selection import FoldStatistics, assign_folds, no_more_than, summarize_folds
+from classwise.selection.dealing import Dealer
+from classwise.selection.first_pass import FirstLook, Reading, look_at
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
 
 
@@ -65,6 +69,35 @@ class Crossing:
         table = self.source.read(families, self.table.labels, self.table.weights)
         statistics = summarize_folds(table, self.labels, self.codes, self.folds, form, quartics=quartics)
         return replace(self, table=table, statistics=statistics)
+
+    @classmethod
+    def of_look(
+        cls, look: FirstLook, position: int, families: Any, X: Any, y: Any, weights: Any, part: Part
+    ) -> "Crossing":
+        """The statistics by fold of all rows, as one of the readings of a first look has them.
+
+        X, y, weights: the rows of its sample, to choose by; part: their folds.
+        """
+        tally = look.tallies[position]
+        statistics = tally.by_fold()
+        kept = np.flatnonzero(tally.rows)
+        source = open_source(X)
+        table = source.read(families, y, weights, known=statistics.total().known_columns())
+        codes, folds = positions(y, tally.labels), np.searchsorted(kept, part.folds)
+        refuse_underflow(statistics.total())
+        return cls(source, table, np.arange(len(codes)), tally.labels, codes, folds, statistics)
+
+    @classmethod
+    def read_rows(cls, rows: Rows, folds: int, families: Any, full: bool, sample: int, seed: int) -> "Crossing":
+        """Rows wherever they are, in one pass: statistics by fold of all of them, and a sample to choose by."""
+        dealer = Dealer(rows.roles, folds, seed)
+        look = look_at(rows, dealer, (Reading(families, full),), sample, "Learning by fold")
+        refuse_few_classes(look.tallies[0].labels)
+        part = look.sample.whole()
+        counted = Counted.of(as_frame(part.table), rows.roles)
+        labels, codes = counted.coded()
+        X = part.table.select(list(rows.roles.features))
+        return cls.of_look(look, 0, families, X, labels[codes], counted.weights, part)
 
     def __len__(self) -> int:
         return len(self.statistics.parts)

@@ -18,13 +18,14 @@ from classwise.densities.em import (
     Search,
     learn_mixture,
 )
-from classwise.engines import BLAS
+from classwise.engines import BLAS, Rows
 from classwise.errors import ClasswiseError, NotAvailableError, at_least, choose
 from classwise.estimators.answers import read_generator
 from classwise.estimators.base import BayesEstimator
 from classwise.estimators.belief import believe, complete_to_mode
 from classwise.estimators.blocks import GaussianFit
 from classwise.estimators.fitted import codes_among, required
+from classwise.limits import MOST_HELD
 from classwise.rows import Table, open_source
 from classwise.rows.schema import Families
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
@@ -117,6 +118,15 @@ class MixtureClassifier(BayesEstimator):
         self._keep(model, statistics)
         self.em_ = ascent[0] if ascent else None
         return self
+
+    def _fit_rows(self, rows: Rows) -> Self:
+        """From all rows, if they fit in memory, and else from a sample of them: EM goes through rows many times."""
+        fitted = self._fit_held(rows)
+        if fitted is not None:
+            return fitted
+        rows.refuse_gone("fit_source")
+        X, y, weights = rows.sample(MOST_HELD // len(rows.roles.needed), seed=0)
+        return self.fit(X, y, weights)
 
     def with_priors(self, priors: Priors) -> Self:
         """The same model under other class priors: a new estimator, with nothing fitted again."""

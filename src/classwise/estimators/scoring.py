@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Labels
-from classwise.engines import DaskEngine, SparkEngine, StreamEngine, is_dask, is_spark
+from classwise.engines import Rows, open_rows
 from classwise.errors import ClasswiseError
 from classwise.estimators.deciding import model_within
 from classwise.rows import (
+    Chunk,
     FilePiece,
     Format,
     Stream,
@@ -30,8 +31,6 @@ from classwise.rows import (
 from classwise.rows.schema import label_columns
 from classwise.rows.streams import arrow_batches
 from classwise.rows.writing import STANDARD
-from classwise.statistics import as_arrow, as_frame, open_rows
-from classwise.statistics.chunks import chunk_rows
 
 # A text file of fewer bytes is seen whole when its types are told.
 ALL_SEEN = 40_000
@@ -71,21 +70,19 @@ def predict(
     >>> cw.predict(m, rows, keys=["id"]).read_all().to_pydict()["label"]
     ['a', 'a', 'b', 'b']
     """
-    if is_dask(source) or is_spark(source):
+    rows = open_rows(source, text=text_columns(model), missing=missing_marks(model))
+    answer = Answer.read(model, rows.roles.features, keys, columns, proba, rows.name)
+    if rows.is_clustered:
         if sink is not None:
             raise ClasswiseError("Leave sink out: what is returned for rows of Dask or Spark can write itself.")
-        engine: DaskEngine | SparkEngine = DaskEngine(source) if is_dask(source) else SparkEngine(source)
-        answer = Answer.read(model, engine.names(), keys, columns, proba, "the table")
-        return _of_dask(engine, answer) if isinstance(engine, DaskEngine) else _of_spark(engine, answer)
-    stream = open_rows(source, text=text_columns(model), missing=missing_marks(model))
-    answer = Answer.read(model, stream.names, keys, columns, proba, stream.name)
-    stream, answer = _as_they_stand(stream, answer, is_text_sink(sink, format))
-    engine_ = StreamEngine(stream, answer.needed, chunk_rows(len(answer.needed)))
+        return rows.select(answer.needed).apply(answer)
+    stream, answer = _as_they_stand(rows.open(), answer, is_text_sink(sink, format))
+    rows = replace(rows, open=lambda again=False: stream).select(answer.needed)
     if sink is None:
-        return _reader(engine_, answer)
-    if fspath(sink) == STANDARD and may_begin_again(stream):
-        return _spool(engine_, answer, format)
-    return _write(engine_, answer, fspath(sink), overwrite, format)
+        return _reader(rows, answer)
+    if fspath(sink) == STANDARD and may_begin_again(rows.open()):
+        return _spool(rows, answer, format)
+    return _write(rows, answer, fspath(sink), overwrite, format)
 
 
 def _as_they_stand(stream: Stream, answer: "Answer", to_text: bool) -> tuple[Stream, "Answer"]:
@@ -144,21 +141,26 @@ class Answer:
     @property
     def needed(self) -> list[str]:
         """All columns that are read."""
-        return list(dict.fromkeys([*self._carried, *self.features]))
+        return list(dict.fromkeys([*self.carried.values(), *self.features]))
 
     @property
-    def _carried(self) -> list[str]:
-        """The keys, as chunks name them."""
-        return [self.copies.get(name, name) for name in self.keys]
+    def carried(self) -> dict[str, str]:
+        """The keys, and how chunks name them."""
+        return {name: self.copies.get(name, name) for name in self.keys}
 
     @property
     def added(self) -> list[str]:
         """The columns that are added."""
         return answer_columns(self.model.classes_, self.proba)
 
-    def columns(self, chunk: Any) -> dict[str, NDArray[Any]]:
+    @property
+    def empty(self) -> dict[str, NDArray[Any]]:
+        """The columns that are added, without a row."""
+        return {name: np.zeros(0) for name in self.added} | {"label": self.labels[:0]}
+
+    def columns(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
         """The columns that are added to a chunk."""
-        X = as_frame(chunk).select(list(self.features))
+        X = chunk.frame.select(list(self.features))
         rows = X.to_native() if hasattr(model_within(self.model), "feature_names_in_") else X.to_numpy()
         labels, posterior = np.asarray(self.model.predict(rows)), np.asarray(self.model.predict_proba(rows))
         answers = [self._of_one_type(labels), self._of_labels(labels, posterior)]
@@ -188,24 +190,6 @@ class Answer:
             codes[row] = place.get(labels[row : row + 1].tolist()[0], codes[row])
         return posterior[np.arange(len(codes)), codes]
 
-    def arrow(self, chunk: Any) -> Any:
-        """Keys and answers, as a table of pyarrow's."""
-        import pyarrow as pa
-
-        # Also where all that is announced of a chunk is None.
-        is_text = hasattr(self.model, "announced_") and self._announced.dtype.kind in "OU"
-        types = {"label": pa.string()} if is_text else {}
-        added = self.columns(chunk).items()
-        answers = pa.table({name: pa.array(values, types.get(name)) for name, values in added})
-        if not self.keys:
-            return answers
-        keys = as_arrow(as_frame(chunk).select(self._carried))
-        return pa.table([*keys.columns, *answers.columns], names=[*self.keys, *answers.column_names])
-
-    def pandas(self, chunk: Any) -> Any:
-        """The same as a DataFrame of pandas, with the index of the rows."""
-        return chunk[list(self.keys)].assign(**self.columns(chunk))
-
 
 def answer_columns(classes: Labels, proba: bool) -> list[str]:
     """What answers are called: the label, its posterior, and with proba that of each class."""
@@ -228,14 +212,14 @@ def missing_marks(model: Any) -> tuple[str, ...] | None:
     return getattr(schema, "marks", None)
 
 
-def _reader(engine: StreamEngine, answer: Answer) -> Any:
+def _reader(rows: Rows, answer: Answer) -> Any:
     """Answers as a stream of Arrow batches."""
     import pyarrow as pa
 
-    tables = _kept(engine, answer) if may_begin_again(engine.rows) else engine.apply(answer.arrow)
+    tables = _kept(rows, answer) if may_begin_again(rows.open()) else rows.apply(answer)
     first = next(tables, None)
     if first is None:
-        raise ClasswiseError(f"There are no rows to predict in {engine.rows.name}.")
+        raise ClasswiseError(f"There are no rows to predict in {rows.name}.")
 
     def batches() -> Iterator[Any]:
         yield from first.to_batches()
@@ -245,13 +229,13 @@ def _reader(engine: StreamEngine, answer: Answer) -> Any:
     return pa.RecordBatchReader.from_batches(first.schema, batches())
 
 
-def _kept(engine: StreamEngine, answer: Answer) -> Iterator[Any]:
+def _kept(rows: Rows, answer: Answer) -> Iterator[Any]:
     """Answers from a file, when they are complete: what has been handed over cannot be begun again."""
     import pyarrow as pa
 
     with TemporaryDirectory(prefix="classwise-", ignore_cleanup_errors=True) as folder:
         kept = str(Path(folder) / "answers.arrow")
-        _write(engine, answer, kept, True, None)
+        _write(rows, answer, kept, True, None)
         for batch in arrow_batches(kept, None):
             yield pa.Table.from_batches([batch])
 
@@ -263,44 +247,27 @@ def may_begin_again(stream: Stream) -> bool:
     return any(format in texts and (compression or size > ALL_SEEN) for size, format, compression in files)
 
 
-def _spool(engine: StreamEngine, answer: Answer, format: str | None) -> int:
+def _spool(rows: Rows, answer: Answer, format: str | None) -> int:
     """Answers to standard output when they are complete: what has been printed cannot be begun again."""
     with TemporaryDirectory(prefix="classwise-") as folder:
         kept = Path(folder) / f"answers.{format or 'csv'}"
-        rows = _write(engine, answer, str(kept), True, format)
+        count = _write(rows, answer, str(kept), True, format)
         with kept.open("rb") as file, writing(STANDARD) as output:
             shutil.copyfileobj(file, output)
-    return rows
+    return count
 
 
-def _write(engine: StreamEngine, answer: Answer, sink: str, overwrite: bool, format: str | None) -> int:
+def _write(rows: Rows, answer: Answer, sink: str, overwrite: bool, format: str | None) -> int:
     """Answers to a sink; begun again where a file turns out to hold other types than its first rows."""
     while True:
         try:
             with open_sink(sink, overwrite, format) as write:
-                rows = 0
-                for table in engine.apply(answer.arrow):
+                count = 0
+                for table in rows.apply(answer):
                     write(table)
-                    rows += len(table)
-                if not rows:
-                    raise ClasswiseError(f"There are no rows to predict in {engine.rows.name}.")
-            return rows
+                    count += len(table)
+                if not count:
+                    raise ClasswiseError(f"There are no rows to predict in {rows.name}.")
+            return count
         except WiderTypeError:
             continue
-
-
-def _of_dask(engine: DaskEngine, answer: Answer) -> Any:
-    empty = {name: np.zeros(0) for name in answer.added} | {"label": answer.labels[:0]}
-    meta = engine.rows._meta[list(answer.keys)].assign(**empty)
-    return engine.apply(answer.pandas, answer.needed, meta)
-
-
-def _of_spark(engine: SparkEngine, answer: Answer) -> Any:
-    from pyspark.sql import types
-
-    kinds = {"b": types.BooleanType(), "i": types.LongType(), "u": types.LongType(), "f": types.DoubleType()}
-    label = kinds.get(answer.labels.dtype.kind, types.StringType())
-    kept = [engine.rows.schema[name] for name in answer.keys]
-    added = [types.StructField(name, types.DoubleType()) for name in answer.added[1:]]
-    schema = types.StructType([*kept, types.StructField("label", label), *added])
-    return engine.apply(answer.arrow, answer.needed, schema)

@@ -9,10 +9,21 @@ from classwise.rows.frames import make_frame, open_frame
 from classwise.rows.labels import code_labels, is_missing, is_sorted, pack_labels, positions, sort_labels, union_labels
 from classwise.rows.opening import open_stream
 from classwise.rows.reading import Source, open_asked, open_row, open_source, read_counted, read_table
-from classwise.rows.roles import Roles, level_columns
+from classwise.rows.roles import (
+    ArrayChunk,
+    Chunk,
+    Counted,
+    Roles,
+    as_arrow,
+    as_frame,
+    count_rows,
+    level_columns,
+    read_weights,
+    warn_of_unlabeled,
+)
 from classwise.rows.sampling import fold_of_groups, fold_of_rows, ranks_of_rows
 from classwise.rows.sinks import is_text_sink, open_sink
-from classwise.rows.streams import Chunk, ChunkPiece, FilePiece, Piece, Stream, columns_of, numbered
+from classwise.rows.streams import ChunkPiece, FilePiece, Piece, Stream, columns_of
 from classwise.rows.table import Matrix, Table
 from classwise.rows.targets import read_labels
 from classwise.rows.texts import WiderTypeError
@@ -20,9 +31,11 @@ from classwise.rows.writing import spooled, write_rows, writing
 
 __all__ = [
     "MISSING",
+    "ArrayChunk",
     "Chunk",
     "ChunkPiece",
     "Coded",
+    "Counted",
     "FilePiece",
     "Format",
     "Matrix",
@@ -34,8 +47,11 @@ __all__ = [
     "Stream",
     "Table",
     "WiderTypeError",
+    "as_arrow",
+    "as_frame",
     "code_labels",
     "columns_of",
+    "count_rows",
     "find_format",
     "fold_of_groups",
     "fold_of_rows",
@@ -46,7 +62,6 @@ __all__ = [
     "make_frame",
     "marks_of",
     "no_such_column",
-    "numbered",
     "open_asked",
     "open_frame",
     "open_row",
@@ -61,11 +76,13 @@ __all__ = [
     "read_labels",
     "read_rows",
     "read_table",
+    "read_weights",
     "refuse_unscorable",
     "refuse_unsuitable",
     "sort_labels",
     "spooled",
     "union_labels",
+    "warn_of_unlabeled",
     "write_rows",
     "writing",
 ]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Codes
+from classwise.arrays import Array, Codes
 from classwise.errors import ClasswiseError
 
 Bits = NDArray[np.uint64]
@@ -19,6 +19,9 @@ Bits = NDArray[np.uint64]
 GOLDEN = 0x9E3779B97F4A7C15
 FACTORS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 ALL = (1 << 64) - 1
+
+# A row's number is, in a cluster, that of its partition, with so many bits for its place there.
+PLACES = 33
 
 # One stream of bits for folds, another for the drawing: whether a row is drawn says nothing of its fold.
 FOLDS, RANKS = 1, 2
@@ -115,11 +118,12 @@ class Sample:
 
 
 def may_be_drawn(ranks: Bits, rows: Codes, size: int) -> Codes:
-    """Which rows have a chance to stay, by their numbers in the stream; most rows of a long one have none.
+    """Which rows have a chance to stay, by their numbers; most rows of a long stream have none.
 
     Of n rows, the last in a sample of s has a rank of about s / n of the largest; row i need not look beyond 2 s / i.
     """
-    highest = np.minimum((MARGIN * size + FEW) / (rows + 1.0), 1.0)
+    before = np.asarray(rows) & ((1 << PLACES) - 1)  # so many rows there are at least: those of its partition
+    highest = np.minimum((MARGIN * size + FEW) / (before + 1.0), 1.0)
     return np.flatnonzero(ranks * 2.0**-64 <= highest)
 
 
@@ -142,3 +146,8 @@ def decoded(table: Any) -> Any:
         if pa.types.is_dictionary(field.type):
             table = table.set_column(i, field.name, table[field.name].cast(field.type.value_type))
     return table
+
+
+def uniform_of_rows(rows: Codes, seed: int = 0) -> Array:
+    """A number from 0 to 1 for each row, by chance: that of its rank."""
+    return np.asarray(ranks_of_rows(rows, seed) * 2.0**-64)

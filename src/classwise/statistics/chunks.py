@@ -3,9 +3,10 @@
 import numpy as np
 from scipy.special import gammaln
 
-from classwise.arrays import BLOCK_SIZE, Array, Codes
+from classwise.arrays import Array, Codes
 from classwise.engines import Engine, MemoryEngine
 from classwise.errors import ClasswiseError
+from classwise.limits import CHUNK_SIZE, COPY_SIZE, chunk_rows
 from classwise.rows import Table, code_labels, refuse_unsuitable
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.columnwise import gather_from_columns, suits_columns
@@ -15,12 +16,6 @@ from classwise.statistics.moments import Moments, gather_columns, gather_moments
 from classwise.statistics.quartics import Quartics
 from classwise.statistics.scatter import FullScatter, Scatter
 from classwise.statistics.statistic import Statistic
-
-# Chunks are handed to threads; each is many cache-sized blocks long, so that handing out and merging cost little.
-CHUNK_SIZE = 16 * BLOCK_SIZE
-
-# Chunks of a table whose columns must first be put side by side are copies, and shorter: memory stays flat.
-COPY_SIZE = 10 * BLOCK_SIZE
 
 # A number with at most this many distinct values may be taken for a category, where its family is to be chosen.
 FEW_VALUES = 32
@@ -132,9 +127,3 @@ def _gather_values(column: Array, codes: Codes, count: int, weights: Array | Non
     all_positions = np.full(len(column), len(values))
     all_positions[present] = positions.reshape(-1)
     return gather_counts(all_positions, values.astype(np.float64), codes, count, weights)
-
-
-def chunk_rows(features: int, size: int = COPY_SIZE) -> int:
-    """How many rows a chunk of so many features has."""
-    # A statistic holds matrices of p²: chunks grow with them, so that merging stays a small part of the work.
-    return max(size, 8 * features * features) // features

@@ -5,17 +5,17 @@ from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from typing import Any, Literal
 
-from classwise.engines import DaskEngine, SparkEngine, StreamEngine, is_dask, is_spark
-from classwise.engines.stream import Gathered, named
-from classwise.errors import ClasswiseError, MissingLabelWarning, SkippedFileWarning, choose, whole
+from classwise.engines import DaskArrays, DaskEngine, Rows, StreamEngine, is_dask, makes_rows, open_rows
+from classwise.engines.stream import Gathered
+from classwise.engines.stream import named as named_piece
+from classwise.errors import ClasswiseError, SkippedFileWarning, choose, whole
 from classwise.rows import Roles, Stream, level_columns, open_stream, read_table
 from classwise.rows.schema import Families
 from classwise.statistics.binning import Also, Pairing, sketched_places, with_sketches
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.checkpoint import Checkpoint
-from classwise.statistics.chunks import chunk_rows
-from classwise.statistics.learner import ArrayLearner, Learner, Tally, as_frame, sliced
-from classwise.statistics.scatter import SCATTERS
+from classwise.statistics.learner import Learner, Tally
+from classwise.statistics.scatter import SCATTERS, Scatter
 
 ScatterForm = Literal["full", "pooled", "diagonal"]
 
@@ -98,85 +98,62 @@ def _summarized(
     if target is not None:
         if y is not None:
             raise ClasswiseError(f"target={target!r} names the column of the labels; leave y out.")
-        return _by_name(X, target, columns, weights, options, skip, None if checkpoint is None else fspath(checkpoint))
+        named = {"target": target, "columns": columns, "weights": weights, "families": options["families"]}
+        return _by_name(X, named, options, skip, None if checkpoint is None else fspath(checkpoint))
     if skip or checkpoint is not None or columns is not None:
         raise ClasswiseError("columns, on_error and checkpoint go with target='...', the name of the labels' column.")
+    learn = Learner(None, **options)
     if is_dask(X):
-        return finished(DaskEngine(X).gather_arrays(ArrayLearner(**options), y, weights), "X")
+        return DaskEngine().gather(learn, DaskArrays(X, y, weights), 0).finished("X")
     if y is None:
         raise ClasswiseError("y is missing: give the labels, or target='...', the name of the column that holds them.")
-    learn = ArrayLearner(**options)
-    table = read_table(X, y, weights, learn.families, strict=not learn.allow_missing)
-    return learn.summarize(table)
+    return learn.summarize(read_table(X, y, weights, learn.families, strict=not learn.allow_missing))
 
 
 def _by_name(
-    X: Any, target: str, columns: Any, weights: Any, options: dict[str, Any], skip: bool, checkpoint: str | None
+    X: Any, named: dict[str, Any], options: dict[str, Any], skip: bool, checkpoint: str | None
 ) -> ClassStatistics:
     """Columns by their names, of rows wherever they are."""
-
-    def learner(names: Sequence[str], where: str) -> Learner:
-        return Learner(Roles.read(names, target, columns, weights, where), **options)
-
-    exact = [target, *level_columns(options["families"])]
-    X = X() if makes_rows(X) else X
-    stream = None if is_dask(X) or is_spark(X) else open_stream(X, exact=exact)
-    if stream is not None:
-        stream, learn, problems = _begun(stream, learner, skip)
-        engine = StreamEngine(
-            stream, None if columns is None else learn.roles.needed, chunk_rows(len(learn.roles.needed)), skip
-        )
-        return _of_stream(engine, learn, problems, checkpoint)
-    if skip or checkpoint is not None:
+    if not skip and checkpoint is None:
+        return summarize_rows(open_rows(X, **named), **options)
+    rows, problems = _begun(X, named, skip)
+    stream = rows.open()
+    if not isinstance(stream, Stream) or stream.kind == "table":
         raise ClasswiseError("on_error and checkpoint are for files; these rows are not in files.")
-    if is_dask(X) or is_spark(X):
-        cluster: DaskEngine | SparkEngine = DaskEngine(X) if is_dask(X) else SparkEngine(X)
-        learn = learner(cluster.names(), "the table")
-        return finished(cluster.gather(learn, learn.roles.needed) or Tally(None), "the table")
-    return finished(learner(as_frame(X).columns, "the table")(X), "the table")
+    return _by_piece(rows, stream, Learner(rows.roles, **options), problems, checkpoint)
 
 
-def open_rows(
-    source: Any, exact: Sequence[str] = (), text: Sequence[str] = (), missing: Sequence[str] | None = None
-) -> Stream:
-    """Rows wherever they are as a stream: a table in slices, and what a function makes anew.
-
-    exact, text, missing: as for `open_stream`.
-    """
-    rows = source() if makes_rows(source) else source
-    return open_stream(rows, exact=exact, text=text, missing=missing) or sliced(rows)
+def summarize_rows(rows: Rows, form: type[Scatter], what: str = "Learning", **options: Any) -> ClassStatistics:
+    """The statistics of rows wherever they are, in one pass; options: as for Learner."""
+    return (rows.gather(Learner(rows.roles, form, **options), what) or Tally(None)).finished(rows.name)
 
 
-def makes_rows(source: Any) -> bool:
-    """Whether it is a function, to be called for rows; what is a table, or can be opened as it is, is not called."""
-    return callable(source) and not hasattr(source, "__arrow_c_stream__") and not hasattr(source, "shape")
-
-
-def _begun(
-    stream: Stream, learner: Callable[[Sequence[str], str], Learner], skip: bool
-) -> tuple[Stream, Learner, list[ClasswiseError]]:
-    """The stream from the first piece on that tells its columns, and the problems with those before."""
+def _begun(X: Any, named: dict[str, Any], skip: bool) -> tuple[Rows, list[ClasswiseError]]:
+    """The rows from the first piece on that tells its columns, and the problems with those before."""
     problems: list[ClasswiseError] = []
+    source = X() if makes_rows(X) else X
     while True:
         try:
-            return stream, learner(stream.names, stream.pieces[0].name), problems
+            return open_rows(source, **named, skip=skip), problems
         except ClasswiseError as problem:
-            if not skip or len(stream.pieces) == 1:
+            stream = open_stream(source, exact=[named["target"], *level_columns(named["families"])])
+            if not skip or stream is None or len(stream.pieces) == 1:
                 raise
-            problems.append(named(problem, stream.pieces[0]))
-            stream = Stream(stream.pieces[1:], stream.kind)
+            problems.append(named_piece(problem, stream.pieces[0]))
+            source = Stream(stream.pieces[1:], stream.kind)
 
 
-def _of_stream(
-    engine: StreamEngine, learn: Learner, problems: list[ClasswiseError], checkpoint: str | None
+def _by_piece(
+    rows: Rows, stream: Stream, learn: Learner, problems: list[ClasswiseError], checkpoint: str | None
 ) -> ClassStatistics:
     """The statistics of a stream, piece by piece. problems: with pieces that were left out before."""
-    stream = engine.rows
-    kept = None if checkpoint is None else Checkpoint(checkpoint, settings(learn))
+    engine = rows.engine
+    assert isinstance(engine, StreamEngine)
+    kept = None if checkpoint is None else Checkpoint(checkpoint, settings(rows.roles, learn))
     before, left = (None, list(stream.pieces)) if kept is None else kept.resume(stream.pieces)
     total, tried = Tally(before), len(left) + len(problems)
     try:
-        for part in engine.gather(learn, left):
+        for part in engine.by_piece(learn, rows.chosen(), rows.chunk_rows, left):
             try:
                 total = _added(total, part)
             except ClasswiseError as problem:
@@ -189,7 +166,7 @@ def _of_stream(
             kept.write()
     if problems:
         _warn_of_skipped(problems, tried, stream.kind)
-    return finished(total, stream.name)
+    return total.finished(stream.name)
 
 
 def _added(total: Tally, part: Gathered[Tally]) -> Tally:
@@ -199,7 +176,7 @@ def _added(total: Tally, part: Gathered[Tally]) -> Tally:
     try:
         return total if part.value is None else total + part.value
     except ClasswiseError as problem:
-        raise named(problem, part.piece) from problem
+        raise named_piece(problem, part.piece) from problem
 
 
 def _warn_of_skipped(problems: Sequence[ClasswiseError], count: int, kind: str) -> None:
@@ -212,9 +189,8 @@ def _warn_of_skipped(problems: Sequence[ClasswiseError], count: int, kind: str) 
     )
 
 
-def settings(learn: Learner) -> str:
+def settings(roles: Roles, learn: Learner) -> str:
     """How statistics are gathered, as a checkpoint remembers it."""
-    roles = learn.roles
     told: dict[str, Any] = {"target": roles.target, "columns": roles.features, "weights": roles.weights}
     told |= {
         "scatter": learn.form.name,
@@ -223,18 +199,3 @@ def settings(learn: Learner) -> str:
         "quartics": learn.quartics,
     }
     return "summarize(" + ", ".join(f"{name}={value!r}" for name, value in told.items()) + ")"
-
-
-def finished(tally: Tally, where: str) -> ClassStatistics:
-    """The statistics of all rows; without any, an error."""
-    if tally.statistics is None:
-        why = "has no label or no weight" if tally.rows else "there are none"
-        raise ClasswiseError(f"There are no rows to learn from in {where}: {'every row ' if tally.rows else ''}{why}.")
-    warn_of_unlabeled(tally.unlabeled, tally.rows)
-    return tally.statistics.compact()
-
-
-def warn_of_unlabeled(unlabeled: int, rows: int) -> None:
-    """Say how many rows were left out, if some were."""
-    if unlabeled:
-        warnings.warn(f"{unlabeled} of {rows} rows have no label and were left out.", MissingLabelWarning, stacklevel=5)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,18 +18,21 @@ from classwise.comparison.stack.pooling import Pool
 from classwise.comparison.stack.report import AutoReport
 from classwise.comparison.stack.soundness import suits
 from classwise.comparison.stack.statistics import AutoStatistics
-from classwise.comparison.stack.streaming import TwoPasses
 from classwise.comparison.stack.study import Study
+from classwise.engines import open_rows
 from classwise.engines.progress import Deadline
 from classwise.errors import ClasswiseError, at_least, choose
 from classwise.estimators import check_columns, codes_among, read_seed, refuse_few_classes, required
-from classwise.rows import Table, code_labels, is_sorted, open_source, read_counted, refuse_unsuitable
+from classwise.rows import Chunk, Roles, Table, code_labels, is_sorted, open_source, read_counted, refuse_unsuitable
 from classwise.rows.schema import Families, Schema
 from classwise.selection import assign_folds, no_more_than
 from classwise.storage import shown, stored
 
 # The share of a time limit in which members learn; the rest is for weighing them.
 TO_LEARN = 0.8
+
+# Of each class at least so many rows of a source are drawn, if it has them.
+FEWEST_OF_CLASS = 100
 
 COMBINATIONS = {"stack": "stack", "pick": "pick"}
 
@@ -111,10 +115,13 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         these. In the second, those that are made of sums learn from all rows; softmax regression and mixtures stay as
         they are. Levels that no row drawn has shown are as good as never seen.
         """
-        passes = TwoPasses(source, target, columns, weights, self.families)
-        X, y, drawn = passes.draw(MOST_ROWS, read_seed(self.random_state))
+        rows = open_rows(source, target=target, columns=columns, weights=weights, families=self.families)
+        rows.refuse_gone("fit_source")
+        X, y, drawn = rows.sample(MOST_ROWS, FEWEST_OF_CLASS, read_seed(self.random_state))
         self.fit(X, y, drawn)
-        return self.fit_statistics(passes.summarize(self.summarize))
+        statistics = rows.gather(partial(_summarize_chunk, self, rows.roles), "Learning")
+        assert statistics is not None
+        return self.fit_statistics(statistics)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Learned:
         combine = choose("combine", self.combine, COMBINATIONS)
@@ -239,6 +246,16 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         return tags
+
+
+def _summarize_chunk(stack: AutoClassifier, roles: Roles, chunk: Chunk) -> AutoStatistics | None:
+    """What a chunk of rows adds to the statistics of a stack."""
+    counted = chunk.counted(roles)
+    if not len(counted):
+        return None
+    labels, codes = counted.coded()
+    rows = counted.frame.select(list(roles.features)).to_native()
+    return stack.summarize(rows, labels[codes], counted.weights)
 
 
 def _weight(statistics: AutoStatistics) -> Array:

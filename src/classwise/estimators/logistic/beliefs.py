@@ -4,14 +4,14 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.engines import BLAS
-from classwise.estimators.logistic.learning import Learned, Rows, TableRows
+from classwise.estimators.logistic.learning import CurvatureRows, Learned, TableRows
 from classwise.logistic import Chain, Design, Draws, Groups, draw_chain, nearest_gaussian
 from classwise.rows import Table
 
 CHAINS = 4
 
 
-def nearest(rows: Rows, learned: Learned, groups: Groups) -> Learned:
+def nearest(rows: CurvatureRows, learned: Learned, groups: Groups) -> Learned:
     """The Gaussian nearest to the posterior, given the precision, and its bound of the evidence."""
     precision = groups.precision(learned.values, len(learned.posterior.mean))
     with BLAS.held():  # see learn

@@ -8,10 +8,10 @@ import numpy as np
 
 from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError, ImputedValueWarning
-from classwise.rows import Coded, Roles, Table, code_labels, positions
+from classwise.rows import Chunk, Coded, Counted, Roles, Table, code_labels, positions
 from classwise.rows.schema import Schema
 from classwise.rows.table import Columns
-from classwise.statistics import ClassStatistics, Counted, as_frame
+from classwise.statistics import ClassStatistics
 
 
 def recoded(table: Table, statistics: ClassStatistics) -> Table:
@@ -36,9 +36,12 @@ class Reading:
     levels: dict[int, Labels]
     classes: Labels
 
-    def __call__(self, chunk: Any) -> Table | None:
+    def __call__(self, chunk: Chunk) -> Table | None:
         """The rows that count: those with a label and some weight; None, if there are none."""
-        counted = Counted.of(as_frame(chunk), self.roles)
+        return self.table(chunk.counted(self.roles))
+
+    def table(self, counted: Counted) -> Table | None:
+        """The rows of a chunk that count; None, if there are none."""
         if not len(counted):
             return None
         labels, codes = counted.coded()

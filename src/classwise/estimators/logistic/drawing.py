@@ -7,15 +7,15 @@ Rows of rare classes and levels have a larger chance, so that these are there, a
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-from zlib import crc32
+from typing import NamedTuple
 
 import numpy as np
 
 from classwise.arrays import Array, Codes
 from classwise.estimators.fitted import required
 from classwise.estimators.logistic.columns import Reading
-from classwise.rows import Matrix, Table
+from classwise.rows import Chunk, Matrix, Table
+from classwise.rows.sampling import uniform_of_rows
 from classwise.statistics import ClassStatistics
 
 # Of each class and level about so many rows are drawn at least, if it has them.
@@ -91,19 +91,13 @@ class Drawing:
     reading: Reading
     chances: Chances
 
-    def __call__(self, chunk: Any) -> Drawn:
-        table = self.reading(chunk)
+    def __call__(self, chunk: Chunk) -> Drawn | None:
+        counted = chunk.counted(self.reading.roles)
+        table = self.reading.table(counted)
         if table is None:
-            return Drawn()
+            return None
         chances = self.chances.of(table)
-        kept = np.flatnonzero(uniform(table) < chances)
+        kept = np.flatnonzero(uniform_of_rows(counted.numbers) < chances)
         some = table.take(kept)
         weights = some.weights if self.chances.classes is None else self.chances.every / chances[kept]
         return Drawn((Part(some.rows, required(some.labels), weights),))
-
-
-def uniform(table: Table) -> Array:
-    """A number from 0 to 1 for each row, by chance; the same whenever the same chunk is read, by whichever worker."""
-    ends = np.asarray(table.take([0, len(table) - 1]).rows, dtype=np.float64)
-    parts = (np.asarray(required(table.labels)), np.ascontiguousarray(ends))
-    return np.random.default_rng([crc32(part.tobytes()) for part in parts]).random(len(table))

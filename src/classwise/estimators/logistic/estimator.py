@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from sklearn.base import ClassifierMixin
 
-from classwise.engines import MemoryEngine
+from classwise.engines import MemoryEngine, open_rows
 from classwise.errors import choose
 from classwise.estimators.answers import read_generator
 from classwise.estimators.base import refuse_few_classes, refuse_underflow
@@ -16,7 +16,7 @@ from classwise.estimators.logistic.answers import MISSING
 from classwise.estimators.logistic.beliefs import draw, nearest
 from classwise.estimators.logistic.columns import known_levels, recoded, warn_of_imputed
 from classwise.estimators.logistic.groups import read_groups
-from classwise.estimators.logistic.learning import Rows, TableRows, learn
+from classwise.estimators.logistic.learning import CurvatureRows, TableRows, learn
 from classwise.estimators.logistic.model import LogisticModel
 from classwise.estimators.logistic.options import (
     POSTERIORS,
@@ -40,7 +40,7 @@ from classwise.logistic import (
 )
 from classwise.rows import open_source
 from classwise.rows.schema import Families
-from classwise.statistics import ClassStatistics, DiagonalScatter, Passes
+from classwise.statistics import ClassStatistics, DiagonalScatter, summarize_rows
 from classwise.statistics.chunks import summarize_table
 from classwise.storage import shown, stored
 
@@ -132,9 +132,12 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
         check_options(self)
         refuse_densities(self.families)
         refuse_sampled(self.posterior)
-        passes = Passes(source, target, columns, weights, self.families)
-        statistics = passes.summarize(DiagonalScatter, choose("missing", self.missing, MISSING))
-        return self._learn(statistics, lambda model: rows_of(passes, statistics, model), None)
+        rows = open_rows(source, target=target, columns=columns, weights=weights, families=self.families)
+        rows.refuse_gone("fit_source")
+        allow_missing = choose("missing", self.missing, MISSING)
+        options: dict[str, Any] = {"families": self.families, "allow_missing": allow_missing}
+        statistics = summarize_rows(rows, DiagonalScatter, "Learning, pass 1", **options)
+        return self._learn(statistics, lambda model: rows_of(rows, statistics, model), None)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, near: Near | None) -> Self:
         check_options(self)
@@ -144,7 +147,7 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
         statistics = summarize_table(table, DiagonalScatter, allow_missing=allow_missing)
         return self._learn(statistics, lambda model: TableRows(recoded(table, statistics), model, MemoryEngine()), near)
 
-    def _learn(self, statistics: ClassStatistics, rows_of: Callable[[Model], Rows], near: Near | None) -> Self:
+    def _learn(self, statistics: ClassStatistics, rows_of: Callable[[Model], CurvatureRows], near: Near | None) -> Self:
         """rows_of: the rows, as the model sees them."""
         refuse_few_classes(statistics.labels)
         refuse_underflow(statistics)
@@ -167,7 +170,9 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
         names = tuple(getattr(self, "feature_names_in_", ())) or None
         return seeded and self.n_features_in_ == len(self.model_.schema) and names == self.model_.schema.names
 
-    def _make(self, statistics: ClassStatistics, rows_of: Callable[[Model], Rows], near: Near | None) -> LogisticModel:
+    def _make(
+        self, statistics: ClassStatistics, rows_of: Callable[[Model], CurvatureRows], near: Near | None
+    ) -> LogisticModel:
         missing = statistics.missing_weight()
         ignored = why_ignored(statistics, missing) | why_constant(statistics.constants())
         if len(ignored) == len(statistics.schema):

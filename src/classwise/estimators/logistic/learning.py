@@ -10,6 +10,7 @@ from classwise.arrays import Array, Codes
 from classwise.engines import BLAS, Engine
 from classwise.errors import ClasswiseError
 from classwise.estimators.fitted import required
+from classwise.limits import CHUNK_SIZE, COPY_SIZE
 from classwise.logistic import (
     Groups,
     Laplace,
@@ -27,7 +28,6 @@ from classwise.logistic import (
 )
 from classwise.rows import Table
 from classwise.statistics import Curvature
-from classwise.statistics.chunks import CHUNK_SIZE, COPY_SIZE
 
 # Newton's method starts from near the mode of a tenth of the rows, at least so many and so many for each weight, where
 # there are several times as many.
@@ -52,8 +52,8 @@ class Learned:
     passes: int
 
 
-class Rows(Protocol):
-    """Rows wherever they are, to be gone through many times."""
+class CurvatureRows(Protocol):
+    """CurvatureRows wherever they are, to be gone through many times."""
 
     @property
     def model(self) -> Model: ...
@@ -142,7 +142,7 @@ def spread_positions(length: int, count: int) -> Codes:
     return np.minimum(((parts + within) * length / count).astype(np.intp), length - 1)
 
 
-def learn(rows: Rows, groups: Groups, shares: Array, near: Near | None = None) -> Learned:
+def learn(rows: CurvatureRows, groups: Groups, shares: Array, near: Near | None = None) -> Learned:
     """The posterior of the weights; shares (g,): of the classes. near: a place to start from, if it is known."""
     refuse_too_many(rows.model)
     # Products are of cache-sized blocks: several threads of BLAS would spend their time waiting for each other.
@@ -150,13 +150,13 @@ def learn(rows: Rows, groups: Groups, shares: Array, near: Near | None = None) -
         return _learn(rows, groups, shares, near if near is not None and _fits(near, rows, groups) else None)
 
 
-def _fits(near: Near, rows: Rows, groups: Groups) -> bool:
+def _fits(near: Near, rows: CurvatureRows, groups: Groups) -> bool:
     """Whether these are weights and precisions of the same columns."""
     known = near.values is not None and near.values.shape == groups.given.shape
     return known and near.weights.shape == rows.model.shape
 
 
-def _learn(rows: Rows, groups: Groups, shares: Array, near: Near | None) -> Learned:
+def _learn(rows: CurvatureRows, groups: Groups, shares: Array, near: Near | None) -> Learned:
     near = _start(rows, groups, shares) if near is None else near
     mode, values = most_probable(rows.curvature, _point(rows, near.weights), groups, near.values)
     precision = groups.precision(values, len(near.weights))
@@ -169,11 +169,11 @@ def _learn(rows: Rows, groups: Groups, shares: Array, near: Near | None) -> Lear
     return Learned(Laplace.of(settled(mode.point, precision).weights, hessian), values, evidence, mode.passes + 1)
 
 
-def _point(rows: Rows, weights: Array) -> Point:
+def _point(rows: CurvatureRows, weights: Array) -> Point:
     return Point(rows.model.likelihood, weights, rows.curvature(weights))
 
 
-def _start(rows: Rows, groups: Groups, shares: Array) -> Near:
+def _start(rows: CurvatureRows, groups: Groups, shares: Array) -> Near:
     """The class shares alone, or where rows are many a place near the mode, found by way of fewer of them."""
     near, point = Near(rows.model.null(shares), None), None
     for some in rows.fewer():

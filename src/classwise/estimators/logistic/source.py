@@ -9,34 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from classwise.arrays import Array
-from classwise.engines import BLAS, MemoryEngine
+from classwise.engines import BLAS, MemoryEngine, Rows
 from classwise.errors import ClasswiseError
 from classwise.estimators.logistic.columns import Reading, known_levels
-from classwise.estimators.logistic.drawing import Chances, Drawing, Drawn
-from classwise.estimators.logistic.learning import ROWS_PER_WEIGHT, Rows, TableRows
+from classwise.estimators.logistic.drawing import Chances, Drawing
+from classwise.estimators.logistic.learning import ROWS_PER_WEIGHT, CurvatureRows, TableRows
+from classwise.limits import MOST_HELD
 from classwise.logistic import Laplace, Model
-from classwise.statistics import ClassStatistics, Curvature, Passes
-
-# No more values than this are held in memory: rows times columns.
-MOST_VALUES = 20_000_000
+from classwise.rows import Chunk
+from classwise.statistics import ClassStatistics, Curvature
 
 # So many rows are drawn, or more where there are many weights.
 DRAWN_ROWS = 100_000
 
 # What is asked of a chunk, once it is in memory, at some weights, or averaged over them.
 Verb = Callable[[TableRows, Any], Curvature]
-
-
-@dataclass(frozen=True, eq=False)
-class Sum:
-    """What chunks add up to; None, of chunks without a row that counts."""
-
-    value: Curvature | None = None
-
-    def __add__(self, other: "Sum") -> "Sum":
-        if self.value is None or other.value is None:
-            return other if self.value is None else self
-        return Sum(self.value + other.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,19 +35,19 @@ class Gathering:
     verb: Verb
     at: Any
 
-    def __call__(self, chunk: Any) -> Sum:
+    def __call__(self, chunk: Chunk) -> Curvature | None:
         table = self.reading(chunk)
         if table is None:
-            return Sum()
+            return None
         with BLAS.held():  # see learn
-            return Sum(self.verb(TableRows(table, self.model, MemoryEngine()), self.at))
+            return self.verb(TableRows(table, self.model, MemoryEngine()), self.at)
 
 
 @dataclass(frozen=True, eq=False)
 class SourceRows:
     """Rows that are read anew in each pass. statistics: of all of them."""
 
-    passes: Passes
+    rows: Rows
     reading: Reading
     statistics: ClassStatistics
     model: Model
@@ -79,15 +66,16 @@ class SourceRows:
         return self._gathered(TableRows.averaged, beliefs)
 
     def _gathered(self, verb: Verb, at: Any) -> Curvature:
-        total = self.passes.gather(Gathering(self.reading, self.model, verb, at), rows=self.model.least_rows) or Sum()
-        if total.value is None:
+        gathering = Gathering(self.reading, self.model, verb, at)
+        total = self.rows.gather(gathering, f"Learning, pass {self.rows.passes + 1}", self.model.least_rows)
+        if total is None:
             raise changed(0.0, self.weight)
-        self.refuse_changed(total.value.weight)
-        return total.value
+        self.refuse_changed(total.weight)
+        return total
 
     def fewer(self) -> Iterator[TableRows]:
         r, q = self.model.shape
-        count = min(max(DRAWN_ROWS, ROWS_PER_WEIGHT * r * q), MOST_VALUES // len(self.reading.schema))
+        count = min(max(DRAWN_ROWS, ROWS_PER_WEIGHT * r * q), MOST_HELD // len(self.reading.schema))
         drawn = self.drawn(self._chances(count), "Drawing rows")
         yield from drawn.fewer()
         yield drawn
@@ -100,8 +88,9 @@ class SourceRows:
 
     def drawn(self, chances: Chances, what: str) -> TableRows:
         """Some of the rows, in memory; what: is said of the work."""
-        drawn = self.passes.gather(Drawing(self.reading, chances), what) or Drawn()
-        if not drawn.parts:
+        what = f"{what}, pass {self.rows.passes + 1}"
+        drawn = self.rows.gather(Drawing(self.reading, chances), what, numbered=True)
+        if drawn is None:
             raise changed(0.0, self.weight)
         return TableRows(drawn.table(self.reading), self.model, MemoryEngine())
 
@@ -111,14 +100,14 @@ class SourceRows:
             raise changed(weight, self.weight)
 
 
-def rows_of(passes: Passes, statistics: ClassStatistics, model: Model) -> Rows:
+def rows_of(source: Rows, statistics: ClassStatistics, model: Model) -> CurvatureRows:
     """The rows of a source, as the model sees them; few of them in memory."""
     used = set(model.design.source.tolist())
     # An id has a level for every row, and no weights: its levels need not be known.
     levels = {j: names if j in used else names[:0] for j, names in known_levels(statistics).items()}
-    reading = Reading(passes.roles, statistics.schema, levels, statistics.labels)
-    rows = SourceRows(passes, reading, statistics, model)
-    if statistics.rows * len(statistics.schema) > MOST_VALUES:
+    reading = Reading(source.roles, statistics.schema, levels, statistics.labels)
+    rows = SourceRows(source, reading, statistics, model)
+    if statistics.rows * len(statistics.schema) > MOST_HELD:
         return rows
     held = rows.drawn(Chances(1.0), "Reading")
     rows.refuse_changed(held.weight)

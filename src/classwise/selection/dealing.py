@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Codes
-from classwise.rows import Chunk, Roles, fold_of_groups, fold_of_rows
+from classwise.rows import Chunk, Counted, Roles, fold_of_groups, fold_of_rows
 from classwise.rows.coding import code_series
 from classwise.rows.sampling import Bits, bits_of
-from classwise.statistics import Counted, as_frame
 
 # Of so many columns a mark is made: enough to tell rows apart.
 MARKED = 8
@@ -51,8 +50,8 @@ class Dealer:
 
     def deal(self, chunk: Chunk) -> Hand:
         """The rows of a chunk; the same rows are in the same folds whatever the chunks are."""
-        counted = Counted.of(as_frame(chunk.table), self.roles)
-        rows = chunk.first + np.arange(len(counted))
+        counted = chunk.counted(self.roles)
+        rows = counted.numbers
         if self.roles.groups is None:
             return Hand(counted, rows, fold_of_rows(rows, self.folds, self.seed))
         groups = group_bits(counted.frame[self.roles.groups])

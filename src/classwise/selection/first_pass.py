@@ -4,15 +4,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from classwise.comparison.dealing import Dealer, Hand
+import numpy as np
+
+from classwise.engines import Rows, draw
 from classwise.errors import ClasswiseError
-from classwise.rows import Chunk, ranks_of_rows
-from classwise.rows.sampling import ALL, Part, Sample, decoded, may_be_drawn
+from classwise.limits import MOST_HELD
+from classwise.rows import Chunk, warn_of_unlabeled
+from classwise.rows.sampling import ALL, Sample
 from classwise.selection import FoldTally
-from classwise.statistics import DiagonalScatter, FullScatter, Scatter, as_arrow
+from classwise.selection.dealing import Dealer, Hand
+from classwise.statistics import DiagonalScatter, FullScatter, Scatter
+
+# Covariances for every fold and class, and the sums of all folds but one, may take so many bytes.
+MOST_BYTES = 4e9
 
 # A column with more different values holds no classes; statistics of so many would not be small.
 MOST_CLASSES = 10_000
+
+
+# Chunks that are read ahead for each thread: much is done with a row, so that few do.
+AHEAD = 2
 
 
 class Reading(NamedTuple):
@@ -92,7 +103,7 @@ class FirstPass:
         nothing = Sample(self.size)
         if not len(counted):
             return FirstLook((), nothing, counted.rows, counted.unlabeled, 0, self.most_bytes)
-        sample = Sample(self.size, self._drawn(hand))
+        sample = draw(counted, self.size, self.dealer.seed, hand.folds)
         tallies = tuple(self._tallies(hand))
         return FirstLook(tallies, sample, counted.rows, counted.unlabeled, hand.mark(), self.most_bytes)
 
@@ -104,13 +115,29 @@ class FirstPass:
             form = self.form if full else DiagonalScatter
             yield FoldTally.of(table, labels, codes, hand.folds, self.dealer.folds, form, quartics=full)
 
-    def _drawn(self, hand: Hand) -> tuple[Part, ...]:
-        """The rows that may be in the sample."""
-        ranks = ranks_of_rows(hand.rows, self.dealer.seed)
-        kept = may_be_drawn(ranks, hand.rows, self.size)
-        if not len(kept):
-            return ()
-        roles = self.dealer.roles
-        frame = hand.counted.frame.select(roles.needed)
-        table = as_arrow(frame if len(kept) == len(frame) else frame[kept])
-        return (Part(decoded(table), ranks[kept], hand.rows[kept], hand.folds[kept]),)
+
+def look_at(
+    rows: Rows, dealer: Dealer, readings: tuple[Reading, ...], sample: int, what: str = "Pass 1/2"
+) -> FirstLook:
+    """The first pass. Where covariances would take too much memory, it is begun again without them."""
+    size = max(min(sample, MOST_HELD // len(rows.roles.needed)), 1)
+    try:
+        look = _looked(rows, FirstPass(dealer, readings, FullScatter, size, MOST_BYTES), what)
+    except TooLargeError:
+        look = _looked(rows, FirstPass(dealer, readings, DiagonalScatter, size, MOST_BYTES), what)
+    warn_of_unlabeled(look.unlabeled, look.rows)
+    if len(look.tallies[0].labels) > 1 and np.count_nonzero(look.tallies[0].rows) < 2:
+        raise ClasswiseError("All rows are in one fold, so none can be held out; give more rows, or more groups.")
+    return look
+
+
+def _looked(rows: Rows, work: FirstPass, what: str) -> FirstLook:
+    look = rows.gather(work, what, least_rows(rows, work.dealer.folds), numbered=True, ahead=AHEAD)
+    if look is None or not look.tallies:
+        raise ClasswiseError("There are no rows to learn from: none has a label and a weight.")
+    return look
+
+
+def least_rows(rows: Rows, folds: int) -> int:
+    """A statistic holds matrices of p² for each fold: chunks grow with them, so that merging stays little work."""
+    return 4 * folds * len(rows.roles.needed)
