@@ -4,7 +4,6 @@ from classwise.engines.blas import BLAS
 from classwise.engines.dask import DaskArrays, DaskEngine, is_dask
 from classwise.engines.drawing import draw
 from classwise.engines.memory import MemoryEngine, in_threads
-from classwise.engines.progress import progress, silent
 from classwise.engines.protocol import Engine, total
 from classwise.engines.rows import Held, Rows, engine_of, makes_rows, open_rows
 from classwise.engines.spark import SparkEngine, is_spark
@@ -27,7 +26,5 @@ __all__ = [
     "is_spark",
     "makes_rows",
     "open_rows",
-    "progress",
-    "silent",
     "total",
 ]

@@ -56,10 +56,13 @@ def read_head(path: str, sep: str | None = None) -> Head:
         raise ClasswiseError(f"{path} is empty: its first line must name the columns.")
     sep = sep or separator(text)
     try:
-        fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True))
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True)
+        fields = next(lines)
     except csv.Error as problem:
         raise ClasswiseError(f"{path} cannot be read: its first line does not name columns ({problem}).") from problem
-    names = tuple(name.strip() or f"column{i}" for i, name in enumerate(fields))
+    # Blanks around a name are no part of it, unless quotes say so.
+    is_quoted = any('"' in line for line in text.splitlines()[: lines.line_num])
+    names = tuple((name if is_quoted else name.strip()) or f"column{i}" for i, name in enumerate(fields))
     _refuse_twins(names, path)
     return Head(names, sep, len(LINE_END.findall(start[: len(start) - len(text)])))
 
