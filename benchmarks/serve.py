@@ -1,5 +1,8 @@
 """What a server answers per second on loopback: single rows by wrk over kept connections, Arrow batches by a client.
 
+Then what becomes of it in bad company: how long a request of 200 rows takes beside two clients that send Arrow streams
+of a hundred thousand columns, and how much memory it holds before, while and after twelve JSON bodies come at once.
+
 Server and load share the same cores (2 unless told otherwise), as they would on a small machine. wrk is Debian's; `.ci`
 does not need it. Other work on the machine makes the numbers worse: the load before the run is kept with them.
 """
@@ -32,6 +35,7 @@ RESULTS = Path(__file__).parent / "results" / "serve.json"
 EXAMPLE = "example: python benchmarks/serve.py --seconds 5 --connections 16"
 ARROW = "application/vnd.apache.arrow.stream"
 COLUMNS, CLASSES = 10, 3
+PARTS = ("single", "arrow", "hostile", "burst")
 
 START = "import sys, classwise.serve as s; s.run(sys.argv[1], port=int(sys.argv[2]), log_level='warning')"
 
@@ -43,17 +47,29 @@ def main() -> None:
     os.sched_setaffinity(0, cores)  # and, by inheritance, the server's and wrk's
     facts: dict[str, Any] = {"machine": found, "cores": len(cores), "models": {}}
     with tempfile.TemporaryDirectory() as folder:
-        for name, model in models().items():
+        for name in options.models:
             path = Path(folder) / f"{name}.cw"
-            cw.save(model.fit(*draw(5000)), path)
-            with serving(path) as (port, process):
-                facts["models"][name] = {
-                    "single": [single(port, process, count, options.seconds) for count in options.connections],
-                    "arrow": [batches(port, rows, options.seconds) for rows in options.batch_rows],
-                }
+            cw.save(models()[name].fit(*draw(5000)), path)
+            facts["models"][name] = measure(path, options)
             show(name, facts["models"][name])
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(facts, indent=2) + "\n")
+
+
+def measure(path: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """The parts that were asked for, of the model in a file; a server of its own for the memory."""
+    found: dict[str, Any] = {}
+    with serving(path) as (port, process):
+        if "single" in options.parts:
+            found["single"] = [single(port, process, count, options.seconds) for count in options.connections]
+        if "arrow" in options.parts:
+            found["arrow"] = [batches(port, rows, options.seconds) for rows in options.batch_rows]
+        if "hostile" in options.parts:
+            found["hostile"] = hostile(port, options.seconds)
+    if "burst" in options.parts:
+        with serving(path) as (port, process):
+            found["burst"] = burst(port, process)
+    return found
 
 
 def read_options() -> argparse.Namespace:
@@ -61,6 +77,8 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, default=10, help="of each measurement; default: 10")
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 16, 64], help="default: 1 16 64")
     parser.add_argument("--batch-rows", type=int, nargs="+", default=[10_000, 100_000], help="default: 10000 100000")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="single needs wrk; default: all")
+    parser.add_argument("--models", nargs="+", choices=models(), default=[*models()], help="default: all")
     parser.add_argument("--cores", type=int, default=2, help="shared by server and load; default: 2")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="PATH", help=f"default: {RESULTS}")
     return parser.parse_args()
@@ -141,11 +159,8 @@ def processor_seconds(pid: int) -> float:
 
 def batches(port: int, rows: int, seconds: int, clients: int = 2) -> dict[str, float]:
     """Batches over two kept connections; what comes back is read, not unpacked."""
-    table = pa.Table.from_pandas(draw(rows)[0], preserve_index=False)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    body, times, start = sink.getvalue().to_pybytes(), [], time.perf_counter()
+    body, times = stream(pa.Table.from_pandas(draw(rows)[0], preserve_index=False)), []
+    start = time.perf_counter()
     threads = [threading.Thread(target=send, args=(port, body, start + seconds, times)) for _ in range(clients)]
     for thread in threads:
         thread.start()
@@ -161,28 +176,118 @@ def batches(port: int, rows: int, seconds: int, clients: int = 2) -> dict[str, f
     }
 
 
-def send(port: int, body: bytes, end: float, times: list[float]) -> None:
-    """One client, until the time is up."""
+def stream(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def send(port: int, body: bytes, end: float, times: list[float], kind: str = ARROW, is_fine: bool = True) -> None:
+    """One client, until the time is up; is_fine: whether the body deserves an answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     while (start := time.perf_counter()) < end:
-        connection.request("POST", "/predict", body, {"Content-Type": ARROW})
-        answer = connection.getresponse()
-        content = answer.read()
-        if answer.status != 200:
-            raise SystemExit(f"{answer.status}: {content[:300]!r}")
+        status, content = post(connection, body, kind)
+        if (status == 200) != is_fine:
+            raise SystemExit(f"{status}: {content[:300]!r}")
         times.append(time.perf_counter() - start)
 
 
+def post(connection: http.client.HTTPConnection, body: bytes, kind: str) -> tuple[int, bytes]:
+    connection.request("POST", "/predict", body, {"Content-Type": kind})
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+# Bad company --------------------------------------------------------------------------------------------------------
+
+
+def hostile(port: int, seconds: int, columns: int = 100_000) -> dict[str, float]:
+    """Requests of 200 rows, beside two clients that send streams of many columns."""
+    body = stream(pa.table({f"c{j}": [1.0] for j in range(columns)}))
+    rows = json.dumps({"rows": draw(200)[0].round(4).to_dict("records")}).encode()
+    times: list[float] = []
+    refused: list[float] = []
+    end = time.perf_counter() + seconds
+    threads = [threading.Thread(target=send, args=(port, body, end, refused, ARROW, False)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)
+    send(port, rows, end, times, "application/json")
+    for thread in threads:
+        thread.join()
+    return {
+        "columns": columns,
+        "stream_megabytes": len(body) / 1e6,
+        "refused": len(refused),
+        "requests": len(times),
+        "p50_ms": 1e3 * float(np.quantile(times, 0.5)),
+        "longest_ms": 1e3 * max(times),
+    }
+
+
+def burst(port: int, process: "subprocess.Popen[bytes]", clients: int = 12, megabytes: int = 29) -> dict[str, Any]:
+    """Resident memory before, while and after so many large JSON bodies at once."""
+    part = json.dumps(draw(10_000)[0].round(1).values.tolist())[1:-1]  # short numbers: the most rows, and objects
+    body = f'{{"rows": [{", ".join([part] * (megabytes * 10**6 // len(part)))}]}}'.encode()
+    small = json.dumps({"rows": draw(200)[0].to_dict("records")}).encode()
+    post(http.client.HTTPConnection("127.0.0.1", port), small, "application/json")  # which loads what is loaded late
+    before, start = resident(process.pid, "VmRSS"), time.perf_counter()
+    statuses: list[int] = []
+
+    def ask() -> None:
+        statuses.append(post(http.client.HTTPConnection("127.0.0.1", port), body, "application/json")[0])
+
+    threads = [threading.Thread(target=ask) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.perf_counter() - start
+    time.sleep(2)
+    return {
+        "clients": clients,
+        "body_megabytes": len(body) / 1e6,
+        "seconds": seconds,
+        "answered": statuses.count(200),
+        "told_to_come_again": statuses.count(503),
+        "before_mb": before,
+        "peak_mb": resident(process.pid, "VmHWM"),
+        "after_mb": resident(process.pid, "VmRSS"),
+    }
+
+
+def resident(pid: int, what: str) -> float:
+    """Memory of a process in megabytes: what is held now (VmRSS), or the most that ever was (VmHWM)."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith(what))
+
+
 def show(name: str, facts: dict[str, Any]) -> None:
-    for found in facts["single"]:
+    for found in facts.get("single", []):
         print(
             f"{name:12} {found['connections']:>4} connections  {found['per_second']:>8,.0f} rows/s one by one  "
             f"p50 {found['p50_ms']:.2f} ms  p99 {found['p99_ms']:.2f} ms  server {found['server_cpu_us']:.0f} us each"
         )
-    for found in facts["arrow"]:
+    for found in facts.get("arrow", []):
         print(
             f"{name:12} batches of {found['batch_rows']:>7,}  {found['rows_per_second']:>10,.0f} rows/s  "
             f"p50 {found['p50_ms']:.1f} ms  p99 {found['p99_ms']:.1f} ms",
+            flush=True,
+        )
+    if "hostile" in facts:
+        found = facts["hostile"]
+        print(
+            f"{name:12} 200 rows beside two streams of {found['columns']:,} columns: p50 {found['p50_ms']:.0f} ms, "
+            f"longest {found['longest_ms']:.0f} ms ({found['requests']} requests, {found['refused']} streams refused)",
+            flush=True,
+        )
+    if "burst" in facts:
+        found = facts["burst"]
+        print(
+            f"{name:12} {found['clients']} JSON bodies of {found['body_megabytes']:.0f} MB at once: "
+            f"{found['before_mb']:.0f} MB before, {found['peak_mb']:.0f} MB at most, {found['after_mb']:.0f} MB after; "
+            f"{found['answered']} answered, {found['told_to_come_again']} told to come again, {found['seconds']:.1f} s",
             flush=True,
         )
 

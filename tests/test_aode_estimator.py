@@ -264,6 +264,45 @@ class TestAnswers:
             direct = cw.AODE().fit(X[rest], y[rest]).predict_log_proba(X[~rest])[0]
             np.testing.assert_allclose(left_out[row], direct, rtol=1e-9)
 
+    def test_leave_one_out_learns_ranges_without_the_row(self):
+        rng = np.random.default_rng(0)
+        X = pd.DataFrame(
+            {"a": rng.normal(size=40), "b": rng.exponential(size=40), "c": rng.choice(["red", "green"], 40)}
+        )
+        y, weights = np.where(rng.random(40) < 0.5, "yes", "no"), rng.choice([1.0, 2.0], 40)
+        m = cw.AODE(bins=4).fit(X, y, weights)
+        left_out, evidence = m.leave_one_out(X, y, weights, recount=True), m.leave_one_out_evidence(X, y, weights)
+        for row in [0, 20, int(X["a"].argmax())]:
+            rest, alone = np.arange(40) != row, X.iloc[[row]]
+            n = cw.AODE(bins=4).fit(X[rest], y[rest], weights[rest])
+            np.testing.assert_allclose(left_out[row], n.predict_log_proba(alone)[0], rtol=1e-9)
+            np.testing.assert_allclose(evidence[row], n.with_priors(m.priors_).log_evidence(alone)[0], rtol=1e-9)
+
+    def test_leave_one_out_pools_rare_levels_without_the_row(self):
+        names = np.array([f"n{i:03}" for i in range(101)] * 2 + ["n100"])
+        X, y = pd.DataFrame({"name": names, "other": np.arange(203) % 3 > 0}), np.arange(203) % 2
+        left_out = cw.AODE().fit(X, y).leave_one_out(X, y, recount=True)
+        for row in [0, 202]:
+            rest = np.arange(203) != row
+            direct = cw.AODE().fit(X[rest], y[rest]).predict_log_proba(X[~rest])[0]
+            np.testing.assert_allclose(left_out[row], direct, rtol=1e-9)
+
+    def test_levels_of_rows_of_weight_zero_are_none(self):
+        names = np.array([f"n{i:03}" for i in range(98)] * 2 + [f"o{i}" for i in range(9)])
+        X, y = pd.DataFrame({"name": names, "other": np.arange(205) % 3 > 0}), np.arange(205) // 2 % 2
+        ours, theirs = cw.AODE().fit(X, y, np.arange(205) < 196), cw.AODE().fit(X[:196], y[:196])
+        np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
+
+    def test_leave_one_out_refuses_ranges_of_other_rows(self):
+        X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+        m = cw.AODE().partial_fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
+        for model in (m, cw.AODE().fit_statistics(cw.summarize(X, y, pairs=5))):
+            for ask in (model.leave_one_out, model.leave_one_out_evidence):
+                with pytest.raises(cw.ClasswiseError, match="ranges of this AODE were not learned from these rows"):
+                    ask(X, y)
+        whole = cw.AODE().fit_statistics(cw.summarize(X, y, pairs=7))
+        np.testing.assert_array_equal(whole.leave_one_out(X, y), cw.AODE().fit(X, y).leave_one_out(X, y))
+
     def test_decisions(self):
         X, y = a_table()
         m = cw.AODE().fit(X, y)

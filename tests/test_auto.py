@@ -1,6 +1,7 @@
 """AutoClassifier: members against refits and direct evaluation, the pool against a general optimizer, its habits."""
 
 import pickle
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -18,8 +19,10 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
+from sklearn.tree import DecisionTreeClassifier
 
 import classwise as cw
+from classwise import progress
 from classwise.auto import NAMED, SETS, classifier, learning
 from classwise.auto.covariances import DIAGONALS, ROWS, OwnCovariances, _Search, categories_of
 from classwise.auto.encoding import encode, few_valued
@@ -42,9 +45,7 @@ def make_study(rows, labels, levels=None, folds=4, weights=None):
     names, codes = np.unique(labels, return_inverse=True)
     rows = np.asarray(rows, dtype=float)
     weights = np.ones(len(rows)) if weights is None else weights
-    return Study(
-        rows, levels or {}, names, codes, assign_folds(folds, codes, names), weights, np.arange(len(rows)), seed=0
-    )
+    return Study(rows, levels or {}, names, codes, assign_folds(folds, codes), weights, np.arange(len(rows)), seed=0)
 
 
 def mixed_study(n=240, seed=0, weighted=True):
@@ -418,6 +419,13 @@ class TestClassifier:
         m = cw.AutoClassifier(members="fast", folds=np.arange(150) % 5).fit(X, y, weights)
         n = cw.AutoClassifier(members="fast", folds=np.arange(25, 150) % 5).fit(X[25:], y[25:])
         assert_allclose(m.predict_proba(X), n.predict_proba(X), rtol=1e-9)
+        kept = weights > 0
+        table = pd.DataFrame(X).assign(kind=np.where(kept, np.array(["red", "green"])[np.arange(150) % 2], "mauve"))
+        m, n = (
+            cw.AutoClassifier(members=["own covariances", "one-dependence", "softmax"]).fit(table[part], y[part], w)
+            for part, w in ((kept | True, weights), (kept, None))
+        )
+        assert_allclose(m.predict_proba(table[kept]), n.predict_proba(table[kept]), rtol=1e-9)
         shares = cw.AutoClassifier(members=["class shares"]).fit(X, y, np.where(y == 0, 2.0, 1.0))
         member = shares.members_["class shares"]
         assert_allclose(np.exp(member.log_posterior(X[:1]))[:, 0], [101 / 203, 51 / 203, 51 / 203])
@@ -535,10 +543,39 @@ class TestHardTables:
         with pytest.raises(cw.ClasswiseError, match=r"No member could be fitted\. Broken\(\): out of order"):
             cw.AutoClassifier(members=[Broken()]).fit(X, y)
 
-    def test_time_limit(self):
-        m = cw.AutoClassifier(time_limit=0).fit(X, y)
-        assert list(m.members_) == list(SETS["default"])[:2]
-        assert [line.reason for line in m.report_][2:] == ["the time limit was over."] * 6
+    @pytest.mark.parametrize("members", ["default", ["mixtures", "softmax"]])
+    def test_without_time_class_shares_are_left(self, members):
+        with pytest.warns(cw.OutOfTimeWarning, match="shares of the classes alone"):
+            m = cw.AutoClassifier(members=members, time_limit=0).fit(X, y)
+        assert list(m.members_) == ["class shares"]
+        assert {line.reason for line in m.report_ if line.reason} == {"the time limit was over."}
+        assert_allclose(m.predict_proba(X[:2]), 1 / 3, atol=0.01)
+
+    @pytest.mark.parametrize("late", [*sorted(set(NAMED) - {"class shares"}), DecisionTreeClassifier(max_depth=1)])
+    def test_a_member_is_given_up_in_its_middle_when_time_is_over(self, monkeypatch, late):
+        """By a clock that goes on when it is looked at: the last look is at the fifth fold, or step, of the member."""
+        looks = []
+
+        def clock():
+            looks.append(None)
+            return float(len(looks))
+
+        monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=clock))
+        members = ["class shares", late, "shared covariance" if late == "softmax" else "softmax"]
+        with pytest.warns(cw.OutOfTimeWarning):
+            m = cw.AutoClassifier(members=members, time_limit=10).fit(X, y)
+        reasons = {line.name: line.reason for line in m.report_}
+        assert list(reasons.values()) == [
+            "",
+            "the time limit was over in the middle of it.",
+            "the time limit was over.",
+        ]
+        assert list(m.members_) == ["class shares"]
+
+    def test_time_enough_gives_the_same_members(self):
+        free, limited = (cw.AutoClassifier(time_limit=limit).fit(X, y) for limit in (None, 3600))
+        assert list(limited.members_) == list(free.members_)
+        assert_allclose(limited.predict_proba(X), free.predict_proba(X), atol=0.01)
 
     @pytest.mark.parametrize("members", ["default", "fast"])
     def test_more_columns_than_rows(self, members):
@@ -665,6 +702,11 @@ class TestStreams:
             for member in m.members_.values():
                 assert_allclose(member.statistics.weight, [2000, 2000, 60])
             assert_allclose(m.predict_proba(features), models[0].predict_proba(features), rtol=1e-6)
+        with_none = rows.loc[np.arange(4060).repeat(2)].assign(
+            w=np.arange(8120) % 2.0
+        )  # every other row weighs nothing
+        weighed = cw.AutoClassifier(members="fast").fit_source(lambda: iter([with_none]), target="y", weights="w")
+        assert_allclose(weighed.predict_proba(features), models[0].predict_proba(features), rtol=1e-6)
         whole = cw.AutoClassifier(members="fast").fit(features, rows["y"])
         assert np.abs(models[0].predict_proba(features) - whole.predict_proba(features)).mean() < 0.03
 

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 import classwise as cw
 from classwise.cli.app import app
 from classwise.cli.verbs import EXAMPLE
-from classwise.sources import read_rows, write_rows
+from classwise.sources import MISSING, read_rows, write_rows
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
 PENGUINS = load_penguins()
@@ -319,7 +320,7 @@ class TestPredict:
         PENGUINS[NUMBERS[:2]].assign(y=pd.factorize(PENGUINS["species"])[0]).to_csv("codes.csv", index=False)
         run("fit", "codes.csv", "-t", "y", "-m", "qda", "-o", "codes.cw")
         labels = read_stdout(run("predict", "codes.cw", "codes.csv", "--reject", "0.9"))["label"]
-        assert set(labels) == {"0", "1", "2", "reject"}
+        assert set(labels) == {0, 1, 2, -1}
         assert set(read_stdout(run("predict", "codes.cw", "codes.csv"))["label"]) == {0, 1, 2}
 
     def test_costs(self, here):
@@ -358,6 +359,213 @@ class TestPredict:
         (here / "sevens.csv").write_text("code\n7\n7\n")
         run("fit", "train.csv", "-t", "y", "-m", "naive-bayes", "-o", "code.cw")
         assert read_stdout(run("predict", "code.cw", "sevens.csv"))["label"].tolist() == ["a", "a"]
+
+
+LABELS = np.random.default_rng(3).choice(["a", "b"], 200)
+TWO = pd.DataFrame(
+    {
+        "x": np.random.default_rng(4).normal(size=200) + (LABELS == "b"),
+        "z": np.random.default_rng(5).normal(size=200) * (1 + (LABELS == "b")),
+    }
+)
+OF_TWO = cw.QDA().fit(TWO, LABELS)
+DECISIONS = {
+    "costs": cw.Decision(cw.NaiveBayes(), costs={"a": {"b": 20}}).fit(TWO, LABELS),
+    "costs and reject": cw.Decision(cw.NaiveBayes(), costs={"a": {"b": 3}}, reject={"posterior": 0.7}).fit(TWO, LABELS),
+    "reject by its cost": cw.Decision(cw.QDA(), reject=0.2, reject_label="ask").fit(TWO, LABELS),
+    "novelty": cw.Decision(cw.QDA(), novelty=0.1, reject=0.2).fit(TWO, LABELS),
+    "novelty by its law": cw.Decision(OF_TWO, novelty=0.1, law="chi-square", novel_label="odd"),
+    "about a fitted model": cw.Decision(OF_TWO, costs={"b": {"a": 5}}, reject={"posterior": 0.7}),
+    "numbers": cw.Decision(cw.LDA(), costs=[[0, 4], [1, 0]], reject=0.3, reject_label=-1).fit(TWO, 1 * (LABELS == "b")),
+    "no name for it": cw.Decision(cw.LDA(), reject=0.3, reject_label=None).fit(TWO, LABELS),
+}
+
+
+class TestDecisions:
+    """A Decision from a file decides in the shell as it does everywhere."""
+
+    @pytest.fixture(autouse=True)
+    def files(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        TWO.to_csv("two.csv", index=False)
+        TWO.assign(y=LABELS).to_csv("labeled.csv", index=False)
+        for name, decision in DECISIONS.items():
+            cw.save(decision, f"{name}.cw")
+
+    @pytest.mark.parametrize("name", DECISIONS)
+    def test_as_python_the_server_and_sql_decide(self, name):
+        import duckdb
+
+        from serving import Client
+
+        decision = DECISIONS[name]
+        labels = decision.predict(TWO).tolist()
+        assert len(set(labels)) > 1
+        assert labels != decision.predict_proba(TWO).argmax(axis=1).tolist()
+        text = [None if label is None else str(label) for label in labels]
+        run("predict", f"{name}.cw", "two.csv", "-o", "out.csv")
+        run("predict", f"{name}.cw", "two.csv", "-o", "out.parquet")
+        for file in ("out.csv", "out.parquet"):
+            assert read_rows(file, text=["label"])["label"].to_pylist() == text
+        assert cw.predict(decision, "two.csv").read_all()["label"].to_pylist() == text
+        answer = Client({"m": f"{name}.cw"}).post("/predict", {"columns": TWO.to_dict("list")}).json()
+        assert answer["label"] == labels
+        refusals = {"novelty": "novelty", "novelty by its law": "novelty", "no name for it": "reject_label=None"}
+        if name in refusals:
+            assert refusals[name] in fails("export", "sql", f"{name}.cw", "--table", "two")
+            return
+        query = run("export", "sql", f"{name}.cw", "--table", "two").stdout
+        written = duckdb.connect().register("two", TWO).sql(query).fetchall()
+        assert [label for (label,) in written] == labels
+
+    def test_options_replace_its_own(self):
+        Path("costs.csv").write_text("true,a,b\na,0,1\nb,9,0\n")
+        decision = DECISIONS["costs and reject"]
+
+        def asked(*options):
+            return read_stdout(run("predict", "costs and reject.cw", "two.csv", *options))["label"].tolist()
+
+        model = decision.model_
+        costs = {"b": {"a": 9}}
+        assert (
+            asked("--costs", "costs.csv")
+            == cw.Decision(model, costs=costs, reject=decision.reject).predict(TWO).tolist()
+        )
+        assert asked("--reject", "0.9") == (
+            cw.Decision(model, costs=decision.costs, reject={"posterior": 0.9}).predict(TWO).tolist()
+        )
+        assert (
+            asked("--reject-cost", "0.1") == cw.Decision(model, costs=decision.costs, reject=0.1).predict(TWO).tolist()
+        )
+        changed = cw.Decision(model.with_priors("uniform"), costs=decision.costs, reject=decision.reject)
+        assert asked("--priors", "uniform") == changed.predict(TWO).tolist()
+
+    def test_other_priors_are_refused_where_what_is_novel_was_learned_under_its_own(self):
+        assert "law='chi-square'" in fails("predict", "novelty.cw", "two.csv", "--priors", "uniform")
+        run("predict", "novelty by its law.cw", "two.csv", "--priors", "uniform")
+        run("predict", "novelty by its law.cw", "two.csv", "--priors", "estimate")
+
+    @pytest.mark.parametrize("name", ["costs and reject", "novelty", "about a fitted model"])
+    def test_other_verbs_take_one(self, name):
+        file, decision = f"{name}.cw", DECISIONS[name]
+        model = getattr(decision, "model_", decision.model)
+        explained = run("explain", file, "two.csv", "--row", "2")
+        assert explained.stdout == f"{model.explain(TWO[1:2])}\n"
+        assert f"note: the Decision announces {str(decision.predict(TWO[1:2])[0])!r}" in explained.stderr
+        assert "g(a)" in run("explain", file).stdout or "gaussian" in run("explain", file).stdout
+        drawn = read_stdout(run("sample", file, "-n", "5"))
+        assert drawn["label"].tolist() == model.sample(5, random_state=0)[1].tolist()
+        assert "Decision(" in run("info", file).stdout
+        found = json.loads(run("export", "json", file).stdout)
+        assert found["model"] == "Decision"
+        assert found["of"]["priors"] == model.priors_.tolist()
+        run("merge", file, file, "-o", "twice.cws")
+        assert cw.load("twice.cws").rows == 400
+
+    @pytest.mark.parametrize(
+        ("name", "kind"), [("novelty", "regions"), ("costs", "densities"), ("costs", "reliability")]
+    )
+    def test_pictures(self, name, kind):
+        run("plot", f"{name}.cw", "labeled.csv", "-t", "y", "--kind", kind, "-o", f"{kind}.png")
+
+    @pytest.mark.parametrize(
+        ("kind", "why"), [("confusion", "A confusion is of the most probable"), ("projection", "QDA has no directions")]
+    )
+    def test_pictures_that_it_does_not_have(self, kind, why):
+        assert why in fails("plot", "novelty.cw", "labeled.csv", "-t", "y", "--kind", kind, "-o", "picture.png")
+
+    def test_of_a_stack(self):
+        stack = cw.AutoClassifier(members="fast", folds=3).fit(TWO, LABELS)
+        decision = cw.Decision(stack, costs={"a": {"b": 4}}, reject={"posterior": 0.6})
+        cw.save(decision, "stack.cw")
+        assert read_stdout(run("predict", "stack.cw", "two.csv"))["label"].tolist() == decision.predict(TWO).tolist()
+        assert "note: the Decision announces" in run("explain", "stack.cw", "two.csv").stderr
+        assert "members" in json.loads(run("export", "json", "stack.cw").stdout)["of"]
+
+
+class TestMissing:
+    """What stands for a missing value is learned with the model, and known wherever its rows are read by name."""
+
+    MARK = "--missing=-999"
+
+    @pytest.fixture(autouse=True)
+    def files(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        holes = TWO.mask(np.random.default_rng(6).random(TWO.shape) < 0.2)
+        holes.assign(y=LABELS).to_csv("rows.csv", index=False, na_rep="-999")
+        holes.to_csv("new.csv", index=False, na_rep="-999")
+        self.holes = holes
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ["-m", "naive-bayes"],
+            ["-m", "lda", "--stream"],
+            ["-m", "logistic"],
+            ["-m", "logistic", "--stream"],
+            ["--set", "members=fast", "--set", "folds=3"],
+            ["--set", "members=fast", "--set", "folds=3", "--stream"],
+        ],
+    )
+    @pytest.mark.filterwarnings("ignore::classwise.ImputedValueWarning")
+    def test_a_model_knows(self, options):
+        run("fit", "rows.csv", "-t", "y", self.MARK, *options, "-o", "m.cw")
+        m = cw.load("m.cw")
+        assert m.model_.schema.missing == ("-999",)
+        expected = m.predict_proba(self.holes).max(axis=1)
+        out = read_stdout(run("predict", "m.cw", "new.csv"))
+        np.testing.assert_allclose(out["posterior"], expected, rtol=1e-12)
+        assert run("predict", "m.cw", "new.csv", self.MARK).stdout == run("predict", "m.cw", "new.csv").stdout
+        found = cw.predict(m, "new.csv").read_all()["posterior"].to_numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+    def test_other_formats_and_databases_know_it_too(self):
+        import duckdb
+
+        run("fit", "rows.csv", "-t", "y", self.MARK, "-m", "naive-bayes", "-o", "m.cw")
+        expected = cw.load("m.cw").predict_proba(self.holes).max(axis=1)
+        numbers = pa.Table.from_pandas(self.holes.fillna(-999.0), preserve_index=False)
+        write_rows(numbers, "new.parquet")
+        with duckdb.connect("shop.duckdb") as connection:
+            connection.register("numbers", numbers)
+            connection.execute("CREATE TABLE new AS SELECT * FROM numbers")
+        for source in ("new.parquet", "shop.duckdb#new", "FROM 'new.parquet'"):
+            np.testing.assert_allclose(read_stdout(run("predict", "m.cw", source))["posterior"], expected, rtol=1e-12)
+        query = "SELECT *, rowid % 2 AS y FROM new"
+        statistics = cw.summarize(cw.Query(query, "shop.duckdb", missing=("-999",)), target="y")
+        assert statistics.schema.missing == ("-999",)
+        assert statistics.mean.max() < 9
+
+    def test_other_verbs_know(self):
+        run("fit", "rows.csv", "-t", "y", self.MARK, "-m", "naive-bayes", "-o", "m.cw")
+        m, row = cw.load("m.cw"), int(np.flatnonzero(self.holes["x"].isna())[0])
+        explained = run("explain", "m.cw", "new.csv", "--row", row + 1).stdout
+        assert explained == f"{m.explain(pa.Table.from_pandas(self.holes[row : row + 1]))}\n"
+        cw.save(cw.Decision(m, reject=0.2), "d.cw")
+        labels = read_stdout(run("predict", "d.cw", "new.csv"))["label"].tolist()
+        assert labels == cw.Decision(m, reject=0.2).predict(self.holes).tolist()
+        run("compare", "rows.csv", "-t", "y", self.MARK, "--save", "best.cw", *QUICK)
+        assert cw.load("best.cw").model_.schema.missing == ("-999",)
+        assert "missing     '-999'" in run("info", "m.cw").stdout
+
+    def test_another_one_takes_its_place(self):
+        run("fit", "rows.csv", "-t", "y", self.MARK, "-m", "naive-bayes", "-o", "m.cw")
+        self.holes.to_csv("gone.csv", index=False, na_rep="gone")
+        out = read_stdout(run("predict", "m.cw", "gone.csv", "--missing", "gone"))
+        np.testing.assert_allclose(out["posterior"], cw.load("m.cw").predict_proba(self.holes).max(axis=1), rtol=1e-12)
+        assert "it holds text" in fails("predict", "m.cw", "gone.csv")
+
+    def test_statistics_know_and_sums_know_what_either_does(self):
+        run("summarize", "rows.csv", "-t", "y", self.MARK, "-o", "a.cws")
+        self.holes.assign(y=LABELS).to_csv("usual.csv", index=False, na_rep="?")
+        run("summarize", "usual.csv", "-t", "y", "-o", "b.cws")
+        run("fit", "a.cws", "-m", "naive-bayes", "-o", "a.cw")
+        assert cw.load("a.cw").model_.schema.missing == ("-999",)
+        run("merge", "a.cws", "b.cws", "-o", "both.cws")
+        run("fit", "both.cws", "-m", "naive-bayes", "-o", "both.cw")
+        assert cw.load("both.cw").model_.schema.missing == ("-999", *MISSING)
+        ours, theirs = (read_stdout(run("predict", "both.cw", f"{name}.csv")) for name in ("new", "usual"))
+        np.testing.assert_allclose(ours["posterior"], theirs["posterior"], rtol=1e-12)
 
 
 def read_stdout(result):
@@ -594,13 +802,79 @@ class TestOtherVerbs:
     def test_export_sql_runs(self, here):
         import duckdb
 
-        run("export", "sql", "lda.cw", "--table", "rows", "-k", "species", "-o", "lda.sql")
+        told = run("export", "sql", "lda.cw", "--table", "rows", "-k", "species", "-o", "lda.sql").stderr
+        assert f"note: A row with a gap in one of '{NUMBERS[0]}' and '{NUMBERS[1]}' is answered with NULL." in told
         rows = read_rows("penguins.csv").filter(read_rows("penguins.csv")["bill_depth_mm"].is_valid())
         answered = duckdb.connect().register("rows", rows).sql((here / "lda.sql").read_text()).fetchall()
         assert sorted(answered) == sorted(
             zip(rows["species"].to_pylist(), cw.load("lda.cw").predict(rows.select(NUMBERS[:2])).tolist(), strict=True)
         )
         assert "posterior_Gentoo" in run("export", "sql", "lda.cw", "--table", "t", "--answer", "posteriors").stdout
+
+
+class TestStandardOutput:
+    """A dash is standard output for every verb, and never the name of a file."""
+
+    @pytest.fixture(autouse=True)
+    def no_such_file(self, here):
+        yield
+        assert not (here / "-").exists()
+
+    def test_models_and_statistics(self, here):
+        def kept(name, *arguments):
+            result = run(*arguments, "-o", "-")
+            assert "is on standard output." in result.stderr
+            (here / name).write_bytes(result.stdout_bytes)
+            return cw.load(name)
+
+        kept("m.cw", "fit", "penguins.csv", "-t", "species", "-d", "year", "-m", "naive-bayes")
+        assert run("predict", "m.cw", "new.csv").stdout == run("predict", "nb.cw", "new.csv").stdout
+        one = kept("a.cws", "summarize", "penguins.csv", "-t", "species", "-d", "year")
+        assert kept("b.cws", "merge", "a.cws", "a.cws").rows == 2 * one.rows
+        assert kept("c.cws", "subtract", "b.cws", "a.cws").rows == one.rows
+
+    def test_rows_exports_and_pictures(self, here):
+        assert run("predict", "nb.cw", "new.csv", "-o", "-").stdout == run("predict", "nb.cw", "new.csv").stdout
+        assert run("sample", "nb.cw", "-n", "1", "-o", "-", "--format", "jsonl").stdout.startswith('{"island"')
+        assert run("export", "sql", "lda.cw", "--table", "t", "-o", "-").stdout.startswith("WITH ")
+        assert run("export", "json", "lda.cw", "-o", "-").stdout.startswith("{")
+        run("export", "onnx", "lda.cw", "-o", "lda.onnx")
+        assert run("export", "onnx", "lda.cw", "-o", "-").stdout_bytes == (here / "lda.onnx").read_bytes()
+        picture = run("plot", "lda.cw", "penguins.csv", "-t", "species", "-o", "-")
+        assert picture.stdout_bytes.startswith(b"\x89PNG")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["compare", "penguins.csv", "-t", "species", "--save", "-"],
+            ["compare", "penguins.csv", "-t", "species", "--html", "-"],
+            ["summarize", "penguins.csv", "-t", "species", "-o", "x.cws", "--checkpoint", "-"],
+        ],
+    )
+    def test_what_must_be_a_file(self, here, arguments):
+        assert f"{arguments[-2]} takes the name of a file" in fails(*arguments)
+
+    def test_what_is_no_text_is_not_for_a_terminal(self, here, monkeypatch):
+        monkeypatch.setattr(sys.modules["classwise.sources.writing"], "is_terminal", lambda: True)
+        for words in (
+            ["fit", "penguins.csv", "-t", "species"],
+            ["export", "onnx", "lda.cw"],
+            ["merge", "nb.cw", "nb.cw"],
+            ["plot", "lda.cw", "penguins.csv", "-t", "species"],
+            ["predict", "nb.cw", "new.csv", "--format", "parquet"],
+        ):
+            assert "is not for reading on a terminal" in fails(*words, "-o", "-")
+
+
+def test_one_database_is_read_and_written(here):
+    import duckdb
+
+    with duckdb.connect("zoo.duckdb") as connection:
+        connection.execute("CREATE TABLE penguins AS FROM 'penguins.csv'")
+    run("predict", "lda.cw", "zoo.duckdb#penguins", "-o", "zoo.duckdb#scored")
+    expected = read_stdout(run("predict", "lda.cw", "zoo.duckdb#penguins"))["label"].tolist()
+    with duckdb.connect("zoo.duckdb") as connection:
+        assert [label for (label,) in connection.sql("SELECT label FROM scored").fetchall()] == expected
 
 
 def test_rows_may_have_odd_names(here):

@@ -16,6 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
 
 import classwise as cw
 from classwise.comparison.family import family
@@ -99,6 +100,23 @@ class TestScores:
                 ours, theirs = trial.estimate(measure), other.estimate(measure)
                 assert ours.value == pytest.approx(theirs.value, rel=1e-6, abs=1e-9), (trial.name, measure)
                 assert ours.error == pytest.approx(theirs.error, rel=1e-5, abs=1e-9), (trial.name, measure)
+
+    def test_weights_of_zero_are_no_rows(self):
+        weights = np.random.default_rng(0).choice([0.0, 1.0, 2.0], len(y))
+        kept, models = weights > 0, {"mine": cw.RDA(), "bayes": GaussianNB()}
+        some = cw.compare(X, y, 4, sample_weight=weights, references=True, models=models)
+        expected = cw.compare(X[kept], y[kept], 4, sample_weight=weights[kept], references=True, models=models)
+        np.testing.assert_array_equal(some.folds, expected.folds)
+        for trial in expected.trials:
+            assert some[trial.name].reason == trial.reason
+            if not trial.reason:
+                np.testing.assert_array_equal(some[trial.name].log_posterior, trial.log_posterior)
+        np.testing.assert_array_equal(some.best.predict_proba(X), expected.best.predict_proba(X))
+
+    def test_what_labels_are_called_is_no_seed(self):
+        ours, theirs = (cw.compare(X, labels, 4, references=False) for labels in (y, y.astype(float)))
+        np.testing.assert_array_equal(ours.folds, theirs.folds)
+        assert [trial.name for trial in ours.trials] == [trial.name for trial in theirs.trials]
 
     def test_groups_stay_together(self):
         groups = np.arange(len(y)) // 6

@@ -61,8 +61,10 @@ ROLES = {"target": "tree", "columns": FEATURES, "weights": "weight"}
 
 def in_memory(rows, seed=0, **options):
     """The comparison of the same rows in the same folds, without any stream."""
-    folds = fold_of_rows(np.arange(len(rows)), FOLDS, seed)
     weights = rows["weight"].to_numpy()
+    # Only rows that count have a number.
+    counted = (weights > 0) & rows["tree"].notna().to_numpy()
+    folds = fold_of_rows(np.cumsum(counted) - counted, FOLDS, seed)
     return cw.compare(rows[FEATURES], rows["tree"], folds, sample_weight=weights, references=False, **options)
 
 
@@ -121,6 +123,12 @@ class TestAgreement:
         assert_same(found, in_memory(rows, 5))
         with pytest.warns(cw.MissingLabelWarning, match="2 of 120 rows"):
             cw.compare(tmp_path / "rows.csv", stream=True, models={}, **ROLES, **QUICK)
+
+    def test_rows_of_weight_zero_are_no_rows(self):
+        ours, theirs = (
+            cw.compare(chunks(rows, 50), stream=True, **ROLES, **QUICK) for rows in (ROWS, ROWS[ROWS["weight"] > 0])
+        )
+        assert_same(ours, theirs)
 
     def test_dials_and_strengths_are_those_of_all_rows(self, expected):
         found = cw.compare(chunks(ROWS, 50), stream=True, **ROLES, **QUICK)
@@ -277,7 +285,7 @@ class TestFolds:
         ours = cw.compare(rows[FEATURES], rows["tree"], folds, sample_weight=weights, references=False)
         assert_same(found, ours)
         few = cw.compare(rows, groups="site", **ROLES, **QUICK)
-        sites = rows["site"].to_numpy()
+        sites = rows["site"].to_numpy()[weights > 0]
         assert all(len(set(few.folds[sites == site])) == 1 for site in set(sites.tolist()))
 
 

@@ -221,14 +221,13 @@ class TestRank:
 
     def test_diagonal(self):
         rows = X.copy()
-        rows[:, 1] = 5.0
+        rows[:, 1] = y  # within no class, though it differs between them
         message = self.message(cw.GaussianClassifier(structure="diagonal"), rows)
         assert "diagonal covariance has rank 3: 'width' does not vary" in message
 
     def test_all_rows_equal(self):
         message = self.message(cw.NearestMean(), np.ones((120, 4)))
-        assert "rank 0" in message
-        assert message.endswith("do not vary. Add rows that differ.")
+        assert message == "No column of X varies, so there is nothing to tell the classes apart."
 
     @pytest.mark.parametrize("shrink", [0.1, 1.0, "oas"])
     def test_the_remedy_works(self, shrink):

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, confusion_matrix
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -132,7 +132,7 @@ class TestReject:
         decided = m.decide(X)
         np.testing.assert_array_equal(decided.refused, refused)
         np.testing.assert_array_equal(decided.labels[~refused], MODEL.predict(X)[~refused])
-        assert all(label == "reject" for label in decided.labels[refused])
+        assert (decided.labels[refused] == -1).all()
         np.testing.assert_allclose(decided.cost, np.minimum(1 - POSTERIOR.max(axis=1), cost), atol=1e-12)
 
     def test_below_a_posterior(self):
@@ -227,6 +227,16 @@ class TestEstimator:
         m = cw.Decision(MODEL, reject=0.1)
         assert m.score(X, y) == pytest.approx((MODEL.predict(X) == y)[POSTERIOR.max(axis=1) >= 0.9].sum() / 150)
 
+    def test_under_other_priors(self):
+        m = cw.LDA().fit(X[:120], y[:120])
+        for decision in (cw.Decision(m, reject=0.1), cw.Decision(cw.LDA(), reject=0.1).fit(X[:120], y[:120])):
+            other = decision.with_priors("uniform")
+            expected = cw.Decision(m.with_priors("uniform"), reject=0.1)
+            assert other.predict(X).tolist() == expected.predict(X).tolist()
+            assert decision.predict(X).tolist() == cw.Decision(m, reject=0.1).predict(X).tolist()
+        with pytest.raises(cw.ClasswiseError, match="learned under the priors of fit"):
+            cw.Decision(cw.LDA(), novelty=0.1).fit(X[:120], y[:120]).with_priors("uniform")
+
     def test_not_fitted(self):
         with pytest.raises(NotFittedError, match="call fit, or give it a model that is"):
             cw.Decision(cw.LDA()).predict(X)
@@ -266,6 +276,26 @@ class TestEstimator:
         )
         if kind != "O":
             assert accuracy_score(labels[y], announced) == pytest.approx(m.score(X, labels[y]))
+
+    @pytest.mark.parametrize(
+        ("labels", "refused", "novel"),
+        [
+            (np.array([3, 5, 9]), -1, -2),
+            (np.array([-1, 0, 1]), -2, -3),
+            (np.array([-1.0, 0.0, 2.0]), -2.0, -3.0),
+            (np.array([1, 2, 3], dtype=np.uint8), -1, -2),
+            (np.array(["a", "b", "c"]), "reject", "novel"),
+        ],
+    )
+    def test_by_itself_what_is_announced_has_the_type_of_the_labels(self, labels, refused, novel):
+        m = cw.Decision(cw.QDA(), reject=0.1, novelty=0.05).fit(X, labels[y])
+        decided, announced = m.decide(X), m.predict(X)
+        assert (m.reject_label_, m.novel_label_) == (refused, novel)
+        assert set(announced[decided.refused].tolist()) == {refused}
+        assert set(announced[decided.novel].tolist()) == {novel}
+        assert accuracy_score(labels[y], announced) == pytest.approx(m.score(X, labels[y]))
+        assert confusion_matrix(labels[y], announced).shape == (5, 5)
+        assert announced.dtype.kind == ("i" if labels.dtype.kind == "u" else labels.dtype.kind)
 
     def test_labels_that_are_true_and_false(self):
         m = cw.Decision(cw.LDA(), costs={True: {False: 5}}, reject=0.2).fit(X, y == 1)

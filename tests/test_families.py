@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import stats
+from sklearn.naive_bayes import BernoulliNB
 
 import classwise as cw
 
@@ -98,6 +99,41 @@ def test_tables_without_any_number(model):
     levels = TABLE[["city", "smoker"]]
     m = model().fit(levels, y)
     np.testing.assert_allclose(m.predict_proba(levels), cw.NaiveBayes().fit(levels, y).predict_proba(levels))
+
+
+class TestBernoulli:
+    """Yes and no are both levels, however they are written and whether or not both were seen: as in BernoulliNB."""
+
+    flags = np.array([[1, 0, 1], [1, 1, 1], [1, 0, 1], [1, 1, 1], [1, 0, 1], [1, 0, 1], [1, 1, 1]])
+    labels = np.array(["a", "b", "a", "b", "b", "a", "b"])
+    rows = np.array([[0, 0, 0], [1, 0, 1], [0, 1, 1]])
+    asked: ClassVar = {0: "bernoulli", 1: "bernoulli", 2: "bernoulli"}
+
+    @pytest.mark.parametrize("dtype", [bool, np.int64, np.uint8, float, object])
+    @pytest.mark.parametrize("make", [np.asarray, pd.DataFrame], ids=["array", "frame"])
+    def test_whatever_holds_them(self, dtype, make):
+        peer = BernoulliNB().fit(self.flags, self.labels)
+        X, rows = make(self.flags.astype(dtype)), make(self.rows.astype(dtype))
+        parts = cw.summarize(X[:1], self.labels[:1], families=self.asked)
+        parts += cw.summarize(X[1:], self.labels[1:], families=self.asked)
+        batches = cw.NaiveBayes(families=self.asked)
+        for start in range(0, 7, 2):
+            batches.partial_fit(X[start : start + 2], self.labels[start : start + 2])
+        whole = cw.NaiveBayes(families=self.asked).fit(X, self.labels)
+        for m in (whole, batches, cw.NaiveBayes(families=self.asked).fit_statistics(parts)):
+            np.testing.assert_allclose(m.predict_proba(rows), peer.predict_proba(self.rows), rtol=1e-12)
+            np.testing.assert_allclose(m.log_joint(rows), peer.predict_joint_log_proba(self.rows), rtol=1e-12)
+            assert all(levels.names.tolist() == [0, 1] for levels in m.classifier_.density.columns)
+
+    def test_of_a_type_that_is_yes_and_no_needs_no_word(self):
+        peer = BernoulliNB().fit(self.flags, self.labels)
+        m = cw.NaiveBayes().fit(self.flags == 1, self.labels)
+        np.testing.assert_allclose(m.predict_proba(self.rows == 1), peer.predict_proba(self.rows), rtol=1e-12)
+        np.testing.assert_allclose(m.predict_proba(self.rows), peer.predict_proba(self.rows), rtol=1e-12)
+
+    def test_other_levels_are_as_seen(self):
+        m = cw.NaiveBayes(families={"x": "bernoulli"}).fit(pd.DataFrame({"x": ["yes"] * 4}), [0, 1, 0, 1])
+        assert m.classifier_.density.columns[0].names.tolist() == ["yes"]
 
 
 class TestLevelsNeverSeen:

@@ -181,6 +181,7 @@ class TestFewRows:
             bayes("full", 0, "weak").fit(gappy, y)
         assert np.isfinite(bayes("diagonal", 0, "weak").fit(gappy, y).log_joint(gappy)).all()
 
+    @pytest.mark.filterwarnings("ignore::classwise.IgnoredColumnWarning")
     def test_a_constant_column_is_no_obstacle(self):
         rows = np.column_stack([X, np.full(len(y), 0.3)])
         for structure, share in CASES:

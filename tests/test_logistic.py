@@ -1,7 +1,9 @@
 """Bayesian logistic regression: numbers from R, from scikit-learn, from statsmodels, and from its own definitions."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,9 +14,11 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
-from classwise.logistic import Design, Logit, Model, Point, Probit, Softmax
+from classwise import logistic
+from classwise.logistic import Design, Laplace, Logit, Model, Point, Probit, Softmax
 from classwise.logistic.predictive import cubature, grid, lattice, log_average
 from classwise.statistics.curvature import gather_curvature
+from classwise.statistics.indicators import Indicated
 
 IRIS = load_iris(return_X_y=True)
 SOME_ROWS = json.loads(Path(__file__).with_name("data").joinpath("logistic_reference.json").read_text())
@@ -199,6 +203,75 @@ def test_products_of_columns_are_their_definition(columns, factors):
     z, bends = rng.normal(size=(columns, 2001)), rng.uniform(size=(factors, 2001))
     found = gather_curvature(z, np.zeros(2001), np.zeros((1, 2001)), bends, None).products
     np.testing.assert_allclose(found, np.einsum("cm,im,jm->cij", bends, z, z, optimize=True), rtol=1e-12, atol=1e-10)
+
+
+class TestManyLevels:
+    """A category of many levels stands as indicators, and gives the same sums as columns of yes and no."""
+
+    COUNTS: ClassVar = {1: 40, 2: 3, 4: 33}  # beside numbers in columns 0 and 3
+
+    def rows(self, count=2500):
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(count, 5))
+        for j, levels in self.COUNTS.items():
+            rows[:, j] = rng.integers(-1, levels + 1, size=count)  # with missing values, and levels never seen
+        rows[::7, 3] = np.nan
+        return rows, rng.uniform(0.5, 2, count), rng
+
+    def model(self, likelihood, intercept, rng):
+        parts = [(j, level) for j in range(5) for level in (range(self.COUNTS[j]) if j in self.COUNTS else [-1])]
+        source, level = np.array(parts).T
+        mean, scale = rng.uniform(0.01, 0.2, len(source)), np.where(level < 0, 1.7, 1.0)
+        return Model(Design(source, level, mean, intercept * mean, scale, intercept), likelihood)
+
+    @pytest.mark.parametrize("intercept", [True, False])
+    @pytest.mark.parametrize("likelihood", [Logit(), Softmax(3)], ids=str)
+    def test_curvature_slope_averages_and_scores_are_those_of_columns(self, monkeypatch, likelihood, intercept):
+        rows, weights, rng = self.rows()
+        codes, lean = rng.integers(likelihood.classes, size=len(rows)), self.model(likelihood, intercept, rng)
+        at = rng.normal(size=lean.shape)
+        root = rng.normal(size=(at.size, at.size)) / at.size
+        beliefs = Laplace.of(at, np.eye(at.size) + root @ root.T)
+        assert isinstance(lean.design.leanest(rows), Indicated)
+        own = (rows, codes, weights)
+        found = [lean.curvature(at, *own), lean.slope(at, *own), lean.averaged(beliefs, *own)]
+        scores = beliefs.scores(lean.design.leanest(rows))
+        monkeypatch.setattr(logistic.design, "MANY_LEVELS", 1000)
+        plain = Model(replace(lean.design), likelihood)
+        expected = [plain.curvature(at, *own), plain.slope(at, *own), plain.averaged(beliefs, *own)]
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours.loss == pytest.approx(theirs.loss, rel=1e-12)
+            np.testing.assert_allclose(ours.gradient, theirs.gradient, rtol=1e-10, atol=1e-9)
+            np.testing.assert_allclose(ours.products, theirs.products, rtol=1e-10, atol=1e-9)
+        for ours, theirs in zip(scores, beliefs.scores(plain.design.columns(rows)), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+
+    @pytest.mark.parametrize("classes", [2, 3])
+    @pytest.mark.parametrize("numbers", [2, 0])
+    def test_no_column_for_each_level_is_made_of_many_rows(self, monkeypatch, classes, numbers):
+        rng = np.random.default_rng(0)
+        level, labels = rng.integers(0, 150, 3000), rng.integers(0, classes, 3000)
+        labels[level % 5 == 0] = 0
+        table = pd.DataFrame(rng.normal(size=(3000, numbers)), columns=list("ab")[:numbers])
+        table["city"] = [f"city {i}" for i in level]
+        table.loc[::50, "city"] = None
+        made = []
+        columns = Design.columns
+
+        def seen(design, rows, out=None):
+            made.append(design.width if len(rows) > 200 else 0)
+            return columns(design, rows, out)
+
+        monkeypatch.setattr(Design, "columns", seen)
+        with pytest.warns(cw.ImputedValueWarning):
+            m = cw.BayesianLogistic().fit(table, labels)
+        p = m.predict_proba(table)
+        assert max(made) == numbers + 1
+        monkeypatch.setattr(logistic.design, "MANY_LEVELS", 1000)
+        with pytest.warns(cw.ImputedValueWarning):
+            plain = cw.BayesianLogistic().fit(table, labels)
+        np.testing.assert_allclose(p, plain.predict_proba(table), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(m.coef_cov_, plain.coef_cov_, rtol=0, atol=1e-9)
 
 
 class TestAverages:

@@ -300,9 +300,9 @@ class TestEM:
         assert m.em_.converged
         assert m.score(gappy, labels) > 0.95
 
-    def test_a_constant_column_is_refused_by_name(self):
+    def test_a_column_that_varies_only_between_classes_is_refused_by_name(self):
         gappy = holes(ROWS, 0.2, 1)
-        gappy[:, 3] = 1.0
+        gappy[:, 3] = y
         with pytest.raises(cw.SingularCovarianceError, match="column 3 does not vary"):
             cw.LDA().fit(gappy, y)
 

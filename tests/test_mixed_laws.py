@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import classwise as cw
 
@@ -245,3 +246,34 @@ def test_every_library_gives_the_same_numbers(library, table):
         ours = cw.NaiveBayes(families=FAMILIES).fit(table.X, table.y)
         theirs = cw.NaiveBayes(families=FAMILIES).fit(other, table.y)
     np.testing.assert_array_equal(ours.predict_log_proba(table.X), theirs.predict_log_proba(other))
+
+
+FEW = [0.5] * 10 + [1000.5] * 12 + [1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5]
+TWICE = pd.DataFrame({"name": [f"n{i}" for i in range(30)] * 2, "x": np.arange(60.0), "few": FEW * 2})
+
+
+@pytest.mark.parametrize(
+    ("model", "read"),
+    [
+        (cw.NaiveBayes(), lambda m: m.schema_),
+        (cw.LDA(), lambda m: m.schema_),
+        (cw.AODE(), lambda m: m.schema_),
+        (cw.BayesianLogistic(), lambda m: m.schema_),
+        (cw.NaiveBayes(families="best"), lambda m: m.families_),
+    ],
+    ids=["nb", "lda", "aode", "logistic", "best"],
+)
+def test_what_columns_are_counts_weights_not_rows(model, read):
+    """An id has a level for every other row, and values repeat in several: a weight of two is the row twice."""
+    rows, labels = TWICE, np.arange(60) // 5 % 2
+
+    def fitted(X, y, weights=None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return read(clone(model).fit(X, y, weights))
+
+    halves = fitted(rows, labels, np.full(60, 0.5))
+    once, twice = fitted(rows[:30], labels[:30]), fitted(rows, labels)
+    assert str(halves) == str(once) != str(twice)
+    some = np.arange(30).repeat(2)
+    assert str(fitted(rows[:30], labels[:30], np.full(30, 2.0))) == str(fitted(rows.iloc[some], labels[some]))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.special import logsumexp
+from scipy.special import log_softmax, logsumexp
 from scipy.stats import multivariate_normal
 
 import classwise as cw
@@ -237,6 +237,62 @@ class TestClimbing:
         assert not arranged.is_large
         for name in ("log_likelihood", "by_class", "weight", "sums", "products"):
             np.testing.assert_allclose(getattr(expect(pieces, start), name), getattr(whole, name), rtol=1e-10)
+
+
+class TestPatterns:
+    """Many patterns of gaps: some of one row, one of more rows than columns, some that lack nearly all."""
+
+    def rows(self, scale=1.0):
+        rows, codes = clustered(160, 6, gaps=0.15)
+        rows[:40, 2], rows[:40, [0, 1, 3, 4, 5]] = np.nan, np.nan_to_num(rows[:40, [0, 1, 3, 4, 5]])
+        rows[40:44, 1:] = np.nan
+        return rows * scale, codes
+
+    @pytest.mark.parametrize("tied", [True, False])
+    @pytest.mark.parametrize("scale", [1.0, np.logspace(-6, 6, 6)], ids=["same units", "other units"])
+    def test_rows_are_completed_by_what_each_component_expects(self, tied, scale):
+        """Against the definition in one unit, row by row and component by component."""
+        rows, codes = self.rows(scale)
+        units = np.broadcast_to(scale, 6)
+        weights = np.random.default_rng(2).uniform(0.5, 2, len(rows))
+        arranged, prior = arrange(rows, codes, tied, weights)
+        at = Seeding.of(arranged, prior).starts([2, 2], 1, np.random.default_rng(0))[0]
+        found = expect(arranged, at)
+        weight, sums, products = np.zeros(4), np.zeros((4, 6)), np.zeros(found.products.shape)
+        for row, k, w in zip(rows, codes, weights, strict=True):
+            own, covariance = at.of(k), at.covariance.values[arranged.kind(k)] / np.outer(units, units)
+            there, missing = np.flatnonzero(~np.isnan(row)), np.flatnonzero(np.isnan(row))
+            if not len(there):
+                continue
+            r, d = (row - arranged.centers[k]) / units, at.shift[own] / units
+            inner = covariance[np.ix_(there, there)]
+            scores = [multivariate_normal(m[there], inner).logpdf(r[there]) for m in d]
+            responsible = w * np.exp(log_softmax(np.array(scores) + np.log(at.share[own])))
+            slope = np.linalg.solve(inner, covariance[np.ix_(there, missing)]).T
+            left = covariance[np.ix_(missing, missing)] - slope @ covariance[np.ix_(there, missing)]
+            for c, (share, mean) in enumerate(zip(responsible, d, strict=True), own.start):
+                whole = r.copy()
+                whole[missing] = mean[missing] + slope @ (r - mean)[there]
+                weight[c] += share
+                sums[c] += share * whole
+                products[arranged.kind(k)] += share * np.outer(whole, whole)
+                products[arranged.kind(k)][np.ix_(missing, missing)] += share * left
+        np.testing.assert_allclose(found.weight, weight, rtol=1e-10)
+        np.testing.assert_allclose(found.sums / units, sums, rtol=1e-10, atol=1e-9)
+        np.testing.assert_allclose(found.products / np.outer(units, units), products, rtol=1e-10, atol=1e-9)
+
+    def test_inverses_are_of_what_is_missing(self, monkeypatch):
+        """Not of what is there, which is mostly far more: a pattern then costs little more than its rows."""
+        rows, codes = clustered(120, 12)
+        rows[np.arange(120), np.random.default_rng(0).integers(0, 12, 120)] = np.nan
+        rows[:10] = np.nan_to_num(rows[:10])
+        rows[20:40, 3] = np.nan
+        arranged, prior = arrange(rows, codes)
+        at = Seeding.of(arranged, prior).starts([2, 2], 1, np.random.default_rng(0))[0]
+        sizes, inverse = [], np.linalg.inv
+        monkeypatch.setattr(np.linalg, "inv", lambda matrices: sizes.append(matrices.shape[-1]) or inverse(matrices))
+        expect(arranged, at)
+        assert max(sizes) == 2
 
 
 class TestRows:

@@ -126,7 +126,7 @@ class TestAnswers:
 
     def test_labels_and_a_decision(self, fitted):
         m = cw.Decision(fitted, costs={0: {1: 10}}, reject=0.3)
-        assert set(m.predict(X).tolist()) == {0, 1, "reject"}
+        assert set(m.predict(X).tolist()) == {0, 1, -1}
         with pytest.raises(ClasswiseError, match="needs a model of the rows"):
             cw.Decision(cw.MixtureClassifier(), novelty=0.01).fit(X, y)
 

@@ -174,7 +174,7 @@ class TestFarOut:
         assert len(far) > 100
         decided = d.decide(far)
         assert decided.novel.all()
-        assert set(decided.labels) == {"novel"}
+        assert set(decided.labels) == {-2}
         assert np.isnan(decided.cost).all()
         for column in range(3):
             part = far.copy()

@@ -349,11 +349,12 @@ class TestDecisions:
 
     def test_whole_numbers_beside_a_text_become_text(self):
         X, y, _, rows = TABLES["iris"]
-        decision = cw.Decision(cw.LDA().fit(X, y), reject=0.1)
+        decision = cw.Decision(cw.LDA().fit(X, y), reject=0.1, reject_label="reject")
         label, _ = run(cw.to_onnx(decision), rows)
         assert label.tolist() == decision.predict(rows).astype(str).tolist()
         assert "reject" in label
-        assert_same(decision.set_params(reject_label=-7), rows)
+        for number in (-7, "auto"):
+            assert_same(decision.set_params(reject_label=number), rows)
 
     @pytest.mark.parametrize("reject_label", ["1", "0"])
     def test_a_reject_label_like_a_class(self, reject_label):

@@ -22,6 +22,7 @@ from classwise import plot
 from classwise.plot.canvas import BLUE, CYCLE, GRAY, RED
 from classwise.plot.densities import changes
 from classwise.plot.looking import look
+from classwise.plot.rows import read_labels
 
 mpl.use("Agg")
 
@@ -37,6 +38,11 @@ X, y = load_iris(return_X_y=True)
 def _close():
     yield
     pyplot.close("all")
+
+
+@pytest.mark.parametrize("labels", [np.ma.array([1, 2, 1], mask=[0, 0, 1]), pl.Series([1, 2, None]), [1, 2, None]])
+def test_rows_without_a_label_have_no_class(labels):
+    assert read_labels(labels, 3).tolist() == [1, 2, None]
 
 
 @pytest.fixture(scope="module")

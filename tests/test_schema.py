@@ -172,6 +172,108 @@ class TestArrays:
         np.testing.assert_allclose(m.predict_proba([[np.nan, np.nan]])[0], [0.5, 0.5])
         np.testing.assert_allclose(np.exp(m.log_density([[np.nan, 9]])[0]), [1 / 7, 1 / 6])
 
+    @pytest.mark.parametrize(
+        "X",
+        [
+            np.array([[True], [False]] * 4),
+            [[True], [False]] * 4,
+            np.array([[True], [False]] * 4, dtype=object),
+            np.array([[np.True_], [None]] * 2 + [[False], [np.nan]] * 2, dtype=object),
+            [[True], [None], [False], [True]] * 2,
+            [[None], [True]] * 4,
+        ],
+        ids=["bools", "list", "objects", "objects with gaps", "list with gaps", "list that begins with a gap"],
+    )
+    def test_of_yes_and_no_are_as_in_a_frame(self, X):
+        frame = pd.DataFrame({"x": pd.array([None if v[0] is None or v[0] != v[0] else v[0] for v in X], "boolean")})
+        m, expected = cw.NaiveBayes().fit(X, y), cw.NaiveBayes().fit(frame, y)
+        assert m.families_ == {0: "bernoulli"}
+        np.testing.assert_array_equal(m.predict_proba(X), expected.predict_proba(frame))
+
+    def test_of_yes_and_no_beside_numbers(self):
+        rows = [[True, 1, 0.5], [False, 2, 1.5], [False, 4, 2.5], [True, 3, 0.0]] * 2
+        frame = pd.DataFrame(rows)
+        expected = cw.NaiveBayes().fit(frame, y).predict_proba(frame)
+        for X in (rows, tuple(map(tuple, rows)), np.array(rows, dtype=object)):
+            m = cw.NaiveBayes().fit(X, y)
+            assert m.families_ == {0: "bernoulli", 1: "gaussian", 2: "gaussian"}
+            np.testing.assert_allclose(m.predict_proba(X), expected, rtol=1e-12)
+            assert [column.type for column in m.schema_] == ["Boolean", "Float64", "Float64"]
+
+    def test_of_yes_and_no_are_sampled_as_such(self):
+        X = np.array([[True, False], [False, False], [True, True], [True, False]] * 2)
+        rows, labels = cw.NaiveBayes().fit(X, y).sample(20, random_state=0)
+        assert rows.dtype == bool
+        mixed = np.column_stack([X[:, 0].astype(object), np.arange(8.0)])
+        rows, labels = cw.NaiveBayes().fit(mixed, y).sample(20, random_state=0)
+        assert cw.NaiveBayes().fit(rows, labels).families_ == {0: "bernoulli", 1: "gaussian"}
+
+    @pytest.mark.parametrize("rows", [[[1, "a"], [2.5, "b"], [0, "b"]], [["1", "a"], ["2.5", "b"], ["0", "a"]]])
+    def test_and_lists_follow_one_rule(self, rows):
+        """Text is text, and numbers are numbers, in whatever row they first appear."""
+        swapped = [row[::-1] for row in rows]
+        for X in (rows * 2 + rows[:2], swapped * 2 + swapped[:2], [[None, None], *rows * 2, rows[1]]):
+            kinds = [column.kind for column in cw.NaiveBayes().fit(X, y).schema_]
+            assert kinds == [column.kind for column in cw.NaiveBayes().fit(np.array(X, dtype=object), y).schema_]
+            assert kinds == [column.kind for column in cw.NaiveBayes().fit(pd.DataFrame(X, dtype=object), y).schema_]
+
+    @pytest.mark.parametrize("unit", ["datetime64[D]", "datetime64[ns]", "timedelta64[s]"])
+    def test_of_dates_are_refused_as_in_a_frame(self, unit):
+        days = np.arange(8).astype(unit)[:, None]
+        message = r"Column 0 holds .*64\[.*, which is neither a number nor a category; turn it into numbers"
+        with pytest.raises(cw.ClasswiseError, match=message):
+            cw.NaiveBayes().fit(days, y)
+        with pytest.raises(cw.ClasswiseError, match=message):
+            cw.NaiveBayes().fit(np.arange(8.0)[:, None], y).predict(days)
+        with pytest.raises(cw.ClasswiseError, match="Column 0 is to be a number, and it holds something else"):
+            cw.NaiveBayes().fit(np.array([[np.datetime64(5, "D")]] * 8, dtype=object), y)
+
+    def test_no_moment_in_time_is_a_missing_value(self):
+        m = cw.NaiveBayes().fit(np.arange(8.0)[:, None], y)
+        never = np.full((3, 1), "NaT", dtype="datetime64[s]")
+        for X in (never, never - never, pd.DataFrame(never), pd.DataFrame(never - never)):
+            np.testing.assert_array_equal(m.log_density(X), 0.0)
+
+
+HUGE = 2**53  # from here on, neighbors are one number in float64
+LEVEL_COLUMNS = {
+    "pandas": lambda values: pd.DataFrame({"x": pd.array(values, dtype="Int64")}),
+    "pandas unsigned": lambda values: pd.DataFrame({"x": pd.array(values, dtype="UInt64")}),
+    "pandas of Arrow's": lambda values: pd.DataFrame({"x": pd.array(values, dtype="int64[pyarrow]")}),
+    "pandas objects": lambda values: pd.DataFrame({"x": pd.Series(values, dtype=object)}),
+    "polars": lambda values: pl.DataFrame({"x": values}),
+    "arrow": lambda values: pa.table({"x": values}),
+    "objects": lambda values: np.array(values, dtype=object)[:, None],
+    "list": lambda values: [[value] for value in values],
+}
+
+
+class TestLevelsWithGaps:
+    """A missing value makes no floats of whole numbers that are levels."""
+
+    @pytest.mark.parametrize("make", LEVEL_COLUMNS.values(), ids=LEVEL_COLUMNS)
+    @pytest.mark.parametrize("first", [1, HUGE])
+    def test_stay_whole_numbers(self, make, first):
+        X = make([first, first + 1, first + 2, None, first, first + 1, first + 2, first])
+        m = cw.NaiveBayes(families={0: "categorical"}).fit(X, y)
+        (levels,) = [column.levels for column in m.statistics_.levels.columns]
+        assert levels.dtype.kind in "iu"
+        assert levels.tolist() == [first, first + 1, first + 2]
+        assert m.statistics_.levels.columns[0].weight.tolist() == [[2.0, 0.0, 2.0], [1.0, 2.0, 0.0]]
+        np.testing.assert_allclose(np.exp(m.log_density(X))[[0, 1, 3]], [[3 / 7, 2 / 6], [1 / 7, 3 / 6], [1.0, 1.0]])
+
+    @pytest.mark.parametrize("make", [pl.DataFrame, pa.table])
+    def test_of_a_column_without_a_value(self, make):
+        X = make({"x": pa.array([None] * 8, pa.int64()), "z": range(8)})
+        with pytest.warns(cw.IgnoredColumnWarning, match=r"'x' \(no values\)"):
+            cw.NaiveBayes(families={"x": "categorical"}).fit(X, y)
+
+    def test_meet_in_batches(self):
+        whole = [[HUGE, HUGE + 1], [HUGE + 2, None], [HUGE + 3, 1]]
+        s = sum(cw.summarize(pl.DataFrame({"x": x}), ["a", "b"], families={"x": "categorical"}) for x in whole)
+        assert s.levels.columns[0].levels.tolist() == [1, HUGE, HUGE + 1, HUGE + 2, HUGE + 3]
+        assert s.levels.columns[0].levels.dtype == np.int64
+
 
 class TestIds:
     """A column that differs in every row teaches nothing."""

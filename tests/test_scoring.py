@@ -65,6 +65,52 @@ def test_tables_of_duckdb(tmp_path, source):
     assert cw.Query("answers", str(tmp_path / "shop.duckdb")).names() == ["id", "label", "posterior"]
 
 
+class TestOneDatabase:
+    """Rows from a file of DuckDB's, and answers into it."""
+
+    @pytest.fixture
+    def base(self, tmp_path):
+        import duckdb
+
+        with duckdb.connect(tmp_path / "shop.duckdb") as connection:
+            connection.register("rows", ROWS)
+            connection.execute("CREATE TABLE people AS SELECT * FROM rows")
+        return f"{tmp_path / 'shop.duckdb'}"
+
+    def test_is_read_and_written(self, base):
+        assert cw.predict(MODEL, f"{base}#people", f"{base}#scored", keys=["id"]) == N
+        found = cw.predict(MODEL, f"{base}#people", keys=["id"]).read_all()
+        scored = pa.Table.from_batches(cw.Query("scored", base).batches(None, 1000))
+        assert scored.to_pydict() == found.to_pydict()
+        query = cw.Query("SELECT * FROM people WHERE x > 0", base)
+        assert cw.predict(MODEL, query, f"{base}#scored", overwrite=True) == (ROWS["x"] > 0).sum()
+
+    def test_a_table_may_take_the_place_of_its_rows(self, base):
+        assert cw.predict(MODEL, f"{base}#people", f"{base}#people", overwrite=True) == N
+        assert cw.Query("people", base).names() == [*ROWS, "label", "posterior"]
+
+    def test_is_left_as_it_was_by_a_failure(self, base, tmp_path):
+        import duckdb
+
+        with duckdb.connect(base) as connection:
+            connection.execute("INSERT INTO people SELECT id, 1e400, zip, y FROM people LIMIT 1")
+            connection.execute("CREATE TABLE scored AS SELECT 7 AS kept")
+        for sink in (f"{base}#scored", f"{base}#other", f"{tmp_path / 'new.duckdb'}#scored"):
+            with pytest.raises(cw.ClasswiseError, match="infinity"):
+                cw.predict(MODEL, f"{base}#people", sink, overwrite=True)
+        assert pa.Table.from_batches(cw.Query("scored", base).batches(None, 9)).to_pydict() == {"kept": [7]}
+        with pytest.raises(cw.ClasswiseError, match="cannot be read"):
+            cw.Query("other", base).names()
+        assert not (tmp_path / "new.duckdb").exists()
+
+    def test_is_read_while_somebody_else_here_writes(self, base):
+        import duckdb
+
+        with duckdb.connect(base) as connection:
+            connection.execute("CREATE TABLE mine AS SELECT 1 AS one")
+            assert cw.summarize(f"{base}#people", target="y").rows == N
+
+
 def test_tables_of_postgres(source):
     with postgres_engine() as engine:
         address = f"postgresql:///postgres?host={engine.connection.info.host}&user=cw"
@@ -170,15 +216,28 @@ def test_decisions_that_are_refused():
     assert (found.loc[~refused, "posterior"] >= 0.8).all()
 
 
-def test_labels_that_are_numbers_are_text_where_rows_may_be_refused(tmp_path):
+@pytest.mark.parametrize(("reject_label", "kind"), [("auto", int), (-9, int), ("reject", str)])
+def test_labels_that_are_numbers_stay_so_where_rows_may_be_refused_unless_that_is_text(tmp_path, reject_label, kind):
     """Whether or not some row of a chunk is."""
     model = cw.LDA().fit(ROWS[["x"]], (ROWS["y"] == "yes").astype(int))
-    decision = cw.Decision(model, reject={"posterior": 0.7})
+    decision = cw.Decision(model, reject={"posterior": 0.7}, reject_label=reject_label)
     parts = (ROWS[i : i + 1] for i in range(100))
     labels = cw.predict(decision, parts, keys=["id"]).read_all()["label"].to_pylist()
-    assert labels == [str(label) for label in decision.predict(ROWS[["x"]][:100])]
-    assert set(labels) == {"0", "1", "reject"}
+    assert labels == [kind(label) for label in decision.predict(ROWS[["x"]][:100])]
+    assert set(labels) == {kind(0), kind(1), decision.reject_label_}
     assert cw.predict(decision, ROWS[:0:-1], tmp_path / "o.parquet", keys=[]) == N - 1
+
+
+def test_labels_that_differ_by_case_have_columns_that_differ_by_more(tmp_path):
+    """A table of DuckDB could not hold both otherwise."""
+    labels = np.where(ROWS["x"] > 0.5, "a", "A")
+    model = cw.NaiveBayes().fit(ROWS[["x"]], labels)
+    sink = f"{tmp_path / 'shop.duckdb'}#answers"
+    assert cw.predict(model, ROWS, sink, keys=["id"], proba=True) == N
+    found = cw.Query("SELECT * FROM answers ORDER BY id", str(tmp_path / "shop.duckdb"))
+    assert found.names() == ["id", "label", "posterior", "posterior_A", "posterior_a_2"]
+    streamed = cw.predict(model, ROWS, keys=[], proba=True).read_all()
+    np.testing.assert_allclose(streamed["posterior_a_2"], model.predict_proba(ROWS[["x"]])[:, 1], rtol=1e-14)
 
 
 def test_a_function_makes_the_rows():
@@ -199,6 +258,19 @@ def test_standard_output_and_formats(tmp_path, source, capfdbinary):
     assert capfdbinary.readouterr().out.count(b'{"y": ') == 5
     cw.predict(MODEL, small, tmp_path / "o.csv", keys=["y"], format="tsv", overwrite=True)
     assert (tmp_path / "o.csv").read_bytes().startswith(b"y\tlabel\tposterior\n")
+
+
+@pytest.mark.parametrize("name", ["late.csv", "late.csv.gz"])
+def test_what_turns_to_text_late_is_text_from_the_first_row_on_without_a_sink(tmp_path, name, capfdbinary):
+    notes = [*map(str, range(29_999)), "seven"]
+    rows = pd.DataFrame({"x": np.zeros(30_000), "zip": "10115", "note": notes})
+    rows.to_csv(tmp_path / name, index=False)
+    found = cw.predict(MODEL, tmp_path / name)
+    assert found.schema.field("note").type == pa.string()
+    assert found.read_all()["note"].to_pylist() == notes
+    next(cw.predict(MODEL, tmp_path / name))  # what is read no further leaves nothing behind
+    assert cw.predict(MODEL, tmp_path / name, "-", keys=["note"]) == 30_000
+    assert capfdbinary.readouterr().out.splitlines()[-1].startswith(b"seven,")
 
 
 def test_what_turns_to_text_late_is_printed_as_it_is(tmp_path, capfdbinary):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from palmerpenguins import load_penguins
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict
 
@@ -25,45 +26,56 @@ MODELS = {
 
 class TestFolds:
     codes = np.random.default_rng(0).integers(0, 3, 101)
-    labels = np.array(["a", "b", "c"])
 
     def test_are_stratified(self):
-        folds = assign_folds(5, self.codes, self.labels)
+        folds = assign_folds(5, self.codes)
         for k in range(3):
             counts = np.bincount(folds[self.codes == k], minlength=5)
             assert counts.max() - counts.min() <= 1
 
-    def test_do_not_depend_on_later_rows_or_other_classes(self):
-        whole = assign_folds(5, self.codes, self.labels)
-        np.testing.assert_array_equal(assign_folds(5, self.codes[:60], self.labels), whole[:60])
-        some = self.codes != 1
-        fewer = assign_folds(5, self.codes[some] // 2, self.labels[[0, 2]])
-        np.testing.assert_array_equal(fewer, whole[some])
+    def test_do_not_depend_on_later_rows_or_those_of_other_classes(self):
+        whole = assign_folds(5, self.codes)
+        np.testing.assert_array_equal(assign_folds(5, self.codes[:60]), whole[:60])
+        some = (self.codes != 1) | (np.arange(101) < 20)
+        np.testing.assert_array_equal(assign_folds(5, self.codes[some])[self.codes[some] != 1], whole[self.codes != 1])
+
+    def test_differ_by_class(self):
+        """Classes of a row or two are spread over all folds."""
+        assert len(set(assign_folds(5, np.arange(60) % 30).tolist())) == 5
+
+    def test_rows_that_do_not_count_have_none(self):
+        counted = np.arange(101) % 3 > 0
+        some, groups = self.codes[counted], np.arange(101) // 4
+        np.testing.assert_array_equal(assign_folds(5, some, counted=counted), assign_folds(5, some))
+        grouped = assign_folds(5, some, groups, counted=counted)
+        np.testing.assert_array_equal(grouped, assign_folds(5, some, groups[counted]))
+        given = np.arange(101) % 6
+        pairs = [(np.flatnonzero(given != fold), np.flatnonzero(given == fold)) for fold in range(6)]
+        for folds in (given, pairs, pairs[1:3] + pairs[4:]):  # folds 0 and 3 hold only rows that do not count
+            np.testing.assert_array_equal(assign_folds(folds, some, counted=counted), [0, 1, 2, 3] * 16 + [0, 1, 2][:3])
 
     def test_differ_by_seed(self):
-        assert (
-            assign_folds(5, self.codes, self.labels, random_state=1) != assign_folds(5, self.codes, self.labels)
-        ).any()
+        assert (assign_folds(5, self.codes, random_state=1) != assign_folds(5, self.codes)).any()
 
     def test_groups_stay_together_and_folds_are_even(self):
         groups = np.random.default_rng(1).integers(0, 30, 101)
-        folds = assign_folds(5, self.codes, self.labels, groups)
+        folds = assign_folds(5, self.codes, groups)
         assert all(len(set(folds[groups == group])) == 1 for group in set(groups))
         counts = np.bincount(folds)
         assert counts.max() - counts.min() <= 6
 
     def test_may_be_given(self):
         given = np.array(list("xyz"))[np.arange(101) % 3]
-        np.testing.assert_array_equal(assign_folds(given, self.codes, self.labels), np.arange(101) % 3)
+        np.testing.assert_array_equal(assign_folds(given, self.codes), np.arange(101) % 3)
         splitter = StratifiedKFold(4, shuffle=True, random_state=0)
         pairs = list(splitter.split(np.zeros(101), self.codes))
         expected = np.empty(101, dtype=int)
         for fold, (_, test) in enumerate(pairs):
             expected[test] = fold
         for folds in (splitter, pairs):
-            np.testing.assert_array_equal(assign_folds(folds, self.codes, self.labels), expected)
+            np.testing.assert_array_equal(assign_folds(folds, self.codes), expected)
         groups = np.arange(101) // 4
-        grouped = assign_folds(GroupKFold(5), self.codes, self.labels, groups)
+        grouped = assign_folds(GroupKFold(5), self.codes, groups)
         assert all(len(set(grouped[groups == group])) == 1 for group in set(groups))
 
     @pytest.mark.parametrize(
@@ -73,18 +85,19 @@ class TestFolds:
             (102, "give a number from 2 to 101"),
             ("many", "folds='many' is not an option"),
             (np.zeros(7), r"101 rows and folds of shape \(7,\)"),
+            (np.zeros(101), "No class has rows in two folds"),
             ([(np.arange(100), np.arange(3))], "hold every row out exactly once"),
         ],
     )
     def test_refusals(self, folds, message):
         with pytest.raises(cw.ClasswiseError, match=message):
-            assign_folds(folds, self.codes, self.labels)
+            assign_folds(folds, self.codes)
 
     def test_refusals_of_groups(self):
         with pytest.raises(cw.ClasswiseError, match="2 groups, too few for 5 folds"):
-            assign_folds(5, self.codes, self.labels, np.arange(101) % 2)
+            assign_folds(5, self.codes, np.arange(101) % 2)
         with pytest.raises(cw.ClasswiseError, match="every row needs one group"):
-            assign_folds(5, self.codes, self.labels, np.zeros(3))
+            assign_folds(5, self.codes, np.zeros(3))
 
 
 class TestStatisticsByFold:
@@ -133,6 +146,72 @@ def test_levels_that_training_rows_lack():
     (ours,) = Crossing.read(table, labels, splitter).log_posteriors([cw.NaiveBayes()])
     theirs = cross_val_predict(cw.NaiveBayes(), table, labels, cv=splitter, method="predict_proba")
     np.testing.assert_allclose(np.exp(ours), theirs, atol=1e-9)
+
+
+NAMES = [y.astype(float), y.astype(str), np.array(["oak", "pine", "yew"])[y], np.array([False, True])[y // 2]]
+
+
+@pytest.mark.parametrize("labels", NAMES, ids=["float", "text", "words", "bool"])
+def test_what_labels_are_called_is_no_seed(labels):
+    """Integers, floats and words that sort alike: the same rows in the same folds, so the same is chosen."""
+    codes = np.unique(labels, return_inverse=True)[1]
+    ours, theirs = cw.RDA(calibrate="temperature").fit(X, labels), cw.RDA(calibrate="temperature").fit(X, codes)
+    np.testing.assert_array_equal(ours.dials_.log_loss, theirs.dials_.log_loss)
+    np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
+
+
+def mixed(rng, n=150):
+    """Rows of iris with categories; some rows have a level, and a class, that no other row has, and no weight."""
+    weights = rng.choice([0.0, 1.0, 2.0], n, p=[0.2, 0.5, 0.3])
+    weights[:6] = 0.0
+    table = pd.DataFrame(X, columns=list("abcd")).assign(kind=rng.choice(["red", "green"], n))
+    labels = y.copy()
+    table.loc[:2, "kind"], table.loc[:2, "a"], labels[3:6] = "mauve", 1e6, -1
+    return table, labels, weights
+
+
+CHOOSING = {
+    "dials": cw.RDA(),
+    "dials, groups of rows": cw.RDA(folds=np.arange(150) % 7),
+    "dials, a splitter": cw.RDA(folds=StratifiedKFold(4, shuffle=True, random_state=0)),
+    "dials, pairs": cw.RDA(folds=[(np.flatnonzero(np.arange(150) % 3 != f), np.arange(f, 150, 3)) for f in range(3)]),
+    "power": cw.QDA(calibrate="temperature"),
+    "prior": cw.QDA(estimate="bayes", prior="cv"),
+    "prior, one by one": cw.QDA(estimate="bayes", prior="loo"),
+    "best families": cw.NaiveBayes(families="best", calibrate="temperature"),
+}
+
+
+def dropped(model, kept):
+    """The same model, its folds those of the rows that are kept."""
+    folds = model.folds
+    if isinstance(folds, np.ndarray):
+        return clone(model).set_params(folds=folds[kept])
+    if isinstance(folds, list):
+        place = np.cumsum(kept) - 1
+        return clone(model).set_params(folds=[tuple(place[part[kept[part]]] for part in pair) for pair in folds])
+    return clone(model)
+
+
+@pytest.mark.parametrize("name", CHOOSING)
+def test_a_row_of_weight_zero_is_no_row_where_folds_choose(name):
+    table, labels, weights = mixed(np.random.default_rng(0))
+    if "one by one" in name:
+        table = table.drop(columns="kind")
+    kept = weights > 0
+    ours = clone(CHOOSING[name]).fit(table, labels, weights)
+    theirs = dropped(CHOOSING[name], kept).fit(table[kept], labels[kept], weights[kept])
+    assert ours.classes_.tolist() == theirs.classes_.tolist()
+    np.testing.assert_array_equal(ours.predict_proba(table[kept]), theirs.predict_proba(table[kept]))
+
+
+@pytest.mark.filterwarnings("ignore::classwise.MissingLabelWarning")
+def test_a_row_without_a_label_is_no_row_where_folds_choose():
+    labels = np.array(["a", "b", "c"], dtype=object)[y]
+    labels[::4] = None
+    kept = np.arange(150) % 4 > 0
+    ours, theirs = cw.RDA().fit(X, labels), cw.RDA().fit(X[kept], labels[kept])
+    np.testing.assert_array_equal(ours.dials_.log_loss, theirs.dials_.log_loss)
 
 
 class TestDials:
@@ -200,9 +279,9 @@ class TestDials:
         assert m.dials_.best[1] > 0
 
     def test_nothing_works(self):
-        rows = np.zeros((30, 2))
+        labels = np.arange(30) % 2
         with pytest.raises(cw.ClasswiseError, match="No share and shrink that were tried"):
-            cw.RDA().fit(rows, np.arange(30) % 2)
+            cw.RDA().fit(np.column_stack([labels, 3 * labels]), labels)
 
     def test_the_rows_are_needed(self):
         with pytest.raises(cw.ClasswiseError, match="need the rows: call fit"):

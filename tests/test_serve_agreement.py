@@ -3,14 +3,12 @@
 import warnings
 
 import numpy as np
-import onnxruntime
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
 import classwise as cw
 from serving import ARROW, Client, stream
-from sql_engines import duckdb_engine
 from sql_tables import CASES, MODELS, Case, plain
 
 # What wraps or replaces a Bayes classifier, beside the models that exports are tried on.
@@ -104,51 +102,6 @@ def test_logistic(case, link):
     check(fitted(cw.BayesianLogistic(link=link, families=levels_of(case)), case), case)
 
 
-@pytest.mark.parametrize("name", ["naive Bayes", "diagonal, shared"])
-def test_sql_onnx_server_and_python_agree(case, name):
-    """All four on the same rows, wherever ONNX can tell a gap: its whole numbers, yes and no cannot be missing."""
-    model = clone(MODELS[name][0])
-    model.set_params(families=case.families)
-    model = fitted(model, case)
-    stated = [column for column, kind in case.types.items() if kind in ("whole", "yes/no")]
-    told = case.new[stated].notna().all(axis=1).to_numpy()
-    labels, posteriors = model.predict(case.new), model.predict_proba(case.new)
-    answer = Client(model).post("/predict", {"columns": in_json(case)}).json()
-    by_sql, by_onnx = ask_duckdb(model, case), ask_onnx(model, case, told)
-    assert answer["label"] == labels.tolist() == by_sql[0]
-    assert [str(label) for label in by_onnx[0]] == [str(as_onnx(label)) for label in labels[told].tolist()]
-    np.testing.assert_allclose(answer["posteriors"], posteriors, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(answer["posteriors"], by_sql[1], rtol=0, atol=1e-9)
-    np.testing.assert_allclose(np.array(answer["posteriors"])[told], by_onnx[1], rtol=0, atol=1e-9)
-
-
-def as_onnx(label):
-    return int(label) if isinstance(label, bool) else label
-
-
-def ask_duckdb(model, case):
-    with duckdb_engine() as engine:
-        engine.put("new", case.columns())
-        labels, posteriors = (
-            sorted(engine.ask(cw.to_sql(model, "new", engine.dialect, ["id"], output))[1])
-            for output in ("label", "posteriors")
-        )
-    return [row[1] for row in labels], np.array([row[1:] for row in posteriors], dtype=np.float64)
-
-
-def ask_onnx(model, case, told):
-    session = onnxruntime.InferenceSession(cw.to_onnx(model).SerializeToString())
-    types = {"tensor(double)": np.float64, "tensor(int64)": np.int64, "tensor(bool)": bool}
-    given = {}
-    for value in session.get_inputs():
-        column = case.new[value.name][told]
-        if value.type == "tensor(string)":
-            given[value.name] = column.where(column.notna(), "").to_numpy(dtype=object)[:, None]
-        else:
-            given[value.name] = column.to_numpy().astype(types[value.type])[:, None]
-    return session.run(None, given)
-
-
 def test_a_model_without_names_goes_by_numbers():
     generator = np.random.default_rng(0)
     X, y = generator.normal(size=(60, 3)) + 1e6, np.repeat([0, 1], 30)
@@ -161,6 +114,19 @@ def test_a_model_without_names_goes_by_numbers():
     np.testing.assert_array_equal(rows, expected)
     np.testing.assert_array_equal(columns, expected)
     np.testing.assert_array_equal(made["posterior_1"].to_numpy(), expected[:, 1])
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [(["A", "a"], ["posterior_A", "posterior_a_2"]), ([False, True], ["posterior_False", "posterior_True"])],
+)
+def test_an_arrow_stream_has_the_columns_of_predict(labels, names):
+    table = pa.table({"x": [0.0, 1.0, 4.0, 5.0]})
+    model = cw.LDA().fit(table, np.repeat(labels, 2))
+    made = pa.ipc.open_stream(Client(model).post("/predict", stream(table), ARROW).content).read_all()
+    assert made.column_names == ["label", *names]
+    assert cw.predict(model, table, keys=[], proba=True).read_all().column_names == ["label", "posterior", *names]
+    np.testing.assert_allclose(made[names[1]], model.predict_proba(table)[:, 1], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("ties", ["first", "random"])

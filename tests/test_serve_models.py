@@ -1,9 +1,11 @@
 """What a server tells of its models and itself; names, limits, and what must be there."""
 
 import asyncio
+import json
 import socket
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -57,7 +59,7 @@ def test_models_made_of_others_say_so():
     X, y = np.array([[1.0], [2.0], [3.0], [8.0], [9.0], [10.0]]), [0, 0, 0, 1, 1, 1]
     decided = Client(cw.Decision(cw.LDA().fit(X, y), reject=0.1))
     assert decided.get("/model").json()["kind"] == "Decision of LDA"
-    assert decided.post("/predict", {"rows": [[5.5]]}).json()["label"] == ["reject"]
+    assert decided.post("/predict", {"rows": [[5.5]]}).json()["label"] == [-1]
     assert decided.post("/explain", {"row": [2.0]}).json()["label"] == 0
 
 
@@ -98,6 +100,106 @@ def test_an_app_may_be_started_again(file):
     for _ in range(2):
         assert client.post("/predict", {"rows": [{"length": 1.0, "city": None}]}).status_code == 200
         asyncio.run(live())
+
+
+# Answers that nobody waits for --------------------------------------------------------------------------------------
+
+
+class Slow:
+    """A model that is held up at its first row, until it is let go; it counts the parts that it was asked for."""
+
+    def __init__(self, monkeypatch, **limits):
+        self.begun, self.let_go, self.parts = threading.Event(), threading.Event(), 0
+        model = cw.LDA().fit([[1.0], [2.0], [8.0], [9.0]], ["a", "a", "b", "b"])
+        self.app = create_app(model, Limits(inline_bytes=0, workers=1, **limits))
+        self.score = model.predict_proba
+        monkeypatch.setattr("classwise.serve.scoring.PART", 1)
+        monkeypatch.setattr(model, "predict_proba", self.predict_proba, raising=False)
+
+    def predict_proba(self, X):
+        self.parts += 1
+        self.begun.set()
+        assert self.let_go.wait(60)
+        return self.score(X)
+
+    async def ask(self, rows, then, padding=0):
+        """The status and the reason; then: what comes of the client after the body, once the model was asked."""
+        body = json.dumps({"rows": [[1.0]] * rows, "output": "posteriors"}).encode() + b" " * padding
+        messages, told = [{"type": "http.request", "body": body}], []
+
+        async def receive():
+            if messages:
+                return messages.pop()
+            await asyncio.to_thread(self.begun.wait)
+            await then()
+            return {"type": "http.disconnect"}
+
+        async def send(message):
+            told.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": "/predict", "query_string": b"", "root_path": ""}
+        await self.app({**scope, "headers": [(b"content-type", b"application/json")]}, receive, send)
+        return told[0]["status"], json.loads(told[1]["body"]).get("detail", "")
+
+
+async def leave():
+    """The client is gone."""
+
+
+async def stay():
+    await asyncio.Event().wait()
+
+
+def test_rows_are_not_scored_for_a_client_that_has_left(monkeypatch):
+    slow = Slow(monkeypatch)
+
+    async def live():
+        first = await slow.ask(50, leave)
+        slow.let_go.set()
+        return first, await slow.ask(1, stay)  # when the only thread is free
+
+    first, second = asyncio.run(live())
+    assert first == (400, "The connection was closed before the answer.")
+    assert second[0] == 200
+    assert slow.parts == 2
+
+
+def test_a_thread_ends_soon_after_its_answer_was_given_up_and_has_its_place_until_then(monkeypatch):
+    slow = Slow(monkeypatch, score_seconds=0.3, waiting=0)
+
+    async def live():
+        first = await slow.ask(50, stay)
+        await asyncio.sleep(0.05)
+        second = await slow.ask(1, stay)
+        slow.let_go.set()
+        while (third := await slow.ask(1, stay))[0] == 503:
+            await asyncio.sleep(0.05)
+        return first, second, third
+
+    first, second, third = asyncio.run(live())
+    assert (first[0], second[0], third[0]) == (503, 503, 200)
+    assert "Scoring took too long" in first[1]
+    assert "Too many large requests are waiting" in second[1]
+    assert slow.parts < 20  # of fifty
+
+
+def test_large_bodies_wait_for_room(monkeypatch):
+    """A small one does not; one that waits too long is told to come again, one that has room in time is answered."""
+    size = {"body_bytes": 3 * 2**20, "held_bytes": 3 * 2**20}
+    slow = Slow(monkeypatch, **size, room_seconds=2.0)
+
+    async def live():
+        first = asyncio.create_task(slow.ask(1, stay, padding=2 * 2**20))
+        await asyncio.to_thread(slow.begun.wait)
+        small, second = asyncio.create_task(slow.ask(1, stay)), await slow.ask(1, stay, padding=2 * 2**20)
+        waiting = asyncio.create_task(slow.ask(1, stay, padding=2 * 2**20))
+        await asyncio.sleep(0)
+        slow.let_go.set()
+        return await first, await small, second, await waiting
+
+    first, small, second, waiting = asyncio.run(live())
+    assert [answer[0] for answer in (first, small, second, waiting)] == [200, 200, 503, 200]
+    assert "Too many large requests" in second[1]
 
 
 # What cannot be served ----------------------------------------------------------------------------------------------
@@ -150,6 +252,7 @@ def test_a_port_that_is_taken(file):
 
 MISSING = """
 import sys
+import threading
 for name in ("fastapi", "uvicorn", "prometheus_client"):
     sys.modules.pop(name, None)
 sys.modules["{gone}"] = None

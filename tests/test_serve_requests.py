@@ -277,6 +277,62 @@ def views_of_one_text(text, count):
     return pa.Array.from_buffers(pa.string_view(), count, [None, pa.py_buffer(views.to_pybytes()[:16] * count), held])
 
 
+def test_arrow_columns_are_counted_before_they_are_read(model):
+    client = Client({"people": model})
+    wide = stream(pa.table({f"x{j}": pa.nulls(1, pa.int8()) for j in range(40_000)}))
+    told = refused(client.post("/predict", wide, ARROW), 413)
+    assert "40000 columns" in told["detail"]
+    assert "the limit is 1006" in told["detail"]
+    kept = TABLE
+    for j in range(300):
+        kept = kept.append_column(f"k{j}", TABLE["wins"])
+    query = f"/predict?output=label&keep={','.join(f'k{j}' for j in range(300))}"
+    made = pa.ipc.open_stream(client.post(query, stream(kept), ARROW).content).read_all()
+    assert made.num_columns == 301
+    few = Client({"people": model}, Limits(extra_columns=299))
+    assert "306 columns, and the limit is 305" in refused(few.post(query, stream(kept), ARROW), 413)["detail"]
+
+
+def test_arrow_dictionaries_are_gone_through_once(model):
+    """However many batches share one; a dictionary that takes the place of another is another."""
+    first, second = pa.array([f"city {i}" for i in range(100_000)] + ["Oslo"]), pa.array(["Lima", "Oslo", "Rome"])
+    batches = [(100_000, first)] * 300 + [(0, second), (1, second), (100_000, first)]
+    tables = [
+        TABLE.slice(0, 1).set_column(5, "city", pa.DictionaryArray.from_arrays(pa.array([place], pa.int32()), levels))
+        for place, levels in batches
+    ]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, tables[0].schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+    answer = Client({"people": model}).post("/predict?keep=city", sink.getvalue().to_pybytes(), ARROW)
+    made = pa.ipc.open_stream(answer.content).read_all()
+    cities = ["Oslo"] * 300 + ["Lima", "Oslo", "Oslo"]
+    assert made["city"].to_pylist() == cities
+    expected = model.predict_proba(pd.DataFrame([{**good(), "city": city} for city in cities]))
+    np.testing.assert_allclose(made["posterior_yes"].to_numpy(), expected[:, 1], atol=1e-12)
+
+
+def test_arrow_dictionaries_that_grow_are_refused(client):
+    """Each batch would have the whole dictionary of its own: a small stream that takes all memory."""
+    levels = ["Oslo", "Rome", "Lima"]
+    cities = [
+        pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), pa.array(levels[:count])) for count in (1, 2, 3)
+    ]
+    tables = [TABLE.slice(0, 1).set_column(5, "city", city) for city in cities]
+    sink, options = pa.BufferOutputStream(), pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+    with pa.ipc.new_stream(sink, tables[0].schema, options=options) as writer:
+        for table in tables:
+            writer.write_table(table)
+    answer = client.post("/predict", sink.getvalue().to_pybytes(), ARROW)
+    assert "emit_dictionary_deltas=False" in refused(answer, 422)["detail"]
+
+
+def test_a_key_that_stands_twice_among_many(client):
+    body = "{" + ", ".join(f'"{i}": 0' for i in [*range(7_000), 6_999]) + "}"
+    assert "'6999'" in refused(client.post("/predict", body.encode()), 400)["detail"]
+
+
 def test_arrow_infinity_is_blamed_by_row_and_column(client):
     table = TABLE.set_column(0, "height", pa.array([1.0, 2.0, np.inf, 4.0, 5.0]))
     told = refused(client.post("/predict", stream(table), ARROW), 422)
@@ -380,6 +436,30 @@ def test_a_decision_has_costs_of_its_own(model):
     assert decided.post("/predict", {"rows": [good()]}).status_code == 200
     refused(decided.post("/predict", {"rows": [good()], "priors": "uniform"}), 422)
     refused(decided.post("/predict", {"rows": [good()], "reject": 0.5}), 422)
+
+
+# Whole numbers of many digits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", [2**53, 12_345_678_901_234_567_890, 9 * 10**19])
+def test_whole_numbers_keep_all_their_digits(first):
+    """Levels beyond 2**53, labels of twenty digits: in rows, priors, explanations and answers."""
+    levels, codes = [2**53, 2**53 + 1, 2**53 + 2], np.tile([0, 1, 2], 20)
+    labels, frame = [first, first + 1, first + 2], pd.DataFrame({"id": np.array(levels)[codes]})
+    client = Client(cw.NaiveBayes(families={"id": "categorical"}).fit(frame, [labels[code] for code in codes]))
+    told = client.post("/predict", {"rows": [{"id": level} for level in levels]}).json()
+    assert told["classes"] == told["label"] == labels
+    assert client.post("/predict", {"columns": {"id": [*levels, None]}}).json()["label"][:3] == labels
+    priors = {str(label): float(label == labels[2]) for label in labels}
+    assert client.post("/predict", {"rows": [[levels[0]]], "priors": priors}).json()["label"] == [labels[2]]
+    explained = client.post("/explain", {"row": [levels[1]], "label": labels[1], "against": labels[2]}).json()
+    assert (explained["label"], explained["against"]) == (labels[1], labels[2])
+    assert explained["shares"][0]["value"] == levels[1]
+    table = pa.table({"id": pa.array([*levels, None])})
+    for query, last in (("", [labels[0]]), ("?reject=0.8", [None])):
+        answer = client.post(f"/predict{query}", stream(table), ARROW)
+        found = pa.ipc.open_stream(answer.content).read_all()["label"].to_pylist()
+        assert found == [label and type(found[0])(label) for label in labels + last]
 
 
 # Everything else about a request ------------------------------------------------------------------------------------

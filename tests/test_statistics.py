@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import classwise as cw
-from classwise.statistics import FullScatter, code_labels, gather_moments
+from classwise.statistics import FullScatter, code_labels, gather_moments, union_labels
 from classwise.summarizing import summarize_table
 from classwise.tables import read_table
 
@@ -68,6 +68,33 @@ class TestLabels:
         with pytest.raises(cw.ClasswiseError, match="int and str"):
             cw.summarize(X, y) + cw.summarize(X, np.array(["a", "b", "c"])[y])
 
+    @pytest.mark.parametrize(
+        ("first", "second", "dtype"),
+        [
+            (np.array([2**53, 2**53 + 1]), np.array([2.0**53, 3.0]), np.int64),
+            (np.array([1, 2]), np.array([2.0, 3.0]), np.int64),
+            (np.array([-1, 2**53 + 1]), np.array([2**53], dtype=np.uint64), np.int64),
+            (np.array([0, 2**53 + 1]), np.array([2**64 - 1], dtype=np.uint64), np.uint64),
+            (np.array([-1]), np.array([2**64 - 2, 2**64 - 1], dtype=np.uint64), object),
+            (np.array([2**53 + 1]), np.array([0.5]), object),
+            (np.array([2]), np.array([0.5]), np.float64),
+        ],
+    )
+    def test_numbers_of_two_kinds_in_two_batches_stay_apart(self, first, second, dtype):
+        for ours, theirs in ((first, second), (second, first)):
+            union = union_labels(ours, theirs)
+            assert union.tolist() == sorted({*first.tolist(), *second.tolist()})
+            assert union.dtype == dtype
+
+    def test_classes_of_two_kinds_of_numbers_are_aligned_exactly(self):
+        labels = [2**53, 2**53 + 1, 2**53 + 3]
+        parts = [cw.summarize([[1.0], [2.0], [4.0]], labels), cw.summarize([[3.0], [5.0]], [2.0**53, 2.0**54])]
+        s = parts[0] + parts[1]
+        assert dict(zip(s.labels.tolist(), s.mean[:, 0].tolist(), strict=True)) == {
+            2**53: 2.0, 2**53 + 1: 2.0, 2**53 + 3: 4.0, 2**54: 5.0
+        }  # fmt: skip
+        assert (s - parts[1]).labels.tolist() == labels
+
     def test_strings_of_other_lengths_in_a_later_batch(self):
         both = cw.summarize(X, np.array(["a", "b", "c"])[y]) + cw.summarize(X, np.array(["long", "a"])[y % 2])
         assert both.labels.tolist() == ["a", "b", "c", "long"]
@@ -103,9 +130,9 @@ class TestGathering:
     def test_any_number_is_accumulated_in_float64(self, dtype):
         rows = (100 * RNG.random(size=(200, 2))).astype(dtype)
         labels = np.arange(200) % 2
-        np.testing.assert_allclose(
-            cw.summarize(rows, labels).scatter, cw.summarize(rows.astype(np.float64), labels).scatter, rtol=1e-13
-        )
+        plain = cw.summarize(rows.astype(np.float64), labels)
+        same = cw.summarize(rows, labels, families={0: "gaussian", 1: "gaussian"})
+        np.testing.assert_allclose(same.scatter, plain.scatter, rtol=1e-13)
 
     def test_float32_rows_far_from_zero(self):
         rows = (RNG.normal(size=(100_000, 1)) + 1000).astype(np.float32)

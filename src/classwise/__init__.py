@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from classwise.errors import MissingExtraError as MissingExtraError
     from classwise.errors import MissingLabelWarning as MissingLabelWarning
     from classwise.errors import NotAvailableError as NotAvailableError
+    from classwise.errors import OutOfTimeWarning as OutOfTimeWarning
     from classwise.errors import SingularCovarianceError as SingularCovarianceError
     from classwise.errors import SingularRowWarning as SingularRowWarning
     from classwise.errors import SkippedFileWarning as SkippedFileWarning
     from classwise.errors import StatisticsError as StatisticsError
     from classwise.errors import StoredFileError as StoredFileError
+    from classwise.errors import UnansweredRowWarning as UnansweredRowWarning
     from classwise.errors import UnscorableError as UnscorableError
     from classwise.estimators import AODE as AODE
     from classwise.estimators import LDA as LDA
@@ -72,11 +74,13 @@ _HOMES = {
         "MissingExtraError",
         "MissingLabelWarning",
         "NotAvailableError",
+        "OutOfTimeWarning",
         "SingularCovarianceError",
         "SingularRowWarning",
         "SkippedFileWarning",
         "StatisticsError",
         "StoredFileError",
+        "UnansweredRowWarning",
         "UnscorableError",
     ],
     "estimators": [

@@ -14,6 +14,9 @@ Labels: TypeAlias = NDArray[Any]
 
 EPS = float(np.finfo(np.float64).eps)
 
+# The kinds of NumPy's dates and of the time between them.
+DATES = "mM"
+
 # A block of this many numbers (1 MB of float64) stays in a core's cache while it is worked on.
 BLOCK_SIZE = 1 << 17
 
@@ -31,6 +34,21 @@ def slices(length: int, size: int) -> Iterator[slice]:
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     return (slice(start, min(start + size, length)) for start in range(0, length, size))
+
+
+def unmasked(values: Any) -> Any:
+    """A masked array as a plain one, with NaN, NaT or None where it is masked; anything else as it is.
+
+    >>> unmasked(np.ma.array([1.5, 2.5], mask=[False, True])), unmasked(np.ma.array([1, 2], mask=[False, True]))
+    (array([1.5, nan]), array([1, None], dtype=object))
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    mask, data = np.ma.getmaskarray(values), np.asarray(values)
+    if not mask.any():
+        return data
+    blank: Any = np.nan if data.dtype.kind == "f" else np.array("NaT", data.dtype) if data.dtype.kind in DATES else None
+    return np.where(mask, blank, data)
 
 
 def log_sum_exp(scores: Array) -> Array:
@@ -156,6 +174,17 @@ def patterns(present: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], Codes]:
     keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
     return present[first], codes.reshape(-1)
+
+
+def marked_places(marked: NDArray[np.bool_]) -> Codes:
+    """Where each row is marked, filled up with p where others are marked more often; (q, p) -> (q, u).
+
+    >>> marked_places(np.array([[True, False, True], [False, True, False]]))
+    array([[0, 2],
+           [1, 3]])
+    """
+    width, most = marked.shape[1], int(marked.sum(axis=1).max(initial=0))
+    return np.sort(np.where(marked, np.arange(width), width), axis=1)[:, :most]
 
 
 def ratio(numerator: Array, denominator: Array) -> Array:

@@ -60,7 +60,8 @@ def _learn_place(table: Table, column: int, bins: int, missing: bool) -> Place:
         return cut(Quantiles.of(values, table.weights, most=max(len(values), 1)), bins, missing)
     levels, codes = table.levels[column], table.codes(column)
     weight = np.bincount(codes, table.weights, minlength=len(levels) + 1).astype(np.float64)[:-1]
-    return Named.of_most(levels, weight, MOST_LEVELS, missing)
+    seen = weight > 0  # levels that only rows of weight zero have are none
+    return Named.of_most(levels[seen], weight[seen], MOST_LEVELS, missing)
 
 
 def _numbers(table: Table, column: int) -> Array:

@@ -38,20 +38,32 @@ class UnscorableError(ClasswiseError):
     """A row has no finite score: it holds infinity, has probability zero, or lies beyond what float64 can measure."""
 
 
+class OutOfTimeError(ClasswiseError):
+    """Work was given up in its middle because its time limit was over."""
+
+
 class MissingExtraError(ImportError):
     """A capability needs an optional library; the message gives the `pip install` that brings it."""
 
 
 class DegenerateColumnWarning(UserWarning):
-    """A column is constant or empty, within a class or everywhere, or EM stopped early; the message says which."""
+    """A column is constant or empty within a class, or EM stopped early; the message says which."""
 
 
 class MissingLabelWarning(UserWarning):
     """Some rows have no label; the message says how many were left out."""
 
 
+class UnansweredRowWarning(UserWarning):
+    """What was exported has no answer for some rows that the model itself can score; the message says for which."""
+
+
 class SkippedFileWarning(UserWarning):
     """Some files could not be read and were left out, as on_error="skip" asks; the message counts and names them."""
+
+
+class OutOfTimeWarning(UserWarning):
+    """A time limit left a model that has not looked at the columns; the message says what to give instead."""
 
 
 class SingularRowWarning(UserWarning):
@@ -59,7 +71,7 @@ class SingularRowWarning(UserWarning):
 
 
 class IgnoredColumnWarning(UserWarning):
-    """A column was left out because it cannot tell classes apart: an id, free text, or nothing at all."""
+    """A column was left out because it cannot tell classes apart: an id, free text, one number, or nothing at all."""
 
 
 class ImputedValueWarning(UserWarning):

@@ -8,13 +8,13 @@ import numpy as np
 from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError
 
-Priors: TypeAlias = str | Mapping[Any, float] | Sequence[float] | Array
+Priors: TypeAlias = str | Mapping[Any, float] | Sequence[float] | Array | None
 
 
 def class_priors(priors: Priors, labels: Labels, weight: Array) -> Array:
     """The prior of each class; (g,). A prior of zero is allowed, and means never.
 
-    priors: "empirical" (n_k / n), "uniform" (1 / g), a mapping from label to probability, or a sequence in the
+    priors: "empirical" or None (n_k / n), "uniform" (1 / g), a mapping from label to probability, or a sequence in the
     order of the sorted labels.
 
     >>> class_priors("empirical", np.array(["a", "b"]), np.array([3.0, 1.0]))
@@ -24,8 +24,8 @@ def class_priors(priors: Priors, labels: Labels, weight: Array) -> Array:
     ...
     classwise.errors.ClasswiseError: priors must sum to 1, and these sum to 1.1: [0.9, 0.2]; divide by the sum.
     """
-    if isinstance(priors, str):
-        return _named_priors(priors, weight)
+    if priors is None or isinstance(priors, str):
+        return _named_priors(priors or "empirical", weight)
     if isinstance(priors, Mapping):
         return _checked(_in_label_order(priors, labels), labels)
     return _checked(priors, labels)

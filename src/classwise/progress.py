@@ -1,13 +1,17 @@
-"""Progress: work that takes longer than two seconds says how far it is, where somebody is looking."""
+"""Progress: long work says how far it is, where somebody is looking, and ends when its time is over."""
 
 import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
+from math import inf
 from types import TracebackType
 from typing import Any, Protocol, Self
+
+from classwise.errors import OutOfTimeError
 
 # Seconds before anything is shown, and between two changes of what is shown.
 PATIENCE = 2.0
@@ -16,6 +20,27 @@ PACE = 0.1
 # Where progress is told that nobody watches, and the seconds between two lines.
 LOG = logging.getLogger("classwise")
 LOG_PACE = 10.0
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """When work has to end, by the clock of `time.monotonic`; never, unless it is given."""
+
+    at: float = inf
+
+    @classmethod
+    def after(cls, seconds: float | None) -> Self:
+        """So many seconds from now on; None: never."""
+        return cls() if seconds is None else cls(time.monotonic() + seconds)
+
+    @property
+    def is_over(self) -> bool:
+        return self.at < inf and time.monotonic() >= self.at
+
+    def check(self) -> None:
+        """Give the work up where the time is over: called between its steps."""
+        if self.is_over:
+            raise OutOfTimeError("the time limit was over in the middle of it.")
 
 
 class Line:

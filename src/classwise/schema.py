@@ -8,18 +8,23 @@ The rule goes by type alone, so that batches of one table never disagree:
     dates, times, lists, anything else     refused by name
     no value at all                        a number, until another batch shows what it is
 
+It holds for frames, arrays and lists alike; values without a type of their own, as those of lists and objects, go by
+the types of what stands in the column.
+
 Counts are never guessed: "poisson" and "binomial(N)" are asked for, as any other family may be, per column.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Literal, Self, TypeAlias
 
 import narwhals as nw
 import numpy as np
 
 from classwise.errors import ClasswiseError, StatisticsError, column_name
+from classwise.sources import MISSING
 from classwise.storage import stored
 
 # What a family takes a column for.
@@ -118,10 +123,15 @@ def _common_type(first: Column, second: Column) -> str:
 @stored("Schema")
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table, and the library that held it (None for an array)."""
+    """The columns of a table, and the library that held it (None for an array).
+
+    missing: what stood for a missing value in the files that the rows came from, besides nothing; None, where rows came
+    from elsewhere.
+    """
 
     columns: tuple[Column, ...]
     backend: str | None = None
+    missing: tuple[str, ...] | None = None
 
     @classmethod
     def of_numbers(cls, count: int, type: str = "Float64", names: tuple[str, ...] | None = None) -> Self:
@@ -190,7 +200,7 @@ class Schema:
         return replace(self, columns=tuple(kept))
 
     def merge(self, other: "Schema") -> Self:
-        """The schema of both; columns that differ are an error that names them."""
+        """The schema of both; columns that differ are an error that names them. What is missing in one is missing."""
         if len(self) != len(other):
             raise StatisticsError(f"Statistics of {len(self)} and of {len(other)} features cannot be combined.")
         if self.names and other.names and self.names != other.names:
@@ -200,11 +210,19 @@ class Schema:
             return self
         first = self if self.names else other
         columns = (a.merge(b) for a, b in zip(first.columns, (other if first is self else self).columns, strict=True))
-        return replace(self, columns=tuple(columns), backend=self.backend or other.backend)
+        marks = [mark for schema in (self, other) for mark in schema.missing or ()]
+        missing = None if self.missing is None and other.missing is None else tuple(dict.fromkeys(marks))
+        return replace(self, columns=tuple(columns), backend=self.backend or other.backend, missing=missing)
 
-    def listed(self) -> list[dict[str, Any]]:
-        """The columns as the header of a file tells them."""
-        return [{"name": c.name, "type": c.type, "family": str(c.family)} for c in self.columns]
+    @property
+    def marks(self) -> tuple[str, ...] | None:
+        """What else than usual stands for a missing value in files; None, where nothing else does."""
+        return None if self.missing == MISSING else self.missing
+
+    def facts(self) -> dict[str, Any]:
+        """The columns as the header of a file tells them, and what stands for a missing value, if not the usual."""
+        columns = [{"name": c.name, "type": c.type, "family": str(c.family)} for c in self.columns]
+        return {"columns": columns} | ({} if self.marks is None else {"missing": list(self.marks)})
 
     def _is_sound(self) -> bool:
         return bool(self.columns) and (self.backend is None or self.backend in BACKENDS)
@@ -217,6 +235,25 @@ class Schema:
             for j, (name, type, family, asked, declared) in enumerate(facts["columns"])
         )
         return cls(columns, facts["backend"])
+
+
+def label_columns(prefix: str, labels: Sequence[Any]) -> list[str]:
+    """What columns with something of each label are called, wherever answers go: names that differ by more than case.
+
+    Databases fold case. So where labels do not differ otherwise, all but the first have a number after them, one that
+    makes no name which another label has.
+
+    >>> label_columns("posterior_", ["A", "A_2", "a", "b"])
+    ['posterior_A', 'posterior_A_2', 'posterior_a_3', 'posterior_b']
+    """
+    plain = [f"{prefix}{label}" for label in labels]
+    taken, names = {name.lower() for name in plain}, dict[str, str]()
+    for name in plain:
+        if name.lower() in names:
+            name = next(other for n in count(2) if (other := f"{name}_{n}").lower() not in taken)
+            taken.add(name.lower())
+        names[name.lower()] = name
+    return list(names.values())
 
 
 def read_families(families: Any, names: Sequence[Any], are_numbers: Sequence[bool]) -> dict[int, Family]:

@@ -3,6 +3,8 @@
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import count
 from os import PathLike, fspath
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +16,9 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Labels
 from classwise.engines import DaskEngine, SparkEngine, StreamEngine, is_dask, is_spark
 from classwise.errors import ClasswiseError
+from classwise.estimators import model_within
 from classwise.gathering import as_arrow, as_frame, open_rows
+from classwise.schema import label_columns
 from classwise.sources import (
     FilePiece,
     Format,
@@ -26,6 +30,7 @@ from classwise.sources import (
     open_sink,
     writing,
 )
+from classwise.sources.streams import arrow_batches
 from classwise.sources.writing import STANDARD
 from classwise.summarizing import chunk_rows
 
@@ -46,15 +51,19 @@ def predict(
 ) -> Any:
     """The label of each row, and its posterior, beside the rows and in their order; memory stays flat.
 
-    model: a fitted classifier, of classwise or of scikit-learn. source: rows wherever they are, as for `summarize`.
+    model: a fitted classifier, of classwise or of scikit-learn. source: rows wherever they are, as for `summarize`. In
+        files and databases, what stood for a missing value where the model learned stands for one.
     sink: where the answers go: a Parquet, CSV, TSV, JSON or Arrow file, by the end of its name, or
         "shop.duckdb#table" or "postgresql://host/shop#table". It appears when it is complete, or not at all; the
         number of rows is returned. "-" is standard output. Without a sink, answers are returned: a DataFrame of Dask or
-        Spark, if the rows are one, and else a stream of Arrow batches, to be read once.
+        Spark, if the rows are one, and else a stream of Arrow batches, to be read once. Where a later row of a large
+        text file may show a column to be something else, answers wait in a temporary file until all are there.
     keys: columns to carry along; all, unless given. They are copied as they stand in files: from CSV and TSV the text,
         but what the model reads goes into sinks that have types as what the model takes it for.
     columns: those to predict from, in the order of fit, where the model was fitted on rows without names.
-    proba: add a column `posterior_CLASS` for each class. overwrite: replace what is there under the sink's name.
+    proba: add a column `posterior_CLASS` for each class; where classes differ by case alone, the later ones have a
+        number after them, such as `posterior_a_2` beside `posterior_A`.
+    overwrite: replace what is there under the sink's name.
     format: "csv", "tsv", "json", "jsonl", "parquet" or "arrow", where the name of a file does not tell; "-" is "csv".
 
     >>> import classwise as cw, pandas as pd
@@ -69,7 +78,7 @@ def predict(
         engine: DaskEngine | SparkEngine = DaskEngine(source) if is_dask(source) else SparkEngine(source)
         answer = Answer.read(model, engine.names(), keys, columns, proba, "the table")
         return _of_dask(engine, answer) if isinstance(engine, DaskEngine) else _of_spark(engine, answer)
-    stream = open_rows(source, text=text_columns(model))
+    stream = open_rows(source, text=text_columns(model), missing=missing_marks(model))
     answer = Answer.read(model, stream.names, keys, columns, proba, stream.name)
     stream, answer = _as_they_stand(stream, answer, is_text_sink(sink, format))
     engine_ = StreamEngine(stream, answer.needed, chunk_rows(len(answer.needed)))
@@ -89,19 +98,17 @@ def _as_they_stand(stream: Stream, answer: "Answer", to_text: bool) -> tuple[Str
         return stream, answer
     differ = any(to_text if file.is_text else file.missing is not None for file in files)
     twice = [name for name in answer.keys if name in answer.features and differ]
-    copies = {name: _unused(name, stream.names) for name in twice}
+    copies = dict(zip(twice, _unused(stream.names), strict=False))
     own = {name: name for name in answer.keys if name not in answer.features}
     by_name = own | {copy: name for name, copy in copies.items()}
     pieces = [piece.copying(by_name) if isinstance(piece, FilePiece) else piece for piece in stream.pieces]
     return Stream(pieces, stream.kind), replace(answer, copies=copies)
 
 
-def _unused(name: str, names: Sequence[str]) -> str:
-    """A name like this one that no column has, in capitals or not."""
+def _unused(names: Sequence[str]) -> Iterator[str]:
+    """Names that no column has, in capitals or not."""
     taken = {name.lower() for name in names}
-    while name.lower() in taken:
-        name += "'"
-    return name
+    return (name for i in count() if (name := f"copy {i}") not in taken)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +127,7 @@ class Answer:
     @classmethod
     def read(cls, model: Any, names: Sequence[str], keys: Any, columns: Any, proba: bool, where: str) -> "Answer":
         """By the names of the rows' columns; what is not there is an error."""
-        features = getattr(_fitted(model), "feature_names_in_", columns)
+        features = getattr(model_within(model), "feature_names_in_", columns)
         if features is None:
             raise ClasswiseError("The model was fitted on rows without names: give columns=[...], in the order of fit.")
         carried = names if keys is None else [keys] if isinstance(keys, str) else keys
@@ -146,28 +153,31 @@ class Answer:
     @property
     def added(self) -> list[str]:
         """The columns that are added."""
-        classes = self.model.classes_.tolist() if self.proba else []
-        return ["label", "posterior", *(f"posterior_{label}" for label in classes)]
+        return answer_columns(self.model.classes_, self.proba)
 
     def columns(self, chunk: Any) -> dict[str, NDArray[Any]]:
         """The columns that are added to a chunk."""
         X = as_frame(chunk).select(list(self.features))
-        rows = X.to_native() if hasattr(_fitted(self.model), "feature_names_in_") else X.to_numpy()
+        rows = X.to_native() if hasattr(model_within(self.model), "feature_names_in_") else X.to_numpy()
         labels, posterior = np.asarray(self.model.predict(rows)), np.asarray(self.model.predict_proba(rows))
-        own = self._of_labels(labels, posterior)
-        if self._may_refuse:
-            labels = _as_text(labels)
-        return dict(zip(self.added, [labels, own, *(posterior.T if self.proba else ())], strict=True))
+        answers = [self._of_one_type(labels), self._of_labels(labels, posterior)]
+        return dict(zip(self.added, [*answers, *(posterior.T if self.proba else ())], strict=True))
 
     @property
     def labels(self) -> Labels:
-        """The classes, as they are announced."""
-        return _as_text(self.model.classes_) if self._may_refuse else np.asarray(self.model.classes_)
+        """All that may be announced, of one type."""
+        return self._of_one_type(self._announced)
 
-    @property
-    def _may_refuse(self) -> bool:
-        """Whether rows may be announced as something that is no class: then every label is text, in every chunk."""
-        return any(getattr(self.model, name, None) is not None for name in ("reject", "novelty"))
+    @cached_property
+    def _announced(self) -> Labels:
+        return np.asarray(getattr(self.model, "announced_", self.model.classes_))
+
+    def _of_one_type(self, labels: Labels) -> Labels:
+        """Labels of the type that all chunks have: text, where some are numbers and others, such as "reject", text."""
+        announced = self._announced
+        if announced.dtype.kind != "O" or not hasattr(self.model, "announced_"):
+            return labels.astype(announced.dtype, copy=False)
+        return np.array([None if label is None else str(label) for label in labels.tolist()], dtype=object)
 
     def _of_labels(self, labels: NDArray[Any], posterior: Array) -> Array:
         """The posterior of each row's label (n,); of one that is no class, because the row was refused, the best."""
@@ -181,7 +191,11 @@ class Answer:
         """Keys and answers, as a table of pyarrow's."""
         import pyarrow as pa
 
-        answers = pa.table({name: pa.array(values) for name, values in self.columns(chunk).items()})
+        # Also where all that is announced of a chunk is None.
+        is_text = hasattr(self.model, "announced_") and self._announced.dtype.kind in "OU"
+        types = {"label": pa.string()} if is_text else {}
+        added = self.columns(chunk).items()
+        answers = pa.table({name: pa.array(values, types.get(name)) for name, values in added})
         if not self.keys:
             return answers
         keys = as_arrow(as_frame(chunk).select(self._carried))
@@ -192,18 +206,14 @@ class Answer:
         return chunk[list(self.keys)].assign(**self.columns(chunk))
 
 
-def _as_text(labels: Labels) -> Labels:
-    return np.array([str(label) for label in labels.tolist()], dtype=object)
-
-
-def _fitted(model: Any) -> Any:
-    """The classifier that was fitted: that of a decision, where it is one."""
-    return getattr(model, "model", model)
+def answer_columns(classes: Labels, proba: bool) -> list[str]:
+    """What answers are called: the label, its posterior, and with proba that of each class."""
+    return ["label", "posterior", *(label_columns("posterior_", classes.tolist()) if proba else ())]
 
 
 def text_columns(model: Any) -> list[str]:
     """The columns that hold text for a model, even where all values of a file look like numbers."""
-    inner: Any = getattr(_fitted(model), "model_", None)
+    inner: Any = getattr(model_within(model), "model_", None)
     if not hasattr(inner, "levels") or not hasattr(inner, "schema"):
         return []
     names = [column.name for column in inner.schema.columns]
@@ -211,11 +221,17 @@ def text_columns(model: Any) -> list[str]:
     return [name for j in texts if (name := names[j]) is not None]
 
 
+def missing_marks(model: Any) -> tuple[str, ...] | None:
+    """What stood for a missing value in the files that a model was made from; None, where it was the usual."""
+    schema = getattr(getattr(model_within(model), "model_", None), "schema", None)
+    return getattr(schema, "marks", None)
+
+
 def _reader(engine: StreamEngine, answer: Answer) -> Any:
     """Answers as a stream of Arrow batches."""
     import pyarrow as pa
 
-    tables = engine.apply(answer.arrow)
+    tables = _kept(engine, answer) if may_begin_again(engine.rows) else engine.apply(answer.arrow)
     first = next(tables, None)
     if first is None:
         raise ClasswiseError(f"There are no rows to predict in {engine.rows.name}.")
@@ -228,12 +244,22 @@ def _reader(engine: StreamEngine, answer: Answer) -> Any:
     return pa.RecordBatchReader.from_batches(first.schema, batches())
 
 
+def _kept(engine: StreamEngine, answer: Answer) -> Iterator[Any]:
+    """Answers from a file, when they are complete: what has been handed over cannot be begun again."""
+    import pyarrow as pa
+
+    with TemporaryDirectory(prefix="classwise-", ignore_cleanup_errors=True) as folder:
+        kept = str(Path(folder) / "answers.arrow")
+        _write(engine, answer, kept, True, None)
+        for batch in arrow_batches(kept, None):
+            yield pa.Table.from_batches([batch])
+
+
 def may_begin_again(stream: Stream) -> bool:
     """Whether a later row of a text file may show that its columns hold something else than its first rows say."""
     texts = (Format.CSV, Format.TSV)
-    return stream.kind == "file" and any(
-        piece.size > ALL_SEEN and find_format(piece.name)[0] in texts for piece in stream.pieces
-    )
+    files = [(piece.size, *find_format(piece.name)) for piece in stream.pieces if stream.kind == "file"]
+    return any(format in texts and (compression or size > ALL_SEEN) for size, format, compression in files)
 
 
 def _spool(engine: StreamEngine, answer: Answer, format: str | None) -> int:

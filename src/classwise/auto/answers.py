@@ -20,7 +20,7 @@ from classwise.explanation import Explanation
 from classwise.priors import Priors, class_priors
 from classwise.schema import Schema
 from classwise.shift import PriorShift, estimate_shift
-from classwise.tables import Source, Table, make_frame, open_row, open_source, refuse_unsuitable
+from classwise.tables import Source, Table, make_frame, open_asked, open_row, refuse_unsuitable
 
 # Rows are scored in blocks of this many.
 BLOCK_OF_ROWS = 4096
@@ -183,7 +183,7 @@ class AutoAnswers:
 
     def _source(self, X: Any) -> Source:
         self._fitted()
-        source = open_source(X)
+        source = open_asked(X, self._schema.names)
         check_columns(self, source)
         return source
 

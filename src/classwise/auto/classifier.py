@@ -1,9 +1,11 @@
 """The best probabilities without tuning: members that differ in kind, each calibrated, weighed on rows held out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from classwise.arrays import Array, Labels
@@ -18,13 +20,17 @@ from classwise.auto.statistics import AutoStatistics
 from classwise.auto.streaming import TwoPasses
 from classwise.auto.study import Study
 from classwise.errors import ClasswiseError
-from classwise.estimators import check_columns, codes_among, refuse_few_classes, required
+from classwise.estimators import check_columns, codes_among, read_seed, refuse_few_classes, required
 from classwise.options import at_least, choose
+from classwise.progress import Deadline
 from classwise.schema import Families, Schema
-from classwise.selection import assign_folds
+from classwise.selection import assign_folds, no_more_than
 from classwise.statistics import code_labels, is_sorted
 from classwise.storage import shown, stored
-from classwise.tables import Table, open_source, refuse_unsuitable
+from classwise.tables import Table, open_source, read_counted, refuse_unsuitable
+
+# The share of a time limit in which members learn; the rest is for weighing them.
+TO_LEARN = 0.8
 
 COMBINATIONS = {"stack": "stack", "pick": "pick"}
 
@@ -40,8 +46,10 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
     combine: "stack" averages; "pick" takes the one member that is best on rows held out.
     folds: how rows are held out: a number of stratified folds, the fold of each row, or a splitter of scikit-learn's.
     families: what columns are, where it is not what their type says; as in NaiveBayes.
-    random_state: which rows are in which fold.
-    time_limit: seconds after which no further member is begun. Without it the same rows give the same model.
+    random_state: which rows are in which fold: a number, a RandomState or a Generator; None is 0.
+    time_limit: seconds that fit may take, about. A member that is not done by then is given up, also in its middle, and
+        the report says so (a classifier of your own is asked between folds). Where none is done, the model knows the
+        class shares alone. Without a limit the same rows give the same model.
 
     `report_` tells who carries the weight, and what each is worth; weights_, temperatures_ and members_ hold it by
     name. A member that cannot be fitted takes no part, and the report tells why.
@@ -52,7 +60,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
     >>> X, y = load_iris(return_X_y=True)
     >>> m = AutoClassifier().fit(X, y)
     >>> m.predict(X[:2]).tolist(), round(m.report_.log_loss, 2)
-    ([0, 0], 0.06)
+    ([0, 0], 0.07)
     """
 
     pool_: Pool
@@ -74,7 +82,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         combine: Literal["stack", "pick"] = "stack",
         folds: Any = 5,
         families: Families = "auto",
-        random_state: int | None = 0,
+        random_state: Any = 0,
         time_limit: float | None = None,
     ) -> None:
         self.members = members
@@ -106,19 +114,18 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         they are. Levels that no row drawn has shown are as good as never seen.
         """
         passes = TwoPasses(source, target, columns, weights, self.families)
-        X, y, drawn = passes.draw(MOST_ROWS, self.random_state or 0)
+        X, y, drawn = passes.draw(MOST_ROWS, read_seed(self.random_state))
         self.fit(X, y, drawn)
         return self.fit_statistics(passes.summarize(self.summarize))
 
     def _learn(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Learned:
         combine = choose("combine", self.combine, COMBINATIONS)
-        if self.time_limit is not None:
-            at_least("time_limit", self.time_limit, 0)
+        limit = None if self.time_limit is None else TO_LEARN * at_least("time_limit", self.time_limit, 0)
+        deadline = Deadline.after(limit)
         members = read_members(self.members, X)
-        source = open_source(X)
-        table = source.read(self.families, required(y), sample_weight)
-        study = self._study(table, groups)
-        learned = learn(study, members, combine, self.time_limit)
+        source, table, counted = read_counted(X, required(y), sample_weight, self.families)
+        study = replace(self._study(table, groups, counted), deadline=deadline)
+        learned = learn(study, members, combine)
         self.members_, self.pool_, self.report_ = learned.members, learned.pool, learned.report
         self.classes_, self.rows_ = study.labels, len(study.codes)
         self._schema, self._levels, self._shift = table.schema, table.levels, np.zeros(study.count)
@@ -129,18 +136,17 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = np.array(source.names, dtype=object)
         return learned
 
-    def _study(self, table: Table, groups: Any) -> Study:
+    def _study(self, table: Table, groups: Any, counted: NDArray[np.bool_]) -> Study:
         refuse_unsuitable(table, allow_missing=True)
         assert table.labels is not None
         weights = np.ones(len(table)) if table.weights is None else table.weights
-        kept = np.flatnonzero(weights > 0)
-        labels, codes = code_labels(table.labels[kept])
+        labels, codes = code_labels(table.labels)
         refuse_few_classes(labels)
-        groups = None if groups is None else np.asarray(groups)[kept]
-        folds = assign_folds(_fewer(self.folds, len(kept), kept), codes, labels, groups, self.random_state)
-        rows = np.asarray(table.rows, dtype=np.float64)[kept]
+        seed = read_seed(self.random_state)
+        folds = assign_folds(no_more_than(self.folds, len(codes)), codes, groups, seed, counted)
+        rows = np.asarray(table.rows, dtype=np.float64)
         levels = {j: len(names) for j, names in table.levels.items()}
-        study = Study(rows, levels, labels, codes, folds, weights[kept], kept, self.random_state or 0)
+        study = Study(rows, levels, labels, codes, folds, weights, np.flatnonzero(counted), seed)
         if not study.telling.any():
             raise ClasswiseError(
                 "No class has rows in two folds, so no member can be tried; give more rows of each class."
@@ -214,7 +220,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
             "weight": float(self._totals.sum()),
             "members": members,
             **shown({"log_loss": report.log_loss}),
-            "columns": self._schema.listed(),
+            **self._schema.facts(),
             "options": shown(self.get_params(deep=False)),
         }
 
@@ -240,10 +246,3 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
 def _weight(statistics: AutoStatistics) -> Array:
     """The weight of each class; (g,)."""
     return next(iter(statistics.sums.values())).weight
-
-
-def _fewer(folds: Any, rows: int, kept: Any) -> Any:
-    """No more folds than rows; folds of the rows that are kept."""
-    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-        return min(int(folds), rows) if folds > 1 else folds
-    return np.asarray(folds)[kept] if isinstance(folds, (np.ndarray, list)) and np.ndim(folds) == 1 else folds

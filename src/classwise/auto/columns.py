@@ -40,8 +40,11 @@ class Numbers:
         weight = np.where(present, weights[:, None], 0.0)
         total = np.maximum(weight.sum(axis=0), 1e-300)
         center = np.where(present, values * weight, 0.0).sum(axis=0) / total
-        square = np.where(present, weight * (values - center) ** 2, 0.0).sum(axis=0) / total
-        spread = np.sqrt(square)
+        away = np.where(present, values - center, 0.0)
+        # In units of a power of two near the largest: that is exact, and no square overflows or underflows.
+        unit = np.frexp(np.abs(away).max(axis=0, initial=0.0))[1]
+        square = (weight * np.ldexp(away, -unit) ** 2).sum(axis=0) / total
+        spread = np.ldexp(np.sqrt(square), unit)
         scale = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
         return cls(np.asarray(columns, dtype=np.intp), center, scale, np.ones(len(columns)))
 

@@ -150,6 +150,7 @@ class _Search:
     def _lose(self, diagonals: tuple[float, ...], task: tuple[int, int]) -> Array:
         """The log loss of some rows of a fold, for each worth of the prior; (s,)."""
         which, fold = task
+        self.study.deadline.check()
         sums, study = self.folds.training(fold), self.study
         assert sums.moments is not None
         rows = study.held_out[fold]

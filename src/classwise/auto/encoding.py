@@ -3,7 +3,7 @@ positions, or as indicators among the numbers.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -30,6 +30,7 @@ class Encoding:
 
     indicators: for each category the positions that have an indicator; empty where categories stay positions.
     cuts: for each number where steps go up, which stand after the numbers; empty where there are none.
+    constants: the value of each column of numbers that never varies, by position; it is not seen at all.
     """
 
     width: int
@@ -39,11 +40,12 @@ class Encoding:
     indicators: tuple[Codes, ...] = ()
     cuts: tuple[Array, ...] = ()
     is_plain: bool = True
+    constants: dict[int, float] = field(default_factory=dict)
 
     def _is_sound(self) -> bool:
         marked = self.is_plain or len(self.indicators) == len(self.categories)
         cut = not self.cuts or (len(self.cuts) == len(self.numbers.columns) and not self.is_plain)
-        places = [*self.numbers.columns.tolist(), *(category.column for category in self.categories)]
+        places = [*self.numbers.columns.tolist(), *(category.column for category in self.categories), *self.constants]
         flat = all(of.ndim == 1 for of in (*self.indicators, *self.cuts))
         return marked and cut and flat and len({*places}) == len(places) and all(0 <= j < self.width for j in places)
 
@@ -71,6 +73,7 @@ class Encoding:
     def back(self, encoded: Array, generator: np.random.Generator) -> Array:
         """Rows of a table that would be seen so; (m, q + c) -> (m, p)."""
         rows = np.full((len(encoded), self.width), np.nan)
+        rows[:, list(self.constants)] = list(self.constants.values())
         rows[:, self.numbers.columns] = self.numbers.back(encoded[:, : self.n_numbers])
         for i, category in enumerate(self.categories):
             rows[:, category.column] = category.back(
@@ -141,7 +144,20 @@ def few_valued(rows: Array, columns: Sequence[int]) -> tuple[int, ...]:
 
 def encode(rows: Array, levels: dict[int, int], weights: Array, few: Sequence[int] = ()) -> Encoding:
     """How rows (n, p) are seen; levels: how many each column of levels has; few: numbers that become categories."""
-    numbers = [j for j in range(rows.shape[1]) if j not in levels and j not in few]
+    width = rows.shape[1]
+    constants = _constants(rows, [j for j in range(width) if j not in levels], few)
+    few = tuple(j for j in few if j not in constants)
+    numbers = [j for j in range(width) if j not in levels and j not in few and j not in constants]
     categories = [Category.of_numbers(rows[:, j], j) for j in few]
     categories += [Category.of_levels(rows, j, count) for j, count in levels.items()]
-    return Encoding(rows.shape[1], Numbers.of(rows, numbers, weights), tuple(categories), tuple(few))
+    return Encoding(width, Numbers.of(rows, numbers, weights), tuple(categories), few, constants=constants)
+
+
+def _constants(rows: Array, columns: Sequence[int], few: Sequence[int]) -> dict[int, float]:
+    """The columns of numbers with one value, and that; where missing is a level of its own, without gaps."""
+    found: dict[int, float] = {}
+    for j in columns:
+        present = rows[~np.isnan(rows[:, j]), j]
+        if len(present) and present.min() == present.max() and not (j in few and len(present) < len(rows)):
+            found[j] = float(present[0])
+    return found

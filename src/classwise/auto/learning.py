@@ -11,10 +11,11 @@ from classwise.arrays import Array, Codes
 from classwise.auto.member import Crossed, Member, Trained
 from classwise.auto.pooling import HeldOut, Pool
 from classwise.auto.report import AutoReport, Line
+from classwise.auto.shares import ClassShares
 from classwise.auto.study import Study
 from classwise.engines import BLAS
-from classwise.errors import ClasswiseError
-from classwise.progress import progress, silent
+from classwise.errors import ClasswiseError, OutOfTimeWarning
+from classwise.progress import Deadline, progress, silent
 
 # Members are tried on at most so many rows; those made of sums then learn from all.
 MOST_ROWS = 50_000
@@ -35,22 +36,35 @@ class Learned:
     log_posterior: Array
 
 
-def learn(study: Study, members: Sequence[Member], combine: str, time_limit: float | None) -> Learned:
+def learn(study: Study, members: Sequence[Member], combine: str) -> Learned:
     """Try members until the time is over, and combine those that could be fitted.
 
-    The first two are tried whatever time it takes.
+    A member whose time is over in its middle is given up. Where none was fitted in time, the class shares stand in.
     """
-    some, start = sampled(study), time.perf_counter()
+    some = sampled(study)
     tried: list[tuple[Line, Crossed | None]] = []
     with progress("Learning", len(members)) as bar:
-        for i, member in enumerate(members):
-            late = i > 1 and time_limit is not None and time.perf_counter() - start > time_limit
-            tried.append((Line(member.name, reason="the time limit was over."), None) if late else _try(member, some))
+        for member in members:
+            tried.append(_try(member, some))
             bar.step(member.name)
     if not any(crossed for _, crossed in tried):
-        reasons = " ".join(f"{line.name}: {line.reason}" for line, _ in tried)
-        raise ClasswiseError(f"No member could be fitted. {reasons}")
-    return _combined(study, some, tried, combine)
+        if not study.deadline.is_over:
+            reasons = " ".join(f"{line.name}: {line.reason}" for line, _ in tried)
+            raise ClasswiseError(f"No member could be fitted. {reasons}")
+        tried.append(_try(ClassShares(), some))
+    learned = _combined(study, some, tried, combine)
+    if study.deadline.is_over and set(learned.members) == {ClassShares.name}:
+        _warn_of_shares()
+    return learned
+
+
+def _warn_of_shares() -> None:
+    warnings.warn(
+        "time_limit was over before any member was learned, so the model knows the shares of the classes alone. Give "
+        "more time, or members='fast'.",
+        OutOfTimeWarning,
+        stacklevel=5,
+    )
 
 
 def sampled(study: Study) -> Study:
@@ -68,6 +82,10 @@ def sampled(study: Study) -> Study:
 
 
 def _try(member: Member, study: Study) -> tuple[Line, Crossed | None]:
+    if member.is_instant:
+        study = replace(study, deadline=Deadline())
+    if study.deadline.is_over:
+        return Line(member.name, reason="the time limit was over."), None
     start = time.perf_counter()
     with warnings.catch_warnings(), silent(), BLAS.held():
         warnings.simplefilter("ignore")  # a member that has something to complain of shows it in its log loss

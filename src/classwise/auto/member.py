@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -72,9 +72,10 @@ class Crossed:
 
 
 class Member(ABC):
-    """What can be tried on rows."""
+    """What can be tried on rows. is_instant: it takes no time to speak of, and is tried however little is left."""
 
     name: str
+    is_instant: ClassVar[bool] = False
 
     @abstractmethod
     def cross(self, study: Study) -> Crossed:

@@ -1,6 +1,7 @@
 """A mixture of Gaussians for each class: it follows classes that are bent or in pieces."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,8 @@ class Mixtures(Member):
         width, present = encoded.shape[1] - len(sums.counts), sums.present
         codes = np.searchsorted(present, study.codes[rows])
         numbers, weights = np.ascontiguousarray(encoded[rows, :width]), study.weights[rows]
-        density: Density = fit_mixture(numbers, codes, len(present), components, weights, study.seed, tied=self.tied)
+        options: dict[str, Any] = {"tied": self.tied, "deadline": study.deadline}
+        density: Density = fit_mixture(numbers, codes, len(present), components, weights, study.seed, **options)
         if sums.counts:
             beside = Block(np.arange(width, encoded.shape[1]), categories_of(sums))
             density = Product((Block(np.arange(width), density), beside))

@@ -1,7 +1,7 @@
 """The shares of the classes: what is known of a row before it is looked at."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class ClassShares(Member):
     """In every stack it keeps a probability of zero from being announced."""
 
     name: str = "class shares"
+    is_instant: ClassVar[bool] = True
 
     def cross(self, study: Study) -> Crossed:
         answers = study.blank()

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from classwise.auto.encoding import MOST_STEPS, Encoding, encode
 from classwise.auto.member import Crossed, Member, Trained, least_lost, refuse_nothing
 from classwise.auto.study import Study
 from classwise.errors import ClasswiseError
+from classwise.progress import Deadline
 from classwise.storage import stored
 
 # The inverse strengths of the ridge that are tried, weak ones last: each search starts where the last one ended.
@@ -20,6 +22,9 @@ RIDGES = (0.003, 0.03, 0.3, 3.0)
 # Searches end here: what is left to gain is less than the folds can tell.
 TOLERANCE = 1e-3
 MOST_ITERATIONS = 200
+
+# Under a time limit it is looked at after so many iterations.
+PART = 20
 
 # Rows times columns times classes: with more, there are fewer steps, and at last none.
 MOST_WORK = 3e7
@@ -91,15 +96,25 @@ class Softmax(Member):
 
 def _path(study: Study, encoded: Array, rows: Codes, ridges: tuple[float, ...] = RIDGES) -> list[Fit]:
     """The fits of some rows, for each ridge."""
-    model = LogisticRegression(tol=TOLERANCE, max_iter=MOST_ITERATIONS, warm_start=True)
+    model = LogisticRegression(tol=TOLERANCE, warm_start=True)
     X, y, weights = encoded[rows], study.codes[rows], study.weights[rows]
     found = []
     for ridge in ridges:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a search that stops early is scored for what it is
-            model.set_params(C=ridge).fit(X, y, weights)
+        _search(model.set_params(C=ridge), X, y, weights, study.deadline)
         found.append(_centered(Fit(model.classes_, model.coef_.copy(), model.intercept_.copy())))
     return found
+
+
+def _search(model: LogisticRegression, X: Array, y: Codes, weights: Array, deadline: Deadline) -> None:
+    """At once; or, where time is short, in parts that each go on from where the last one ended."""
+    part = MOST_ITERATIONS if deadline.at == inf else PART
+    for _ in range(MOST_ITERATIONS // part):
+        deadline.check()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a search that stops early is scored for what it is
+            model.set_params(max_iter=part).fit(X, y, weights)
+        if model.n_iter_.max() < part:
+            break
 
 
 def _centered(fit: Fit) -> Fit:

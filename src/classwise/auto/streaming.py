@@ -1,13 +1,13 @@
 """More rows than memory: members are tried on rows drawn in a first pass, and those made of sums learn from all rows in
 a second.
 
-A row is drawn by its number in the stream alone, so that chunks do not matter. Of rare classes more rows are drawn, and
-each then stands for fewer.
+A row is drawn by its number among those that count, so that neither chunks nor rows of weight zero matter. Of rare
+classes more rows are drawn, and each then stands for fewer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -24,6 +24,7 @@ from classwise.gathering import (
     Roles,
     as_arrow,
     as_frame,
+    count_rows,
     level_columns,
     numbered,
     open_rows,
@@ -83,7 +84,7 @@ class Drawing:
         if not len(counted):
             return Drawn(Sample(self.size), {}, {}, counted.rows, counted.unlabeled)
         labels, codes = counted.coded()
-        numbers = chunk.first + counted.places
+        numbers = chunk.first + np.arange(len(counted))
         ranks = ranks_of_rows(numbers, self.seed)
         table = decoded(as_arrow(counted.frame.select(self.roles.needed)))
 
@@ -127,7 +128,8 @@ class TwoPasses:
         """Rows to try members on, as a table; their labels and weights (m,)."""
         stream = self._opened()
         roles = self.roles(stream)
-        total = self._gathered(numbered(stream), roles, Drawing(roles, size, seed), "Drawing rows, pass 1 of 2")
+        rows = numbered(stream, partial(count_rows, roles=roles))
+        total = self._gathered(rows, roles, Drawing(roles, size, seed), "Drawing rows, pass 1 of 2")
         if total is None or not total.weight:
             raise ClasswiseError(f"There are no rows to learn from in {stream.name}.")
         warn_of_unlabeled(total.unlabeled, total.rows)

@@ -1,7 +1,7 @@
 """The rows that members are tried on: all in memory, each with its class and its fold."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, Labels, sums_by
 from classwise.auto.encoding import Encoding
+from classwise.progress import Deadline
 from classwise.schema import Schema
 from classwise.selection import FoldStatistics, summarize_folds
 from classwise.statistics import FullScatter, Scatter
@@ -21,7 +22,8 @@ ENOUGH_ROWS = 10_000
 @dataclass(frozen=True, eq=False)
 class Study:
     """rows (n, p) with categories as codes; levels: how many each column of levels has; labels (g,); codes, folds and
-    weights (n,); places (n,): where the rows stand in the table that they came from.
+    weights (n,); places (n,): where the rows stand in the table that they came from; deadline: when all members have to
+    be done, which is looked at between folds and passes, and by what takes long inside.
     """
 
     rows: Array
@@ -32,6 +34,7 @@ class Study:
     weights: Array
     places: Codes
     seed: int = 0
+    deadline: Deadline = field(default_factory=Deadline)
 
     @property
     def count(self) -> int:
@@ -83,11 +86,13 @@ class Study:
 
     def bent(self, encoding: Encoding) -> Encoding:
         """With numbers bent as suits some of the rows."""
+        self.deadline.check()
         some = np.arange(0, len(self.codes), max(len(self.codes) // ENOUGH_ROWS, 1))
         return encoding.bent(self.rows[some], self.codes[some], self.count, self.weights[some])
 
     def summarize(self, numbers: Array, form: type[Scatter] = FullScatter) -> FoldStatistics:
         """Statistics by fold of columns of numbers (n, q) made of the rows."""
+        self.deadline.check()
         table = Table(Matrix(numbers), Schema.of_numbers(numbers.shape[1]), {}, self.codes, self.weights)
         return summarize_folds(table, np.arange(self.count), self.codes, self.folds, form)
 
@@ -97,4 +102,7 @@ class Study:
 
     def each(self) -> Iterator[tuple[int, Codes]]:
         """The folds that hold a row, and their rows."""
-        return ((fold, rows) for fold, rows in enumerate(self.held_out) if len(rows))
+        for fold, rows in enumerate(self.held_out):
+            if len(rows):
+                self.deadline.check()
+                yield fold, rows

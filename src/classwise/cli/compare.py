@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from classwise.cli import options as o
+from classwise.cli.modeling import refuse_standard
 from classwise.cli.rows import Learning, Roles, Rows, called, kept_rows, learn_rows, names, open_learning, pairs
 from classwise.cli.saying import heading, note, print_lines, say, show_table, width
 from classwise.errors import ClasswiseError
@@ -60,8 +61,9 @@ def compare(
     import classwise as cw
     from classwise.sources.writing import refuse_existing
 
-    for path in filter(None, (save, html)):
-        refuse_existing(path, force)
+    for option, path in {"--save": save, "--html": html}.items():
+        refuse_standard(path, option)
+        refuse_existing(path or "-", force)
     chosen: Any = pairs(families, "--families") or "auto"
     options: dict[str, Any] = {"folds": folds, "families": chosen, "random_state": seed}
     options["references"] = "auto" if references is None else references

@@ -1,8 +1,9 @@
 """Priors and costs, from the command line and from files."""
 
+from copy import copy
 from typing import Any
 
-from classwise.cli.modeling import find_label
+from classwise.cli.modeling import find_label, model_within
 from classwise.cli.rows import pairs
 from classwise.cli.saying import note
 from classwise.errors import ClasswiseError
@@ -14,13 +15,23 @@ def with_priors(model: Any, priors: str | None, X: Any) -> Any:
     if priors is None:
         return model
     if priors == "estimate":
-        shift = model.estimate_priors(X)
+        shift = model_within(model).estimate_priors(X)
         note(" ".join(str(shift).split()))
         return model.with_priors(shift)
     if "=" not in priors:
         return model.with_priors(priors)
     given = pairs([priors], "--priors")
     return model.with_priors({find_label(name, model.classes_): _number(value) for name, value in given.items()})
+
+
+def deciding_by(model: Any, costs: Any, reject: Any) -> Any:
+    """A model with these costs and this reserve; what is None stays as it is, in a Decision that has its own."""
+    import classwise as cw
+
+    given = {name: value for name, value in {"costs": costs, "reject": reject}.items() if value is not None}
+    if not given:
+        return model
+    return (copy(model) if isinstance(model, cw.Decision) else cw.Decision(model)).set_params(**given)
 
 
 def _number(text: str) -> float:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.modeling import find_label, load_model
+from classwise.cli.modeling import find_label, load_model, model_within
 from classwise.cli.rows import model_rows, names, score_rows
 from classwise.cli.saying import note, print_lines
 from classwise.errors import ClasswiseError
@@ -30,16 +30,19 @@ def explain(
 
     A model of other columns than numbers, or of Student-t classes, has no polynomials: what was estimated of each
     column is shown instead. Logistic regression shows its weights; with --columns or --latex, its boundaries. A stack
-    shows its members.
+    shows its members. Of a Decision, its model is explained, and what it announces of the row is said beside it.
 
     Example: classwise explain lda.cw penguins.csv --row 1
     """
-    fitted = load_model(model)
+    loaded = load_model(model)
+    fitted = model_within(loaded)
     if data is None:
+        if fitted is not loaded:
+            note("costs, reject and novelty of the Decision come after what its model says, which is shown here.")
         lines = formulas(fitted, names(columns), latex)
         print_lines(*lines)
         return
-    table = score_rows(data, fitted, missing or None)
+    table = score_rows(data, fitted, missing)
     if row > table.num_rows:
         raise ClasswiseError(f"{data} has {table.num_rows} rows; there is no row {row}.")
     X = model_rows(table, fitted, data).slice(row - 1, 1)
@@ -48,6 +51,8 @@ def explain(
         for name, text in {"label": label, "against": against}.items()
         if text is not None
     }
+    if fitted is not loaded:
+        note(f"the Decision announces {loaded.predict(X).tolist()[0]!r}; here is how its model weighs the row.")
     print_lines(str(fitted.explain(X, **chosen)))
 
 

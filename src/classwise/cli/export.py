@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.modeling import load_model
+from classwise.cli.modeling import load_model, model_within
 from classwise.cli.rows import names
 from classwise.cli.verbs import Verbs, add
 from classwise.sources import writing
@@ -37,7 +37,7 @@ def sql(
 
 def onnx(
     model: o.ModelFile,
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write (.onnx).")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write (.onnx); - is standard output.")],
     dtype: Annotated[Literal["float64", "float32"], typer.Option(help="The numbers that go in and out.")] = "float64",
     force: o.Force = False,
 ) -> None:
@@ -46,7 +46,9 @@ def onnx(
     Example: classwise export onnx model.cw -o model.onnx
     """
     import classwise as cw
+    from classwise.sources.writing import refuse_terminal
 
+    refuse_terminal(output, "onnx")
     graph = cw.to_onnx(load_model(model), dtype=dtype)
     with writing(output, force=force) as file:
         file.write(graph.SerializeToString())
@@ -76,6 +78,9 @@ def readable(model: Any) -> dict[str, Any]:
         "options": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
         "labels": labels,
     }
+    if model_within(model) is not model:
+        content["options"].pop("model")
+        return content | {"threshold": getattr(model, "threshold_", None), "of": readable(model_within(model))}
     if hasattr(model, "coefficients"):
         columns = [{"name": name, "family": family} for name, family in model.families_.items()]
         weights = [row._asdict() for row in model.coefficients()]
@@ -129,7 +134,7 @@ def _polynomial(g: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, (bool, int, float, str, dict)) else str(value)
+    return value if value is None or isinstance(value, (bool, int, float, str, dict, list)) else str(value)
 
 
 add(app, sql)

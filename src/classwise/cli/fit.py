@@ -6,15 +6,17 @@ import typer
 
 from classwise.cli import options as o
 from classwise.cli.compare import refuse_many_classes
-from classwise.cli.modeling import load_statistics, make_model
+from classwise.cli.modeling import keep, load_statistics, make_model, refuse_output
 from classwise.cli.rows import Learning, Roles, called, kept_rows, learn_rows, names, open_learning, pairs
-from classwise.cli.saying import say
 from classwise.errors import ClasswiseError
 
 
 def fit(
     data: Annotated[str, typer.Argument(help="A file of rows, - for standard input, or statistics (.cws).")],
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to keep the model.", rich_help_panel=o.OUTPUT)],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help="Where to keep the model; - is standard output.", rich_help_panel=o.OUTPUT),
+    ],
     target: Annotated[
         str | None,
         typer.Option("--target", "-t", help="The column that holds the labels.", rich_help_panel=o.ROWS),
@@ -54,9 +56,8 @@ def fit(
     Example: classwise fit penguins.csv --target species --model lda --set shrink=oas -o lda.cw
     """
     import classwise as cw
-    from classwise.sources.writing import refuse_existing
 
-    refuse_existing(output, force)
+    refuse_output(output, force)
     estimator = make_model(model, pairs(option, "--set"), pairs(families, "--families"))
     if data.endswith(".cws"):
         if not hasattr(estimator, "fit_statistics") or isinstance(estimator, cw.AutoClassifier):
@@ -69,8 +70,7 @@ def fit(
     else:
         roles = Roles(target, names(columns), names(drop) or (), weights)
         fitted = _from_rows(estimator, data, roles, missing, stream)
-    cw.save(fitted, output, statistics=not without_statistics, source=data)
-    say(f"{' '.join(repr(fitted).split())} is in {output}.")
+    keep(fitted, output, statistics=not without_statistics, source=data)
 
 
 def _from_rows(estimator: Any, data: str, roles: Roles, missing: list[str] | None, stream: bool | None) -> Any:

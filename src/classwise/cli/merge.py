@@ -5,26 +5,21 @@ from typing import Annotated
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.modeling import load_statistics
-from classwise.cli.saying import say
+from classwise.cli.modeling import keep, load_statistics, refuse_output
 
 
 def merge(
     parts: Annotated[
         list[str], typer.Argument(help="Statistics (.cws), or models that keep theirs.", metavar="PART...")
     ],
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to keep the sum (.cws).")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to keep the sum (.cws); - is standard output.")],
     force: o.Force = False,
 ) -> None:
     """Add statistics of parts: the sum is that of all rows, whatever the order.
 
     Example: classwise merge day-1.cws day-2.cws -o both.cws
     """
-    import classwise as cw
-    from classwise.sources.writing import refuse_existing
-
-    refuse_existing(output, force)
+    refuse_output(output, force)
     first, *others = map(load_statistics, parts)
     total = sum(others, first)
-    cw.save(total, output, source=parts)
-    say(f"{total!r} is in {output}.")
+    keep(total, output, source=parts)

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from classwise.cli.saying import say
 from classwise.errors import ClasswiseError
 
 MODELS = {
@@ -60,6 +61,13 @@ def load_model(path: str) -> Any:
     return value
 
 
+def model_within(model: Any) -> Any:
+    """The estimator that models the rows: of a Decision, the one that it is about."""
+    from classwise.estimators import model_within as found
+
+    return found(model)
+
+
 def load_statistics(path: str) -> Any:
     """Statistics from a file; of a model, those it was made from."""
     import classwise as cw
@@ -67,11 +75,38 @@ def load_statistics(path: str) -> Any:
     value = cw.load(path)
     if isinstance(value, cw.ClassStatistics):
         return value
-    kept = getattr(value, "statistics_", None)
+    kept = getattr(model_within(value), "statistics_", None)
     if not isinstance(kept, cw.ClassStatistics):
         what = "a stack, whose members have statistics of their own kinds" if kept else "a model without its statistics"
         raise ClasswiseError(f"{path} holds {what}.")
     return kept
+
+
+def refuse_output(path: str, force: bool) -> None:
+    """Before any work: a file that exists, or a terminal, which cannot show a model or statistics."""
+    from classwise.sources.writing import refuse_existing, refuse_terminal
+
+    refuse_existing(path, force)
+    refuse_terminal(path, "A file of classwise")
+
+
+def keep(value: Any, path: str, **options: Any) -> None:
+    """Save a model or statistics, and say where; "-" is standard output."""
+    from classwise.sources.writing import STANDARD, writing
+    from classwise.storage import as_bytes, save
+
+    if path == STANDARD:
+        with writing(path) as file:
+            file.write(as_bytes(value, **options))
+    else:
+        save(value, path, **options)
+    say(f"{' '.join(repr(value).split())} is {'on standard output' if path == STANDARD else f'in {path}'}.")
+
+
+def refuse_standard(path: str | None, option: str) -> None:
+    """Refuse standard output where there must be a file."""
+    if path == "-":
+        raise ClasswiseError(f"{option} takes the name of a file, and - is standard output, where other things go.")
 
 
 def find_label(text: str, labels: Any) -> Any:

@@ -35,13 +35,17 @@ Missing: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--missing",
-        help="What stands for a missing value, besides nothing, instead of NA, N/A, NaN, null, None, ? and .",
+        help="What stands for a missing value, besides nothing, instead of what the model has learned, or of NA, N/A, "
+        "NaN, null, None, ? and .",
         metavar="TEXT",
         rich_help_panel=ROWS,
     ),
 ]
 Output: TypeAlias = Annotated[
-    str, typer.Option("--output", "-o", help="Where to write; its end tells the format.", rich_help_panel=OUTPUT)
+    str,
+    typer.Option(
+        "--output", "-o", help="Where to write; its end tells the format. - is standard output.", rich_help_panel=OUTPUT
+    ),
 ]
 Force: TypeAlias = Annotated[
     bool, typer.Option("--force", "-f", help="Replace files that exist.", rich_help_panel=OUTPUT)

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.modeling import load_model
-from classwise.cli.rows import model_rows, names, row_file, text_columns
+from classwise.cli.modeling import load_model, model_within
+from classwise.cli.rows import model_rows, names, score_rows
 from classwise.cli.saying import say
 from classwise.errors import ClasswiseError
 from classwise.sources import writing
@@ -30,7 +30,10 @@ def plot(
     model: o.ModelFile,
     data: o.Data,
     target: o.Target,
-    output: Annotated[str, typer.Option("--output", "-o", help="A name that ends in .png, .svg or .pdf.")],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help="A name that ends in .png, .svg or .pdf; - is standard output, as PNG."),
+    ],
     kind: Annotated[Kind, typer.Option("--kind", help="What to draw.")] = Kind.REGIONS,
     columns: Annotated[
         list[str] | None,
@@ -49,25 +52,26 @@ def plot(
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    from classwise.sources.writing import refuse_existing
+    from classwise.sources.writing import STANDARD, refuse_existing, refuse_terminal
 
-    suffix = Path(output).suffix.lower().removeprefix(".")
+    suffix = "png" if output == STANDARD else Path(output).suffix.lower().removeprefix(".")
     if suffix not in ("png", "svg", "pdf"):
         raise ClasswiseError(f"The name {output!r} does not say which picture to write; end it in .png, .svg or .pdf.")
     refuse_existing(output, force)
+    refuse_terminal(output, "A picture")
     fitted = load_model(model)
-    with row_file(data, missing or None, text_columns(fitted)) as file:
-        table = file.table()
+    table = score_rows(data, fitted, missing)
     if target not in table.column_names:
         raise ClasswiseError(no_such_column(target, table.column_names, data))
     table = table.filter(table[target].is_valid())
+    X = model_rows(table, model_within(fitted), data)
     with pyplot.style.context("dark_background" if dark else "default"):
-        made = DRAW[kind](fitted, model_rows(table, fitted, data), table[target].to_numpy(), list(names(columns) or ()))
+        made = DRAW[kind](fitted, X, table[target].to_numpy(), list(names(columns) or ()))
         figure = made if hasattr(made, "savefig") else made.get_figure()
         with writing(output, force=force) as picture:
             figure.savefig(picture, format=suffix, dpi=150, bbox_inches="tight")
         pyplot.close(figure)
-    say(f"The picture is in {output}.")
+    say(f"The picture is {'on standard output' if output == STANDARD else f'in {output}'}.")
 
 
 def _regions(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
@@ -91,12 +95,17 @@ def _densities(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
 def _projection(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
     from classwise.plot import plot_projection
 
-    return plot_projection(m, X, y)
+    return plot_projection(model_within(m), X, y)
 
 
 def _confusion(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
     from classwise.plot import plot_confusion
 
+    if model_within(m) is not m:
+        raise ClasswiseError(
+            "A confusion is of the most probable classes, and a Decision may announce others, or none; save its model "
+            "by itself, cw.save(decision.model_, ...), and draw that."
+        )
     return plot_confusion(m.evaluate(X, y))
 
 

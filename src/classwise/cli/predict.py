@@ -5,9 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.deciding import read_costs, with_priors
-from classwise.cli.modeling import load_model
-from classwise.cli.rows import called, kept_rows, names, text_columns
+from classwise.cli.deciding import deciding_by, read_costs, with_priors
+from classwise.cli.modeling import load_model, model_within
+from classwise.cli.rows import called, kept_rows, missing_marks, names, text_columns
 from classwise.errors import ClasswiseError
 from classwise.sources import Format, Stream, WiderTypeError, no_such_column, open_stream, output_format
 from classwise.sources.reading import BATCH
@@ -44,23 +44,25 @@ def predict(
     """Add the label, and its posterior, to rows, however many: they are read, answered and written as they come.
 
     The columns added are label, posterior, and with --proba one posterior_CLASS for each class. Rows that are
-    not decided have the label "reject".
+    not decided have the label "reject". A Decision decides by its own costs, reject and novelty: --costs, --reject or
+    --reject-cost, and --priors take the place of its own.
 
     Example: classwise predict model.cw new.csv --proba --reject 0.9 -o predicted.csv
     """
     import classwise as cw
 
     fitted = load_model(model)
+    known = model_within(fitted)
     if reject is not None and reject_cost is not None:
         raise typer.BadParameter("Give a least posterior or a cost, not both.", param_hint="--reject")
     refuse_output(output, format, force)
     refusing: Any = reject_cost if reject is None else {"posterior": reject}
     with kept_rows(data) as path:
-        stream = _stream(path, fitted, missing)
-        keys = _carried(stream, fitted, names(key), names(drop), proba, called(data))
-        features = list(getattr(fitted, "feature_names_in_", keys))
+        stream = _stream(path, known, missing or missing_marks(known))
+        keys = _carried(stream, known, names(key), names(drop), proba, called(data))
+        features = list(getattr(known, "feature_names_in_", keys))
         fitted = with_priors(fitted, priors, _all_rows(stream, features) if priors == "estimate" else None)
-        decision = cw.Decision(fitted, costs=read_costs(costs, fitted.classes_), reject=refusing)
+        decision = deciding_by(fitted, read_costs(costs, fitted.classes_), refusing)
         options: dict[str, Any] = {"proba": proba, "overwrite": force, "format": format}
         cw.predict(decision, stream, output, keys=keys, columns=features, **options)
 
@@ -99,13 +101,14 @@ def _all_rows(stream: Stream, columns: list[str]) -> Any:
 
 def _carried(stream: Stream, model: Any, key: Any, drop: Any, proba: bool, where: str) -> list[str]:
     """The columns that go along with the answers."""
+    from classwise.scoring import answer_columns
+
     there = stream.names
     for name in (*(key or ()), *(drop or ()), *getattr(model, "feature_names_in_", ())):
         if name not in there:
             raise ClasswiseError(no_such_column(name, there, where))
     carried = [name for name in (key or there) if name not in (drop or ())]
-    added = ["label", "posterior", *(f"posterior_{label}" for label in model.classes_.tolist() if proba)]
-    for name in added:
+    for name in answer_columns(model.classes_, proba):
         if name in carried:
             raise ClasswiseError(f"The rows have a column {name!r} already; leave it out with --drop {name}.")
     return carried

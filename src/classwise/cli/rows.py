@@ -149,14 +149,21 @@ def row_file(data: str, missing: Sequence[str] | None = None, text: Sequence[str
 
 
 def score_rows(data: str, model: Any, missing: Sequence[str] | None = None) -> Any:
-    """All rows of a file as a table, its columns read as the model knows them."""
-    with row_file(data, missing, text_columns(model)) as file:
+    """All rows of a file as a table, its columns read as the model knows them. missing: instead of what it knows."""
+    with row_file(data, missing or missing_marks(model), text_columns(model)) as file:
         return file.table()
 
 
 def text_columns(model: Any) -> list[str]:
     """The columns that hold text for a model, even where all values of a file look like numbers."""
     from classwise.scoring import text_columns as known
+
+    return known(model)
+
+
+def missing_marks(model: Any) -> tuple[str, ...] | None:
+    """What stands for a missing value, where a model has learned that it is not the usual."""
+    from classwise.scoring import missing_marks as known
 
     return known(model)
 

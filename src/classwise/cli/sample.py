@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.modeling import load_model
+from classwise.cli.modeling import load_model, model_within
 from classwise.errors import ClasswiseError
 from classwise.sources import Format, write_rows
 
@@ -26,7 +26,7 @@ def sample(
     import narwhals as nw
     import pyarrow as pa
 
-    fitted = load_model(model)
+    fitted = model_within(load_model(model))
     if not hasattr(fitted, "sample"):
         raise ClasswiseError(f"A {type(fitted).__name__} models labels, not rows; there is nothing to draw rows from.")
     X, labels = fitted.sample(rows, random_state=seed)

@@ -5,14 +5,16 @@ from typing import Annotated, Any, Literal
 import typer
 
 from classwise.cli import options as o
+from classwise.cli.modeling import keep, refuse_output, refuse_standard
 from classwise.cli.rows import Roles, called, kept_rows, names, open_learning, pairs
-from classwise.cli.saying import say
 
 
 def summarize(
     data: o.Data,
     target: o.Target,
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to keep the statistics (.cws).")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Where to keep the statistics (.cws); - is standard output.")
+    ],
     columns: o.Columns = None,
     drop: o.Drop = None,
     weights: o.Weights = None,
@@ -35,9 +37,9 @@ def summarize(
     Example: classwise summarize penguins.csv --target species -o day-1.cws
     """
     import classwise as cw
-    from classwise.sources.writing import refuse_existing
 
-    refuse_existing(output, force)
+    refuse_output(output, force)
+    refuse_standard(checkpoint, "--checkpoint")
     chosen: Any = pairs(families, "--families") or "auto"
     roles = Roles(target, names(columns), names(drop) or (), weights)
     with kept_rows(data) as path:
@@ -51,5 +53,4 @@ def summarize(
             on_error=on_error,
             checkpoint=checkpoint,
         )
-    cw.save(statistics, output, source=called(data))
-    say(f"{statistics!r} is in {output}.")
+    keep(statistics, output, source=called(data))

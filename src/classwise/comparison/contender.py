@@ -132,5 +132,6 @@ def held_out(crossing: Crossing, fold: Fold, sample: Any) -> HeldOut:
 
 def part_of(crossing: Crossing, rows: Any, training: ClassStatistics, codes: Codes) -> HeldOut:
     """Rows of one fold by themselves, to be asked about; training: the statistics of all other folds."""
-    own = replace(crossing, source=open_source(rows), codes=codes, folds=np.zeros(len(codes), dtype=np.intp))
-    return HeldOut(Fold(own, np.arange(len(codes)), training), rows)
+    places, one = np.arange(len(codes)), np.zeros(len(codes), dtype=np.intp)
+    own = replace(crossing, source=open_source(rows), places=places, codes=codes, folds=one)
+    return HeldOut(Fold(own, places, training), rows)

@@ -21,7 +21,7 @@ MARKS = 3
 
 @dataclass(frozen=True, eq=False)
 class Hand:
-    """The rows of a chunk that count, with their numbers in the stream and their folds (m,)."""
+    """The rows of a chunk that count, with their numbers among those of the stream, and their folds (m,)."""
 
     counted: Counted
     rows: Codes
@@ -52,7 +52,7 @@ class Dealer:
     def deal(self, chunk: Chunk) -> Hand:
         """The rows of a chunk; the same rows are in the same folds whatever the chunks are."""
         counted = Counted.of(as_frame(chunk.table), self.roles)
-        rows = chunk.first + counted.places
+        rows = chunk.first + np.arange(len(counted))
         if self.roles.groups is None:
             return Hand(counted, rows, fold_of_rows(rows, self.folds, self.seed))
         groups = group_bits(counted.frame[self.roles.groups])

@@ -28,7 +28,7 @@ def summed_up(trial: Trial, total: ClassStatistics) -> tuple[Trial, Any]:
     trial = replace(trial, statistics=total, free_parameters=count)
     exact = fitted.model_.log_evidence
     if exact is not None:
-        counted = isinstance(fitted.priors, str) and fitted.priors == "empirical"
+        counted = fitted.priors is None or (isinstance(fitted.priors, str) and fitted.priors == "empirical")
         evidence = exact + (_dirichlet(total.weight) if counted else _of_labels(fitted, total))
         return replace(trial, log_evidence=float(evidence), evidence="exact"), fitted
     density = fitted.classifier_.density

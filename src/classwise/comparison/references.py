@@ -40,9 +40,6 @@ class Reference:
         """The model of the rows of all other folds."""
         crossing = fold.crossing
         training = np.setdiff1d(np.arange(len(crossing.codes)), fold.rows, assume_unique=True)
-        weights = crossing.table.weights
-        if weights is not None:
-            training = training[weights[training] > 0]
         return fit(self.model, crossing, training)
 
     def answer(self, fitted: Any, fold: Fold, rows: Table) -> Array:
@@ -68,7 +65,7 @@ class Given:
 
     def log_posterior(self, fold: Fold) -> Array:
         """log P(k | x) of the rows held out; (m, g)."""
-        return self.answer(self.fitted(fold), fold, self.taken(fold.rows))
+        return self.answer(self.fitted(fold), fold, self.taken(fold.crossing, fold.rows))
 
     def fitted(self, fold: Fold) -> Any:
         """The model of the rows of all other folds."""
@@ -83,17 +80,15 @@ class Given:
         return fold.spread(fitted.classes_, logs)
 
     def training(self, crossing: Crossing, without: Codes) -> tuple[Any, Labels, Array | None]:
-        """All rows but some, with their labels and weights; rows of weight zero count as absent."""
+        """All rows but some, with their labels and weights."""
         weights = crossing.table.weights
-        kept = np.ones(len(crossing.codes), dtype=bool) if weights is None else weights > 0
-        kept[without] = False
-        rows = np.flatnonzero(kept)
+        rows = np.setdiff1d(np.arange(len(crossing.codes)), without, assume_unique=True)
         labels = crossing.labels[crossing.codes[rows]]
-        return self.taken(rows), labels, None if weights is None else weights[rows]
+        return self.taken(crossing, rows), labels, None if weights is None else weights[rows]
 
-    def taken(self, rows: Codes) -> Any:
+    def taken(self, crossing: Crossing, rows: Codes) -> Any:
         """Some of the rows, in the kind of table that they came in."""
-        return _safe_indexing(self.X if hasattr(self.X, "__getitem__") else np.asarray(self.X), rows)
+        return _safe_indexing(self.X if hasattr(self.X, "__getitem__") else np.asarray(self.X), crossing.places[rows])
 
     def like(self, rows: Any) -> Any:
         """Rows of pyarrow's, in the kind of table that the model was fitted on."""

@@ -28,9 +28,10 @@ LITTLE = 1e-3
 class Comparison:
     """Trials of many models on the same folds; prints as a table.
 
-    labels (g,); codes and folds (n,): the class and the fold of each row; backend: the library of frames that the rows
-    came in, if they did. streamed: how many rows were read as a stream, of which nothing is kept row by row, so that
-    codes and folds are empty; 0 for rows in memory. remarks: what else there is to say.
+    labels (g,); codes and folds (n,): the class and the fold of each row that has a label and a weight; backend: the
+    library of frames that the rows came in, if they did. streamed: how many rows were read as a stream, of which
+    nothing is kept row by row, so that codes and folds are empty; 0 for rows in memory. remarks: what else there is to
+    say.
     """
 
     tried: tuple[Trial, ...]

@@ -20,6 +20,7 @@ from classwise.estimators import Crossing
 from classwise.evaluation import Evaluation
 from classwise.gathering import Chunk, as_arrow
 from classwise.selection.places import ALL
+from classwise.statistics import positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +107,9 @@ class SecondPass:
     def _parts(self, hand: Hand) -> Iterator[_Part]:
         """The rows of each fold by themselves."""
         labels, codes = hand.counted.coded()
-        if not np.isin(labels, self.crossing.labels).all():
+        if not set(labels.tolist()) <= set(self.crossing.labels.tolist()):
             raise ChangedRowsError(CHANGED)
-        codes = np.searchsorted(self.crossing.labels, labels)[codes]
+        codes = positions(labels, self.crossing.labels)[codes]
         weights = np.ones(len(codes)) if hand.counted.weights is None else hand.counted.weights
         order = np.argsort(hand.folds, kind="stable")
         rows = as_arrow(hand.counted.frame.select(list(self.dealer.roles.features))[order])

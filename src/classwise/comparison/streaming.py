@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -22,7 +22,7 @@ from classwise.engines import BLAS, StreamEngine
 from classwise.errors import ClasswiseError
 from classwise.estimators import ChoosingEstimator, Crossing
 from classwise.estimators.base import refuse_few_classes
-from classwise.gathering import Counted, Roles, as_frame, numbered, warn_of_unlabeled
+from classwise.gathering import Counted, Roles, as_frame, count_rows, numbered, warn_of_unlabeled
 from classwise.progress import progress, silent
 from classwise.selection.sampling import Part
 from classwise.sources import Stream
@@ -101,7 +101,7 @@ class Streamed:
 
     def _passed(self, work: Callable[[Any], Any], what: str) -> Any:
         """The sum of what all chunks add, in the order of the rows."""
-        stream, total = numbered(self.opened()), None
+        stream, total = numbered(self.opened(), partial(count_rows, roles=self.roles)), None
         width = len(self.roles.needed)
         # A statistic holds matrices of p² for each fold: chunks grow with them, so that merging stays little work.
         rows = max(COPY_SIZE, 4 * self.folds * width * width) // width
@@ -158,7 +158,8 @@ class StreamTrials(Trials):
         known = statistics.total().known_columns()
         table = source.read(self.read[position].families, self.y, self.weights, known=known)
         codes = np.searchsorted(tally.labels, self.y)
-        return Crossing(source, table, tally.labels, codes, np.searchsorted(kept, self.part.folds), statistics)
+        folds = np.searchsorted(kept, self.part.folds)
+        return Crossing(source, table, np.arange(len(codes)), tally.labels, codes, folds, statistics)
 
     @cached_property
     def _bytes(self) -> float:

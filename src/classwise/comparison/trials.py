@@ -17,7 +17,7 @@ from classwise.engines import BLAS
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic, ChoosingEstimator, Crossing
 from classwise.progress import silent
-from classwise.statistics import DiagonalScatter, FullScatter
+from classwise.statistics import DiagonalScatter, FullScatter, Scatter
 from classwise.tables import open_source
 
 # Covariances for every fold and class, and the sums of all folds but one, may take so many bytes.
@@ -53,19 +53,26 @@ class Trials:
         families = self.families if families is None else families
         key = repr((families, full))
         if key not in self._crossings:
+            form = FullScatter if full and self._bytes <= MOST_BYTES else DiagonalScatter
             first = next(iter(self._crossings.values()), None)
-            self._crossings[key] = Crossing.read(
-                self.X,
-                self.y,
-                self.folds if first is None else first.folds,
-                families=families,
-                weights=self.weights,
-                groups=self.groups if first is None else None,
-                random_state=self.seed,
-                quartics=full,
-                form=FullScatter if full and self._bytes <= MOST_BYTES else DiagonalScatter,
-            )
+            if first is None:
+                self._crossings[key] = self._read(families, full, form)
+            else:
+                self._crossings[key] = first.seen_as(families, full, form)
         return self._crossings[key]
+
+    def _read(self, families: Any, quartics: bool, form: type[Scatter]) -> Crossing:
+        return Crossing.read(
+            self.X,
+            self.y,
+            self.folds,
+            families=families,
+            weights=self.weights,
+            groups=self.groups,
+            random_state=self.seed,
+            quartics=quartics,
+            form=form,
+        )
 
     def _columns(self) -> int:
         return open_source(self.X).n_features

@@ -90,13 +90,10 @@ def try_stack(trial: Trial, crossing: Crossing, rows: Given, step: Callable[[], 
     Its own folds are those of the comparison, so that it is learned once. It has its power already.
     """
     start = time.perf_counter()
-    answers, stack = crossing.blank(), clone(trial.model)
+    stack = clone(trial.model)
     X, labels, weights = rows.training(crossing, np.zeros(0, dtype=np.intp))
-    known = crossing.table.weights
-    kept = np.flatnonzero(np.ones(len(crossing.codes)) if known is None else known)
-    stack.set_params(folds=crossing.folds[kept])
     try:
-        answers[kept] = stack._learn(X, labels, weights).log_posterior
+        answers = stack._learn(X, labels, weights).log_posterior
     except (ClasswiseError, np.linalg.LinAlgError) as problem:
         return failed(replace(trial, seconds=time.perf_counter() - start), problem)
     for _ in crossing.each():

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Array, Codes, ratio
+from classwise.arrays import Array, Codes, marked_places, ratio
 from classwise.covariance.divisors import MaximumLikelihood
 from classwise.covariance.recipe import Recipe
 from classwise.errors import ClasswiseError, SingularCovarianceError
@@ -92,8 +92,8 @@ class _Climb:
         enough = self.tolerance * float(numbers.moments.weight.sum() + numbers.gaps.moments.weight.sum())
         current, converged = _start(self.statistics), False
         while not converged and len(self.path) < MOST_ITERATIONS:
-            first = self._step(current)
-            second = self._step(first)
+            first = self._step(self._expect(current))
+            second = self._step(self._expect(first))
             converged = abs(self.path[-1] - self.path[-2]) <= enough
             current = second if converged else self._stretch(current, first, second)
         completed = self._completed(self._expect(current))
@@ -105,9 +105,8 @@ class _Climb:
     def _completed(self, expectation: "Expectation") -> ClassStatistics:
         return self.statistics.with_moments(expectation.moments())
 
-    def _step(self, current: "Parameters") -> "Parameters":
-        """One iteration: expect, maximize."""
-        expectation = self._expect(current)
+    def _step(self, expectation: "Expectation") -> "Parameters":
+        """The rest of an iteration: what was expected is maximized."""
         self.path.append(expectation.log_likelihood())
         completed = self._completed(expectation)
         following = self.maximize(completed)
@@ -122,7 +121,7 @@ class _Climb:
         expectation = self._expect(further)
         if not expectation.log_likelihood() >= self.path[-1]:
             return second
-        return self._step(further)
+        return self._step(expectation)
 
 
 Maximize: TypeAlias = Callable[[ClassStatistics], "Parameters"]
@@ -194,18 +193,26 @@ class Expectation:
 
     def moments(self) -> Moments:
         """The moments of all rows, as expected."""
-        regression = self.covariances @ self.inverse
-        return _added(self.complete, self._filled(regression).merged(self.gaps.codes, len(self.complete.weight)))
+        return _added(self.complete, self._filled().merged(self.gaps.codes, len(self.complete.weight)))
 
-    def _filled(self, regression: Array) -> Moments:
-        gaps, own = self.gaps, self.gaps.moments
-        missing = ~gaps.present
-        both = missing[:, :, None] & missing[:, None, :]
-        variance = np.where(both, self.covariances - regression @ self.covariances, 0.0)
-        expected = self.means + np.einsum("qij,qj->qi", regression, self._differences)
-        mean, rest = np.where(missing, expected, own.mean), np.where(missing, 0.0, own.rest)
-        scatter = regression @ own.scatter.values @ regression.transpose(0, 2, 1) + own.weight[:, :, None] * variance
-        return Moments(own.weight, mean, rest, type(own.scatter)(scatter))
+    def _filled(self) -> Moments:
+        """B and V are of what is missing alone: rows u of them, with p in u for a column of nothing."""
+        own, (count, features) = self.gaps.moments, self.gaps.present.shape
+        missing = marked_places(~self.gaps.present)
+        group, inside = np.arange(count)[:, None], np.minimum(missing, features - 1)
+        cross = self.covariances[group, inside]
+        regression = cross @ self.inverse
+        variance = np.take_along_axis(cross - regression @ self.covariances, inside[:, None, :], axis=2)
+        expected = self.means[group, inside] + (regression @ self._differences[:, :, None])[:, :, 0]
+        across = regression @ own.scatter.values
+        mean, rest, scatter = (_widened(part) for part in (own.mean, own.rest, own.scatter.values))
+        mean[group, missing], rest[group, missing] = expected, 0.0
+        scatter[group, missing, :features] = across
+        scatter[group, :features, missing] = across
+        within = across @ regression.transpose(0, 2, 1) + own.weight[:, :, None] * variance
+        scatter[group[:, :, None], missing[:, :, None], missing[:, None, :]] = within
+        own_scatter = type(own.scatter)(scatter[:, :features, :features])
+        return Moments(own.weight, mean[:, :features], rest[:, :features], own_scatter)
 
     def log_likelihood(self) -> float:
         """sum over groups of -1/2 (n (|o| log 2π + log|C_oo|) + tr C_oo^-1 (S + n d d'))."""
@@ -227,6 +234,11 @@ class Expectation:
             squares = complete.scatter.by_class() + between
         constants = complete.weight[:, 0] @ (features * log(2 * pi) + np.broadcast_to(log_det, count))
         return -0.5 * float(constants + np.einsum("kij,kji->", inverse, squares))
+
+
+def _widened(values: Array) -> Array:
+    """With one more column, of zeros, along all axes but the first; (q, p) -> (q, p + 1)."""
+    return np.pad(values, [(0, 0)] + [(0, 1)] * (values.ndim - 1))
 
 
 def _added(complete: Moments, filled: Moments) -> Moments:

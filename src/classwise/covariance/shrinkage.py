@@ -12,6 +12,9 @@ from classwise.errors import ClasswiseError, StatisticsError
 from classwise.options import fraction
 from classwise.statistics import ClassStatistics, Quartics
 
+# The amounts are made of squares of variances, and these must be numbers too, with all their digits.
+LARGEST_VARIANCE = 1e145
+
 
 class Shrinkage(ABC):
     """A rule for the amount of shrinking, from 0 (none) to 1 (a sphere)."""
@@ -25,6 +28,7 @@ class CovarianceRule(Shrinkage):
     """A rule that asks for no more than the covariance and the weight of the rows behind it."""
 
     def amount(self, covariance: Covariance, weight: Array, statistics: ClassStatistics) -> Array:
+        _refuse_units(covariance.variances().mean(axis=1))
         features = covariance.variances().shape[1]
         power = (covariance.values**2).mean(axis=tuple(range(1, covariance.values.ndim)))
         return self.amount_of(covariance.variances().mean(axis=1), power, features, weight)
@@ -79,7 +83,10 @@ class LedoitWolf(Shrinkage):
                 "gather it with summarize(X, y, quartics=True)."
             )
         if not np.allclose(quartics.moments.weight, statistics.moments.weight):
-            raise ClasswiseError("shrink='ledoit-wolf' needs rows without gaps in their numbers; use shrink='oas'.")
+            raise ClasswiseError(
+                "shrink='ledoit-wolf' needs rows without gaps in their numbers, and X contains NaN; use shrink='oas'."
+            )
+        _refuse_units(covariance.variances().mean(axis=1))
         scatter, n, fourth = quartics.moments.scatter.by_class(), quartics.moments.weight[:, 0], quartics.fourth
         if len(covariance.values) == 1 < len(n):
             scatter, n, fourth = scatter.sum(axis=0, keepdims=True), n.sum(keepdims=True), fourth.sum(keepdims=True)
@@ -91,6 +98,15 @@ def _refuse_unless_full(covariance: Covariance, shrink: str) -> None:
         raise ClasswiseError(
             f"shrink={shrink!r} is derived for full covariances, and structure is {covariance.name!r}; "
             "give shrink as a number from 0 to 1."
+        )
+
+
+def _refuse_units(level: Array) -> None:
+    """Refuse mean variances (k,) whose squares float64 cannot hold."""
+    if (level > LARGEST_VARIANCE).any() or ((level > 0) & (level < 1 / LARGEST_VARIANCE)).any():
+        raise ClasswiseError(
+            f"X has a mean variance of {level.max():.2g}, and shrink='oas' and shrink='ledoit-wolf' square it, which "
+            "float64 cannot hold; measure the columns in another unit, or give shrink as a number from 0 to 1."
         )
 
 

@@ -12,6 +12,7 @@ from classwise.densities.observed import Observed
 from classwise.densities.presence import Presence
 from classwise.densities.product import Block, Product
 from classwise.densities.student import IndependentStudent, Student, predictive
+from classwise.densities.unseen import Unseen
 
 __all__ = [
     "Binomial",
@@ -30,6 +31,7 @@ __all__ = [
     "Presence",
     "Product",
     "Student",
+    "Unseen",
     "levels_evidence",
     "predictive",
 ]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Codes, product
+from classwise.densities.constant import Constant
 from classwise.densities.density import Density
 from classwise.storage import stored
 
@@ -49,6 +50,8 @@ class Presence(Density):
             return np.nan_to_num(np.log(self.missing), neginf=-np.inf), np.nan_to_num(np.log1p(-self.missing))
 
     def relative(self, rows: Array, offset: Array) -> Array:
+        if isinstance(self.numbers, Constant):  # what does not look at its columns does not notice that one is missing
+            return self.observed(rows, offset)
         return self.numbers.relative(rows, offset + self._logs[1].sum(axis=1, keepdims=True))
 
     def common(self, rows: Array) -> Array | float:

@@ -73,6 +73,16 @@ class Polynomial:
             names=names,
         )
 
+    def among(self, names: tuple[str, ...], places: list[int]) -> Self:
+        """The same function of more columns, where its own stand at some places: it does not depend on the others."""
+        if len(places) == len(names):
+            return self
+        center, linear = np.zeros(len(names)), np.zeros(len(names))
+        quadratic, covariance = np.zeros((len(names), len(names))), np.eye(len(names))
+        center[places], linear[places] = self.center, self.linear
+        quadratic[np.ix_(places, places)], covariance[np.ix_(places, places)] = self.quadratic, self.covariance
+        return replace(self, center=center, quadratic=quadratic, linear=linear, covariance=covariance, names=names)
+
     def homogeneous(self, about: Any = None) -> Array:
         """Q, symmetric, with f(x) = [x; 1]'Q [x; 1]; about a point c it is [x - c; 1] on both sides; (p + 1, p + 1)."""
         form = self.expanded if about is None else self.about(about)

@@ -1,12 +1,12 @@
 """The scikit-learn surface: thin, one idea per file."""
 
-from classwise.estimators.answers import NegativeLogLikelihood, read_generator
+from classwise.estimators.answers import NegativeLogLikelihood, read_generator, read_seed
 from classwise.estimators.aode import AODE
 from classwise.estimators.base import BayesEstimator, refuse_few_classes
 from classwise.estimators.choosing import ChoosingEstimator, Tuned, out_of_fold
 from classwise.estimators.columns import check_columns
 from classwise.estimators.crossing import Crossing, Fold, is_complete
-from classwise.estimators.deciding import Decision
+from classwise.estimators.deciding import Decision, model_within
 from classwise.estimators.fitted import codes_among, position_among, required
 from classwise.estimators.gaussian import GaussianClassifier
 from classwise.estimators.logistic import BayesianLogistic, warn_of_imputed
@@ -34,9 +34,11 @@ __all__ = [
     "check_columns",
     "codes_among",
     "is_complete",
+    "model_within",
     "out_of_fold",
     "position_among",
     "read_generator",
+    "read_seed",
     "refuse_few_classes",
     "required",
     "warn_of_imputed",

@@ -68,7 +68,7 @@ class Answers(Fitted):
         return self._apply(BayesClassifier.log_joint, self._table(X)).T
 
     def log_density(self, X: Any) -> Array:
-        """log p(x | k), missing values integrated out; (n, g)."""
+        """log p(x | k), missing values integrated out, of the columns that were not left out (schema_); (n, g)."""
         return self._apply(BayesClassifier.log_density, self._table(X)).T
 
     def log_evidence(self, X: Any) -> Array:
@@ -116,9 +116,9 @@ class Answers(Fitted):
         """log P(k | x) of each row under the model fitted without that row, exactly; (n, g).
 
         X and y are the rows that the model was fitted on. Gaussians are not fitted again: a row is left out by a
-        rank-one downdate. Other models are fitted without each row in turn, from statistics. Dials chosen by "cv" stay
-        as they were chosen. A row without which the model cannot be fitted has -inf for every class, and a warning
-        names it.
+        rank-one downdate. Other models are fitted without each row in turn, from statistics; AODE, whose ranges depend
+        on all rows, from the other rows. Dials chosen by "cv" stay as they were chosen. A row without which the model
+        cannot be fitted has -inf for every class, and a warning names it.
 
         recount: count the priors without the row too, rather than keep them.
 
@@ -152,8 +152,10 @@ class Answers(Fitted):
         table = source.read_like(self.model_.schema, self.model_.levels, required(y), sample_weight)
         if table.weights is not None and not table.weights.all():
             raise ClasswiseError("Rows of weight zero, or without a label, were never in the model; drop them first.")
-        rows = np.asarray(table.rows, dtype=np.float64)
-        downdates = None if np.isnan(rows).any() else self._downdates()
+        rows, downdates = np.asarray(table.rows, dtype=np.float64), self._downdates()
+        if downdates is not None and downdates.statistics.n_features < rows.shape[1]:
+            rows = rows[:, [column.place for column in downdates.statistics.schema]]
+        downdates = None if np.isnan(rows).any() else downdates
         assert table.labels is not None
         return LeavingOut(self, source, table.labels, self._codes_of(table), table.weights, recount), downdates, rows
 
@@ -271,3 +273,10 @@ def read_generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
     return np.random.default_rng(random_state)
+
+
+def read_seed(random_state: Any) -> int:
+    """A seed from whatever scikit-learn takes for one; None is 0, so that the same rows give the same model."""
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        return int(random_state or 0)
+    return int(read_generator(random_state).integers(2**31))

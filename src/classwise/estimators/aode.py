@@ -5,18 +5,20 @@ from typing import Any, Literal
 
 import numpy as np
 
+from classwise.arrays import Array
 from classwise.binning import known_places, learn_places, with_pairs
 from classwise.classifier import BayesClassifier
-from classwise.densities import OneDependence
+from classwise.densities import OneDependence, Unseen
 from classwise.errors import ClasswiseError
 from classwise.estimators.base import SummaryEstimator, refuse_few_classes
-from classwise.estimators.blocks import warn_of_ignored
-from classwise.estimators.logistic.columns import why_ignored
+from classwise.estimators.blocks import warn_of_ignored, why_ignored
+from classwise.estimators.leaving_out import LeavingOut
 from classwise.estimators.model import Model
 from classwise.estimators.report import SchemaReport
 from classwise.options import above, whole
 from classwise.priors import Priors
 from classwise.schema import Families, read_families
+from classwise.selection import Downdates
 from classwise.statistics import Bins, ClassStatistics, DiagonalScatter, Named, PairCounts, Place, Scatter
 from classwise.storage import stored
 from classwise.tables import Table
@@ -38,7 +40,8 @@ class AODE(SummaryEstimator):
     backoff: p(x_j | x_i, k) is drawn toward p(x_j | k) by so many pseudo-rows; above 0.
     smoothing: p(x_j | k) is drawn toward the share of the level in all classes by so many pseudo-rows; above 0.
     families: which columns are categories though their type says number: {"grade": "categorical"}; or "auto".
-    priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
+    priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
+        labels.
     missing: "integrate" leaves missing values out, at fit and at predict; "level" counts them as a level of their own;
         "error" refuses them. Levels never seen are integrated out.
     ties: "first" label, or one at "random", drawn with random_state.
@@ -89,6 +92,7 @@ class AODE(SummaryEstimator):
     def families_(self) -> dict[Any, str]:
         """How each column was counted, by name (or position): in "ranges", or as a "categorical" or "bernoulli" one."""
         density = self.classifier_.density
+        density = density.seen if isinstance(density, Unseen) else density
         assert isinstance(density, OneDependence)
         pairs = zip(super().families_.items(), density.columns, strict=True)
         return {key: "ranges" if isinstance(place, Bins) else family for (key, family), place in pairs}
@@ -125,22 +129,44 @@ class AODE(SummaryEstimator):
             places = known_places(before.pairs.columns, table, self.bins)
         return with_pairs(summary, table, places)
 
+    @property
+    def _is_sum_of_rows(self) -> bool:
+        """Ranges are cut, and rare levels pooled, by what all rows hold."""
+        return all(isinstance(place, Named) and place.places is None for place in self.statistics_.pairs.columns)
+
+    def _leaving_out(
+        self, X: Any, y: Any, sample_weight: Any, recount: bool
+    ) -> tuple[LeavingOut, Downdates | None, Array]:
+        leaving, downdates, rows = super()._leaving_out(X, y, sample_weight, recount)
+        if not self._is_sum_of_rows:
+            places = learn_places(leaving.read(np.arange(len(rows))), self.bins, missing=True)
+            pairs = zip(places, self.statistics_.pairs.columns, strict=True)
+            if not all(ours.is_like(theirs) for ours, theirs in pairs):
+                raise ClasswiseError(
+                    "The ranges of this AODE were not learned from these rows alone, so that there is no saying what "
+                    "they would be without one of them: partial_fit keeps the ranges of its first batch, and "
+                    "statistics bring their own. Fit all rows at once, or cross-validate: cw.compare(X, y, "
+                    "models={'aode': AODE()})."
+                )
+        return leaving, downdates, rows
+
     def _make(self, statistics: ClassStatistics) -> Model:
         refuse_few_classes(statistics.labels)
         keys = list(statistics.schema.names or range(len(statistics.schema)))
         statistics = statistics.seen_as(read_families(self.families, keys, [False] * len(keys)))
-        ignored = why_ignored(statistics)
+        missing = statistics.missing_weight()
+        ignored = why_ignored(statistics, missing)
         pairs = statistics.pairs.without(ignored)
         pairs = pairs if self.missing == "level" else pairs.without_missing()
         _refuse_constant(pairs)
         density = OneDependence.estimate(pairs, self.smoothing, self.backoff)
         classifier = BayesClassifier(statistics.labels, self._priors(self.priors, statistics), density)
         levels = {j: place.levels for j, place in enumerate(pairs.columns) if isinstance(place, Named)}
-        missing = statistics.missing_weight().sum(axis=0) / statistics.weight.sum()
         notes = {j: _about(place) for j, place in enumerate(pairs.columns) if j not in ignored}
         notes |= {j: f"left out: {why}" for j, why in ignored.items()}
         warn_of_ignored(statistics, ignored)
-        return Model(classifier, statistics.schema, levels, missing, notes, None, None)
+        gaps = missing.sum(axis=0) / statistics.weight.sum()
+        return Model(classifier, statistics.schema, levels, gaps, notes, None, None)
 
 
 def _refuse_constant(pairs: PairCounts) -> None:

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 
 from classwise.arrays import Array, Labels
 from classwise.classifier import BayesClassifier
-from classwise.densities import Density
+from classwise.densities import Density, Unseen
 from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.estimators.answers import TIES, Answers
 from classwise.estimators.blocks import Blocks, GaussianFit, Smoothing, warn_of_ignored, warn_of_remarks
@@ -20,7 +20,7 @@ from classwise.options import at_least, choose
 from classwise.priors import Priors, class_priors
 from classwise.schema import read_families
 from classwise.selection import choose_families
-from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
+from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter, code_labels
 from classwise.summarizing import MISSING, summarize_table
 from classwise.tables import Table, open_source
 
@@ -50,7 +50,8 @@ class SummaryEstimator(ClassifierMixin, Answers):
 
         A class or a level first seen in a later batch is simply a new class or level.
 
-        classes: the labels that may occur, if you want others refused.
+        classes: the labels that may occur; others are refused. A class without rows so far is in classes_, with a prior
+            and posteriors of zero: there is no density of it.
         """
         form = self._checked_form()
         source, known = open_source(X), []
@@ -60,7 +61,7 @@ class SummaryEstimator(ClassifierMixin, Answers):
             form, known = type(before.moments.scatter), before.known_columns()
         table = source.read(self.families, required(y), sample_weight, strict=self._strict, known=known)
         batch = self._summarize(table, form, before)
-        _check_expected(batch.labels, classes)
+        batch = _expecting(batch, classes)
         statistics = batch if before is None else before + batch
         # Early batches may hold one class, or too few rows for a covariance: the model is made when it is asked for.
         self._keep(None, statistics)
@@ -107,20 +108,43 @@ class SummaryEstimator(ClassifierMixin, Answers):
 
     def _learn(self, statistics: ClassStatistics) -> Self:
         # First the model: if it cannot be made, what was fitted before stays as it is.
-        self._keep(self._make(statistics), statistics)
+        self._keep(self._model_of(statistics), statistics)
         return self
+
+    @abstractmethod
+    def _make(self, statistics: ClassStatistics) -> Model:
+        """The model that statistics make of classes that all have rows."""
+
+    def _model_of(self, statistics: ClassStatistics) -> Model:
+        seen, labels = np.flatnonzero(statistics.weight > 0), statistics.labels
+        if len(seen) == len(labels):
+            return self._make(statistics)
+        priors = self._priors(self.priors, statistics)
+        part = statistics.select(seen, labels[seen], statistics.rows)
+        model = self._unfitted().set_params(priors=priors[seen])._make(part)
+        density = Unseen(model.classifier.density, seen, len(labels))
+        return model.with_classifier(BayesClassifier(labels, priors, density))
 
     def _keep(self, model: Model | None, statistics: ClassStatistics) -> None:
         self._model, self.statistics_ = model, statistics
         remember_columns(self, statistics)
 
     def _priors(self, priors: Priors, statistics: ClassStatistics) -> Array:
-        """Full Bayes counts one more row in each class: the posterior mean under a uniform Dirichlet prior."""
-        return class_priors(priors, statistics.labels, statistics.weight + (1.0 if self._is_bayes else 0.0))
+        """Full Bayes counts one more row in each class: the posterior mean under a uniform Dirichlet prior.
+
+        A class without rows has a prior of zero, whatever is given.
+        """
+        given = class_priors(priors, statistics.labels, statistics.weight + (1.0 if self._is_bayes else 0.0))
+        seen = statistics.weight > 0
+        if seen.all():
+            return given
+        if not given[seen].any():
+            raise ClasswiseError(f"priors={priors!r} leave nothing to the classes that have rows.")
+        return np.where(seen, given, 0.0) / given[seen].sum()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing != "error"
+        tags.input_tags.allow_nan = self.missing != "error" and not self._needs_quartics
         # Not the tag `categorical`: scikit-learn takes it for columns that hold nothing but codes.
         tags.input_tags.string = True
         return tags
@@ -140,6 +164,11 @@ class BayesEstimator(SummaryEstimator):
     def _independent(self, statistics: ClassStatistics) -> GaussianFit:
         """The density of columns that are Gaussian by themselves, from statistics of them alone."""
 
+    @property
+    @abstractmethod
+    def _has_given_prior(self) -> bool:
+        """Whether the caller says what is believed of every Gaussian column, whatever the rows."""
+
     def _make(self, statistics: ClassStatistics) -> Model:
         return self._made(statistics, self._gaussian)
 
@@ -150,10 +179,11 @@ class BayesEstimator(SummaryEstimator):
         keys = list(statistics.schema.names or range(len(statistics.schema)))
         asked = read_families(self.families, keys, [not c.family.has_levels for c in statistics.schema])
         statistics = statistics.seen_as(asked)
+        refuse_underflow(statistics)
         choices = choose_families(statistics)
         statistics = statistics.seen_as({j: choice.family for j, choice in choices.items()})
         smoothing = Smoothing(self.smoothing, self.min_frequency, self.missing == "level")
-        blocks = Blocks(statistics, smoothing, gaussian, self._independent)
+        blocks = Blocks(statistics, smoothing, gaussian, self._independent, self._has_given_prior)
         density = _computed(blocks)
         notes = {j: str(choice) for j, choice in choices.items()}
         notes |= {j: "; ".join(filter(None, [notes.get(j), note])) for j, note in blocks.notes.items()}
@@ -185,9 +215,27 @@ def refuse_few_classes(labels: Labels) -> None:
         raise ClasswiseError(f"A classifier needs rows of at least two classes, and y has {found}.")
 
 
-def _check_expected(labels: Labels, classes: Any) -> None:
-    if classes is None:
+def refuse_underflow(statistics: ClassStatistics) -> None:
+    """Refuse numbers that differ by so little that their squares are lost; decided by all rows, whatever the chunks."""
+    found = np.flatnonzero(statistics.numbers.underflow())
+    if not len(found):
         return
-    unexpected = [label for label in labels.tolist() if label not in np.asarray(classes).tolist()]
+    squared = statistics.schema.positions("gaussian", "best")
+    lost = [j for j in np.array(statistics.schema.numbers)[found].tolist() if j in squared]
+    if lost:
+        where = ", ".join(map(statistics.name, lost[:5])) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
+        raise ClasswiseError(
+            f"X contains numbers that differ by less than 1e-145, whose squares underflow, in {where}; measure them in "
+            "another unit: multiply them by 1e150, say."
+        )
+
+
+def _expecting(statistics: ClassStatistics, classes: Any) -> ClassStatistics:
+    """With all classes that may occur; others are refused."""
+    if classes is None:
+        return statistics
+    expected = code_labels(np.asarray(classes))[0]
+    unexpected = [label for label in statistics.labels.tolist() if label not in expected.tolist()]
     if unexpected:
         raise ClasswiseError(f"y contains the label {unexpected[0]!r}, which is not among classes={list(classes)}.")
+    return statistics.among(expected)

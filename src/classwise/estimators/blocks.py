@@ -23,7 +23,12 @@ from classwise.densities import (
     Product,
     levels_evidence,
 )
-from classwise.errors import ClasswiseError, DegenerateColumnWarning, IgnoredColumnWarning
+from classwise.errors import (
+    ClasswiseError,
+    DegenerateColumnWarning,
+    IgnoredColumnWarning,
+    SingularCovarianceError,
+)
 from classwise.statistics import ClassStatistics, LevelCounts, Moments, is_id
 
 
@@ -57,14 +62,15 @@ class Blocks:
     """Statistics as blocks of columns.
 
     gaussian makes the density of the Gaussian columns, independent that of logarithms, column by column.
-    ignored: why a column was left out; notes: what else to know of a column; remarks: what to warn of.
+    keeps_constants: whether columns that never vary are described too, as they can be under a prior that was given.
+    notes: what there is to know of a column; remarks: what to warn of.
     """
 
     statistics: ClassStatistics
     options: Smoothing
     gaussian: Callable[[ClassStatistics], GaussianFit]
     independent: Callable[[ClassStatistics], GaussianFit]
-    ignored: dict[int, str] = field(default_factory=dict)
+    keeps_constants: bool = False
     notes: dict[int, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     completion: Completion | None = None
@@ -80,14 +86,10 @@ class Blocks:
         }
         candidates = [self._numbers(self._valued(family), make) for family, make in makers.items()]
         blocks = [block for block in [*candidates, self._levels()] if block is not None]
-        if all(isinstance(block.density, Constant) for block in blocks):
-            raise ClasswiseError(
-                "No column of X varies, so there is nothing to tell the classes apart."
-                if blocks
-                else "No column of X can tell the classes apart: each is empty, or differs in every row."
-            )
-        if self.ignored:
-            blocks.append(self._left_out())
+        left_out = self._left_out()
+        if not blocks and not any(isinstance(block.density, Presence) for block in left_out):
+            refuse_silent(self.statistics)
+        blocks += left_out
         return blocks[0].density if len(blocks) == 1 else Product(tuple(blocks))
 
     @property
@@ -106,17 +108,21 @@ class Blocks:
         """The weight without a value, by class and column; (g, p)."""
         return self.statistics.missing_weight()
 
+    @cached_property
+    def ignored(self) -> dict[int, str]:
+        """Why a column is left out, by position."""
+        return why_ignored(self.statistics, self.missing_weight) | why_constant(self.constants)
+
+    @cached_property
+    def constants(self) -> dict[int, float]:
+        """The columns of numbers that never vary, and the value of each."""
+        return {} if self.keeps_constants else self.statistics.constants()
+
     # Numbers ------------------------------------------------------------------------------------------------------
 
     def _valued(self, family: str) -> list[int]:
-        """The columns of a family that have a value at all; a note is made of the others."""
-        columns = self.statistics.schema.positions(family)
-        missing = self.missing_weight
-        if not missing.any():
-            return columns
-        empty = [j for j in columns if (missing[:, j] >= self.statistics.weight * (1 - 1e-9)).all()]
-        self.ignored.update(dict.fromkeys(empty, "no values"))
-        return [j for j in columns if j not in empty]
+        """The columns of a family that have values, and not always the same."""
+        return [j for j in self.statistics.schema.positions(family) if j not in self.ignored]
 
     def _numbers(self, columns: list[int], make: Callable[[ClassStatistics], Density]) -> Block | None:
         if not columns:
@@ -169,9 +175,7 @@ class Blocks:
         missing = self.missing_weight
         for j, column in zip(statistics.schema.levels, statistics.levels.columns, strict=True):
             assert column is not None
-            note = self._why_ignored(j, column)
-            if note:
-                self.ignored[j] = note
+            if j in self.ignored:
                 continue
             absent = missing[:, j] if self.options.missing_is_level and missing[:, j].any() else None
             counts = self._borrowed(j, self._completed(j, column))
@@ -182,15 +186,6 @@ class Blocks:
             self.evidence.append(levels_evidence(counts, self.options.smoothing) if closed else None)
         return Block(np.array(list(kept)), Categorical.of(kept.values())) if kept else None
 
-    def _why_ignored(self, j: int, column: LevelCounts) -> str:
-        count, schema = len(column.levels), self.statistics.schema.columns[j]
-        if count == 0:
-            return "no values"
-        rows = self.statistics.rows * column.weight.sum() / self.statistics.weight.sum()
-        if is_id(count, rows) and not schema.asked:
-            return f"{count} levels in {rows:.0f} rows, an id or free text"
-        return ""
-
     def _completed(self, j: int, column: LevelCounts) -> LevelCounts:
         """Yes and no are both levels, whether or not both were seen; more than two are an error."""
         if self.statistics.schema.columns[j].family.name != "bernoulli":
@@ -200,8 +195,8 @@ class Blocks:
                 f"{self.statistics.name(j)} has {len(column.levels)} levels, and bernoulli describes two; "
                 "use 'categorical'."
             )
-        if column.levels.dtype.kind == "b":
-            both = np.array([False, True])
+        if set(column.levels.tolist()) <= {False, True}:  # as are 0 and 1, of any type
+            both = np.array([False, True]).astype(column.levels.dtype)
             return LevelCounts(both, column.aligned(both))
         return column
 
@@ -224,11 +219,35 @@ class Blocks:
         rare = self.options.rare
         return rare if rare >= 1 else rare * float(column.weight.sum())
 
-    def _left_out(self) -> Block:
-        """Columns that were left out; a sample shows them as missing."""
-        columns, levels = sorted(self.ignored), self.statistics.schema.levels
-        missing = np.array([-1.0 if j in levels else np.nan for j in columns])
-        return Block(np.array(columns), Constant(missing, len(self.statistics.labels)))
+    def _left_out(self) -> list[Block]:
+        """Columns that were left out: a sample repeats the value of those that have but one, and lacks the others.
+
+        Where missing values are a level, those of a column that never varies tell something all the same.
+        """
+        levels, count = self.statistics.schema.levels, len(self.statistics.labels)
+        valueless = [j for j in sorted(self.ignored) if j not in self.constants]
+        missing = Constant(np.array([-1.0 if j in levels else np.nan for j in valueless]), count)
+        constant, values = list(self.constants), np.array(list(self.constants.values()))
+        still = self._with_presence(Constant(values, count), constant)
+        pairs = ((constant, still), (valueless, missing))
+        return [Block(np.array(columns), density) for columns, density in pairs if columns]
+
+
+def why_constant(constants: dict[int, float]) -> dict[int, str]:
+    """What is said of columns of numbers that never vary, given their values."""
+    return {j: f"always {value:.6g}" for j, value in constants.items()}
+
+
+def refuse_constant(statistics: ClassStatistics) -> None:
+    """Refuse rows that are all equal."""
+    if len(statistics.constants()) == len(statistics.schema):
+        raise SingularCovarianceError("No column of X varies, so there is nothing to tell the classes apart.")
+
+
+def refuse_silent(statistics: ClassStatistics) -> None:
+    """Refuse columns none of which can tell classes apart."""
+    refuse_constant(statistics)
+    raise ClasswiseError("No column of X can tell the classes apart: each is empty, or differs in every row.")
 
 
 def borrowed(statistics: ClassStatistics) -> ClassStatistics:
@@ -259,6 +278,23 @@ def borrowers(statistics: ClassStatistics) -> list[str]:
     where = ", ".join(f"{statistics.label(k)!r} in {statistics.name(j)}" for k, j in absent[:5])
     more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
     return [f"gave the values of all rows to classes that have none of their own: {where}{more}"]
+
+
+def why_ignored(statistics: ClassStatistics, missing: Array) -> dict[int, str]:
+    """Columns that cannot tell classes apart, by position: without a value, or with a level for every other row.
+
+    missing (g, p): the weight without a value. A weight of two is the row twice, so that weight is what counts, unless
+    weights are shares, below one: then rows do.
+    """
+    empty = missing.sum(axis=0) >= statistics.weight.sum() * (1 - 1e-9) if missing.any() else np.zeros(0)
+    ignored = {int(j): "no values" for j in np.flatnonzero(empty)}
+    per_weight = max(1.0, statistics.rows / float(statistics.weight.sum()))
+    for j, column in zip(statistics.schema.levels, statistics.levels.columns, strict=True):
+        assert column is not None
+        count, rows = len(column.levels), per_weight * float(column.weight.sum())
+        if is_id(count, rows) and not statistics.schema.columns[j].asked:
+            ignored[j] = f"{count} levels in {rows:.10g} rows, an id or free text"
+    return dict(sorted(ignored.items()))
 
 
 def warn_of_ignored(statistics: ClassStatistics, ignored: dict[int, str]) -> None:

@@ -50,7 +50,7 @@ class Choice(ABC, Generic[V]):
         if not np.isfinite(losses).any():
             raise ClasswiseError(
                 f"No {self.what} that were tried give covariances that have an inverse in every fold; drop columns "
-                "that do not vary, or use NaiveBayes."
+                "that do not vary within classes, or use NaiveBayes."
             )
         backwards = losses.ravel()[::-1]
         return self.value(len(backwards) - 1 - int(backwards.argmin()))

@@ -1,5 +1,6 @@
 """Options that only rows held out can tell: dials, the strength of a prior, how sure to be."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,8 +12,10 @@ from sklearn.utils.metaestimators import available_if
 
 from classwise.arrays import Array
 from classwise.calibration import Calibration
+from classwise.covariance import NormalInverseWishart
 from classwise.engines import BLAS
 from classwise.errors import ClasswiseError
+from classwise.estimators.answers import read_seed
 from classwise.estimators.base import BayesEstimator
 from classwise.estimators.crossing import Crossing
 from classwise.estimators.fitted import required
@@ -56,6 +59,7 @@ class ChoosingEstimator(BayesEstimator):
 
     calibrate: str | None
     folds: Any
+    prior: Any
 
     @abstractmethod
     def _open_choices(self) -> dict[str, Any]:
@@ -88,12 +92,13 @@ class ChoosingEstimator(BayesEstimator):
             self.folds,
             families=self.families,
             weights=sample_weight,
-            random_state=self._seed,
+            random_state=read_seed(self.random_state),
             strict=self._strict,
             quartics=self._needs_quartics,
             form=clone(self)._checked_form(),
         )
-        with BLAS.held():
+        with BLAS.held(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there is to say is said of all rows
             tuned = self._tune(crossing)
             calibration = self._fit_power(tuned, crossing) if self.calibrate else None
         return self._adopt(tuned, calibration, crossing.statistics.total())
@@ -135,8 +140,8 @@ class ChoosingEstimator(BayesEstimator):
         return choose("calibrate", self.calibrate, CALIBRATIONS) or bool(self._open_choices())
 
     @property
-    def _seed(self) -> int:
-        return int(self.random_state) if isinstance(self.random_state, (int, np.integer)) else 0
+    def _has_given_prior(self) -> bool:
+        return self._is_bayes and isinstance(self.prior, NormalInverseWishart)
 
     @available_if(lambda self: not self._is_choosing)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

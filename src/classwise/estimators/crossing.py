@@ -10,22 +10,24 @@ import numpy as np
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier import BayesClassifier
 from classwise.errors import ClasswiseError
-from classwise.estimators.base import BayesEstimator, refuse_few_classes
+from classwise.estimators.base import BayesEstimator, refuse_few_classes, refuse_underflow
 from classwise.schema import Schema
-from classwise.selection import FoldStatistics, assign_folds, summarize_folds
+from classwise.selection import FoldStatistics, assign_folds, no_more_than, summarize_folds
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter, code_labels
-from classwise.tables import Source, Table, open_source
+from classwise.tables import Source, Table, read_counted
 
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """Rows, their classes (n,) and folds (n,), and the statistics of each fold.
+    """Rows, their classes (n,) and folds (n,), and the statistics of each fold. Rows of weight zero are none of them.
 
-    The statistics may be those of more rows than are here: then these are a sample, to choose by.
+    places (n,): where they stand in the table that they came from. The statistics may be those of more rows than are
+    here: then these are a sample, to choose by.
     """
 
     source: Source
     table: Table
+    places: Codes
     labels: Labels
     codes: Codes
     folds: Codes
@@ -47,18 +49,22 @@ class Crossing:
         form: type[Scatter] = FullScatter,
     ) -> "Crossing":
         """The first look at the rows."""
-        source = open_source(X)
-        table = source.read(families, y, weights, strict)
+        source, table, counted = read_counted(X, y, weights, families, strict)
         assert table.labels is not None
         labels, codes = code_labels(table.labels)
-        refuse_few_classes(labels if table.weights is None else labels[np.unique(codes[table.weights > 0])])
-        if isinstance(folds, (int, np.integer)):
-            folds = min(int(folds), len(codes))
-        assigned = assign_folds(folds, codes, labels, groups, random_state)
+        refuse_few_classes(labels)
+        assigned = assign_folds(no_more_than(folds, len(codes)), codes, groups, random_state, counted)
         if form is PooledScatter:  # what is pooled over all classes cannot be told apart by fold
             form = FullScatter
         statistics = summarize_folds(table, labels, codes, assigned, form, not strict, quartics)
-        return cls(source, table, labels, codes, assigned, statistics)
+        refuse_underflow(statistics.total())
+        return cls(source, table, np.flatnonzero(counted), labels, codes, assigned, statistics)
+
+    def seen_as(self, families: Any, quartics: bool, form: type[Scatter]) -> "Crossing":
+        """The same rows in the same folds, with other families."""
+        table = self.source.read(families, self.table.labels, self.table.weights)
+        statistics = summarize_folds(table, self.labels, self.codes, self.folds, form, quartics=quartics)
+        return replace(self, table=table, statistics=statistics)
 
     def __len__(self) -> int:
         return len(self.statistics.parts)

@@ -1,5 +1,6 @@
 """Decisions as an estimator: least expected cost, or none, or something never seen."""
 
+from copy import copy
 from types import NoneType
 from typing import Any, NamedTuple, Self
 
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from classwise.arrays import Array, Labels
@@ -16,8 +17,8 @@ from classwise.decision import Policy, read_costs
 from classwise.errors import ClasswiseError
 from classwise.novelty import learned_threshold
 from classwise.options import choose, fraction
-from classwise.statistics import is_missing
 from classwise.storage import shown, stored
+from classwise.tables import read_labels
 
 LAWS = {"leave-one-out": False, "chi-square": True}
 
@@ -43,19 +44,21 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     costs: what it costs to decide for label j when label i is true: costs[i][j], as a matrix in the order of sorted
         labels or as a mapping {true: {decided: cost}}; what is left out costs 1 if wrong, 0 if right.
     reject: what it costs not to decide; or {"posterior": 0.9}, the least posterior of a label that is announced.
-        Rejected rows are announced as reject_label.
     novelty: the share of ordinary rows that may be taken for novel, such as 0.01. A row is novel if log_evidence is
         below that of all but this share of the rows learned from, each left out in turn (law="leave-one-out"); or, for
         Gaussian classes, if it is further from every class than the chi-square law allows (law="chi-square"). A row
-        with gaps is compared with rows of the same gaps. Novel rows are announced as novel_label.
+        with gaps is compared with rows of the same gaps.
+    reject_label, novel_label: what such rows are announced as. "auto" is "reject" and "novel"; where labels are
+        numbers, -1 and -2, or the next numbers below the labels, so that all that is announced has the type of the
+        labels, and metrics of scikit-learn take it for two classes more (reject_label_ and novel_label_ tell).
 
     >>> import classwise as cw
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> m = cw.Decision(cw.LDA(calibrate="temperature"), costs={0: {1: 20}}, reject=0.3).fit(X, y)
-    >>> labels, counts = np.unique(m.predict(X).astype(str), return_counts=True)
+    >>> labels, counts = np.unique(m.predict(X), return_counts=True)
     >>> dict(zip(labels.tolist(), counts.tolist()))
-    {'0': 185, '1': 248, 'reject': 136}
+    {-1: 118, 0: 186, 1: 265}
     """
 
     def __init__(
@@ -66,8 +69,8 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         reject: Any = None,
         novelty: float | None = None,
         law: str = "leave-one-out",
-        reject_label: Any = "reject",
-        novel_label: Any = "novel",
+        reject_label: Any = "auto",
+        novel_label: Any = "auto",
     ) -> None:
         self.model = model
         self.costs = costs
@@ -107,7 +110,8 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             model.distances(_safe_indexing(X, [0]))  # refuses other columns now, rather than at predict
             return
         weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        labeled = np.array([not is_missing(label) for label in np.asarray(y, dtype=object)])
+        missing = read_labels(y)[1]
+        labeled = np.ones(len(weights), dtype=bool) if missing is None else ~missing
         kept = np.flatnonzero(labeled & (weights > 0))  # a weight of zero is no row, nor is a row without a label
         rows, labels, weights = _safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept]
         evidence = model.leave_one_out_evidence(rows, labels, None if sample_weight is None else weights)
@@ -115,8 +119,9 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows decided rightly; what is rejected or novel is not."""
-        right = [decided == own for decided, own in zip(self.predict(X).tolist(), np.asarray(y).tolist(), strict=True)]
-        return float(np.average(right, weights=sample_weight))
+        labels, missing = read_labels(y)
+        right = np.array([own == label for own, label in zip(self.predict(X).tolist(), labels.tolist(), strict=True)])
+        return float(np.average(right if missing is None else right & ~missing, weights=sample_weight))
 
     def decide(self, X: Any) -> Decisions:
         """What is announced of each row, at what expected cost, and why not."""
@@ -124,8 +129,8 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         decided = self._policy(model.classes_).decide(model.predict_proba(X).T)
         novel = self._is_novel(X, len(decided.codes))
         labels = model.classes_[decided.codes]
-        labels = _marked(labels, decided.refused & ~novel, self.reject_label)
-        labels = _marked(labels, novel, self.novel_label)
+        labels = _marked(labels, decided.refused & ~novel, self.reject_label_)
+        labels = _marked(labels, novel, self.novel_label_)
         return Decisions(labels, np.where(novel, np.nan, decided.cost), decided.refused & ~novel, novel)
 
     def predict(self, X: Any) -> Labels:
@@ -146,6 +151,39 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The labels of the model, sorted; (g,)."""
         return np.asarray(self._fitted_model().classes_)
 
+    def with_priors(self, priors: Any) -> Self:
+        """The same costs and reserve, for the model under other class priors: a new Decision.
+
+        What is novel by leave-one-out was learned under the priors of fit, and has no meaning under others.
+        """
+        if self.novelty is not None and not choose("law", self.law, LAWS):
+            raise ClasswiseError(
+                f"novelty={self.novelty!r} by law={self.law!r} was learned under the priors of fit, and other ones are "
+                "not for it; give the model its priors before fit, or use law='chi-square'."
+            )
+        other = copy(self)
+        other.model_ = self._fitted_model().with_priors(priors)
+        return other
+
+    @property
+    def reject_label_(self) -> Any:
+        """What rows that are better not decided are announced as."""
+        return _announced(self.reject_label, "reject", -1, self.classes_)
+
+    @property
+    def novel_label_(self) -> Any:
+        """What rows that the model has never seen the like of are announced as."""
+        return _announced(self.novel_label, "novel", -2, self.classes_)
+
+    @property
+    def announced_(self) -> Labels:
+        """All that predict may announce: the classes, and what is no class; objects, where their types differ."""
+        asked = [(self.reject, self.reject_label_), (self.novelty, self.novel_label_)]
+        labels = self.classes_
+        for label in [label for option, label in asked if option is not None]:
+            labels = _marked(np.append(labels, labels[:1]), np.arange(len(labels) + 1) == len(labels), label)
+        return labels
+
     # ----------------------------------------------------------------------------------------------------------------
 
     def _fitted_model(self) -> Any:
@@ -161,9 +199,10 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return hasattr(self, "model_")
 
     def _policy(self, classes: Labels) -> Policy:
-        for name, asked in (("reject_label", self.reject), ("novel_label", self.novelty)):
-            if asked is not None and getattr(self, name) in classes.tolist():
-                raise ClasswiseError(f"{name}={getattr(self, name)!r} is one of the classes, {classes.tolist()}.")
+        for name, text, asked in (("reject_label", "reject", self.reject), ("novel_label", "novel", self.novelty)):
+            label = _announced(getattr(self, name), text, -1, classes)
+            if asked is not None and label in classes.tolist():
+                raise ClasswiseError(f"{name}={label!r} is one of the classes, {classes.tolist()}; give another.")
         return read_policy(self.costs, self.reject, classes)
 
     def _facts(self) -> dict[str, Any]:
@@ -194,7 +233,7 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return np.zeros(count, dtype=bool)
         model = self._fitted_model()
         if choose("law", self.law, LAWS):
-            freedom = model.present(X).sum(axis=1)
+            freedom = model.present(X)[:, model._numbers_block()[0]].sum(axis=1)
             return np.asarray(model.distances(X).min(axis=1) > chi2.isf(share, np.maximum(freedom, 1)))
         if not hasattr(self, "threshold_"):
             raise ClasswiseError("novelty by leave-one-out is learned from rows: call fit, or use law='chi-square'.")
@@ -209,10 +248,18 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return thresholds
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
+        tags, inner = super().__sklearn_tags__(), get_tags(self.model)
+        tags.input_tags = inner.input_tags
+        if inner.classifier_tags is not None:
+            tags.classifier_tags = inner.classifier_tags
         return tags
+
+
+def model_within(model: Any) -> Any:
+    """The estimator that models the rows, within any that decide."""
+    while isinstance(model, Decision):
+        model = model._fitted_model()
+    return model
 
 
 def read_policy(costs: Any, reject: Any, labels: Labels) -> Policy:
@@ -225,6 +272,19 @@ def read_policy(costs: Any, reject: Any, labels: Labels) -> Policy:
     if isinstance(reject, (int, float, np.number)) and not isinstance(reject, bool) and np.isfinite(reject):
         return Policy(matrix, refusing=float(reject))
     raise ClasswiseError(f"reject={reject!r} is not an option; give a cost, or {{'posterior': 0.9}}.")
+
+
+def _announced(given: Any, text: str, below: int, classes: Labels) -> Any:
+    """A label that is no class: as given; or, by itself, so far below the classes if they are numbers, and else text.
+
+    >>> _announced("auto", "reject", -1, np.array([0, 1])), _announced("auto", "reject", -1, np.array([-1, 1]))
+    (-1, -2)
+    """
+    if not (isinstance(given, str) and given == "auto"):
+        return given
+    if classes.dtype.kind not in "iuf":
+        return text
+    return type(classes[0].item())(min(0, np.floor(classes[0])) + below)
 
 
 def _marked(labels: Labels, where: NDArray[np.bool_], label: Any) -> Labels:

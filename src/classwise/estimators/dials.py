@@ -14,6 +14,7 @@ from classwise.covariance import Fixed, Recipe, read_sharing, read_shrinkage
 from classwise.densities import Block, Density, Gaussian, Product
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError, SingularCovarianceError
+from classwise.estimators.blocks import refuse_constant
 from classwise.estimators.choice import Choice
 from classwise.estimators.crossing import Crossing, Fold, is_complete
 from classwise.priors import class_priors
@@ -69,6 +70,7 @@ def choose_dials(model: Any, crossing: Crossing) -> DialChoice:
     shares = (SHARES if whole else FEW_SHARES) if is_cv(model.share) else (model.share,)
     shrinks = (SHRINKS if whole else FEW_SHRINKS) if is_cv(model.shrink) else (model.shrink,)
     total = crossing.statistics.total()
+    refuse_constant(total)
     never = total.labels[class_priors(model.priors, total.labels, total.weight) == 0]
     # What is never announced says nothing of the dials.
     weights = np.where(np.isin(crossing.labels, never)[crossing.codes], 0.0, crossing.telling)
@@ -108,12 +110,14 @@ class Tries:
         """(shares, shrinks)."""
         try:
             beside = Beside.of(fold, clone(self.model).set_params(share=1.0, shrink=1.0))
-        except SingularCovarianceError:  # no feature varies at all
+        except SingularCovarianceError:  # no feature varies within classes
             return np.full((len(self.shares), len(self.shrinks)), np.inf)
+        if not len(beside.columns):  # no number varies at all: the dials make no difference
+            return np.zeros((len(self.shares), len(self.shrinks)))
         kept = fold.rows[self.weights[fold.rows] > 0]
         numbers, scores = beside.split(np.isin(fold.rows, kept, assume_unique=True))
         codes = np.searchsorted(fold.training.labels, self.crossing.labels[self.crossing.codes[kept]])
-        statistics, amounts = fold.training.of_numbers(), np.array(self.shrinks, dtype=np.float64)
+        statistics, amounts = fold.training.part(beside.columns.tolist()), np.array(self.shrinks, dtype=np.float64)
         losses = []
         for share in self.shares:
             recipe: Recipe = clone(self.model).set_params(share=share, shrink=1.0)._recipe()
@@ -185,7 +189,7 @@ class Beside:
         density, rows = fitted.classifier_.density, fold.read(fitted).rows
         blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(rows.shape[1]), density),)
         others = tuple(block for block in blocks if not isinstance(block.density, Gaussian))
-        columns = next(block.columns for block in blocks if isinstance(block.density, Gaussian))
+        columns = next((block.columns for block in blocks if isinstance(block.density, Gaussian)), np.empty(0, np.intp))
         return cls(rows, columns, Product(others) if others else None, fitted.classifier_.log_prior)
 
     def split(self, kept: Any) -> tuple[Array, Array]:

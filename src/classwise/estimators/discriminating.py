@@ -1,26 +1,81 @@
 """Models that are one Gaussian for each class, seen as polynomials and as distances."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from classwise.arrays import Array, finite
+from classwise.arrays import Array, Codes, finite
 from classwise.classifier import BayesClassifier
-from classwise.densities import Gaussian, Observed
+from classwise.densities import (
+    Block,
+    Constant,
+    Gaussian,
+    IndependentStudent,
+    Observed,
+    Presence,
+    Product,
+    Student,
+    Unseen,
+)
 from classwise.discriminant import Boundary, Discriminant, Section, boundary, column_names, discriminant, read_section
-from classwise.errors import ClasswiseError
+from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators.fitted import Fitted
+from classwise.statistics import ClassStatistics
 
 
 class Discriminating(Fitted):
-    """Discriminant functions, boundaries and distances of a model of numbers alone."""
+    """Discriminant functions, boundaries and distances of a model of numbers alone.
+
+    Columns that never vary, or have no values, were left out: they have no part in any of these.
+    """
 
     @property
-    @abstractmethod
     def gaussian_(self) -> Gaussian:
         """The densities of the Gaussian columns: means and covariance; of Student-t densities, location and scale."""
+        density = self._numbers_block()[1]
+        return density if isinstance(density, Gaussian) else Gaussian(density.means, density.covariance)
+
+    @property
+    def means_(self) -> Array:
+        """The mean of each class in the Gaussian columns; of Student-t densities the location; (g, p)."""
+        return self.gaussian_.means
+
+    @property
+    def covariances_(self) -> Array:
+        """The covariance matrix of each class, or the shape of its Student-t; (g, p, p), read-only where shared."""
+        return self._numbers_block()[1].matrices()
+
+    def _blocks(self) -> tuple[Block, ...]:
+        density = self.classifier_.density
+        if isinstance(density, Unseen):
+            raise NotAvailableError("Some classes have no rows yet, and no density: see statistics_.weight.")
+        return density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
+
+    def _numbers_block(self) -> tuple[Codes, Gaussian | Student | IndependentStudent]:
+        """The Gaussian columns that were not left out, and their densities."""
+        for block in self._blocks():
+            numbers = block.density.numbers if isinstance(block.density, Presence) else block.density
+            if isinstance(numbers, Gaussian | Student | IndependentStudent):
+                return block.columns, numbers
+        raise NotAvailableError("This model has no Gaussian: none of its columns is a number that varies.")
+
+    def _is_gaussian_alone(self) -> bool:
+        """Whether the classes are Gaussians, with no columns beside them but numbers that were left out."""
+        kinds = [type(block.density) for block in self._blocks()]
+        return Gaussian in kinds and set(kinds) <= {Gaussian, Constant} and not self.model_.levels
+
+    def _statistics_of_gaussian(self) -> ClassStatistics | None:
+        """What Gaussians alone were made of, if no value was missing."""
+        unseen = isinstance(self.classifier_.density, Unseen)
+        if self._is_bayes or unseen or not self._is_gaussian_alone():
+            return None
+        columns = self._numbers_block()[0].tolist()
+        statistics = self.statistics_
+        statistics = statistics if len(columns) == len(statistics.schema) else statistics.part(columns)
+        complete = not len(statistics.numbers.gaps) and statistics.moments.weight.shape[1] == 1
+        return statistics if complete else None
 
     def discriminant(self, label: Any, *, columns: Any = None, at: Mapping[Any, float] | None = None) -> Discriminant:
         """g_k(x) = x'A x + b'x + c: the log joint of a class, up to a constant that all classes share.
@@ -66,12 +121,13 @@ class Discriminating(Fitted):
         array([[18., 18.],
                [18., 18.]])
         """
-        if self._is_bayes or not isinstance(self.classifier_.density, Gaussian):
+        if self._is_bayes or not self._is_gaussian_alone():
             raise ClasswiseError(
                 "Distances are between rows of numbers and Gaussian classes: they take a model without other columns, "
                 "and estimate='mle' or 'unbiased'."
             )
-        return -2 * self._apply(_exponents, self._table(X)).T
+        exponents = partial(_exponents, self.gaussian_, self._numbers_block()[0])
+        return -2 * self._apply(exponents, self._table(X)).T
 
     def _discriminant(self, label: Any, section: Section) -> Discriminant:
         """In the columns that the section keeps."""
@@ -79,7 +135,12 @@ class Discriminating(Fitted):
         k, calibration = self._position(label), self.classifier_.calibration
         names = column_names(self.model_.schema, section.kept)
         log_prior = float(self.classifier_.log_prior[k, 0])
-        g = discriminant(self.gaussian_.marginal(section.kept), k, log_prior, names)
+        columns = self._numbers_block()[0].tolist()
+        seen = [i for i, j in enumerate(section.kept) if j in columns]
+        if not seen:
+            raise ClasswiseError(f"The model has left out {names[0]!r}, which says nothing; see schema_.")
+        marginal = self.gaussian_.marginal([columns.index(section.kept[i]) for i in seen])
+        g = discriminant(marginal, k, log_prior, tuple(names[i] for i in seen)).among(names, seen)
         return g if calibration is None else g.calibrated(calibration, k)
 
     def _refuse_beside(self, what: str) -> None:
@@ -88,16 +149,15 @@ class Discriminating(Fitted):
             raise ClasswiseError(
                 f"{what} is a polynomial for Gaussians, and with estimate='bayes' classes are Student-t."
             )
-        if not isinstance(self.classifier_.density, Gaussian):
+        if not self._is_gaussian_alone():
             raise ClasswiseError(
                 f"{what} is a polynomial in numbers, and this model has other columns too: see schema_."
             )
 
 
-def _exponents(model: BayesClassifier, rows: Array) -> Array:
+def _exponents(gaussian: Gaussian, columns: Codes, model: BayesClassifier, rows: Array) -> Array:
     """-1/2 the squared distances of the values that are there; (m, p) -> (g, m)."""
-    density = model.density.whole if isinstance(model.density, Observed) else model.density
-    assert isinstance(density, Gaussian)
-    if density is model.density:
-        return finite(density.exponents(rows))
-    return density.observed_exponents(rows)
+    numbers = rows if len(columns) == rows.shape[1] else rows[:, columns]
+    if isinstance(model.density, Observed):
+        return gaussian.observed_exponents(numbers)
+    return finite(gaussian.exponents(numbers))

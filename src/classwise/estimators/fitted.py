@@ -20,10 +20,10 @@ from classwise.options import choose
 from classwise.priors import Priors
 from classwise.schema import Families
 from classwise.selection import Downdates
-from classwise.statistics import ClassStatistics, Scatter, code_labels
+from classwise.statistics import ClassStatistics, Scatter, code_labels, positions
 from classwise.storage import shown
 from classwise.summarizing import MISSING
-from classwise.tables import Table, open_source, refuse_unscorable, refuse_unsuitable
+from classwise.tables import Table, open_asked, refuse_unscorable, refuse_unsuitable
 
 # Rows are scored in chunks of this many numbers, so that what is computed from a chunk is still in cache.
 SCORING_SIZE = 3 * BLOCK_SIZE
@@ -54,7 +54,7 @@ class Fitted(BaseEstimator):
     _model: Model | None
 
     @abstractmethod
-    def _make(self, statistics: ClassStatistics) -> Model:
+    def _model_of(self, statistics: ClassStatistics) -> Model:
         """The model that these statistics make."""
 
     @abstractmethod
@@ -70,7 +70,7 @@ class Fitted(BaseEstimator):
         """The fitted classifier, with what each column was taken for."""
         model = self._fitted()._model
         if model is None:
-            model = self._model = self._make(self.statistics_)
+            model = self._model = self._model_of(self.statistics_)
         return model
 
     @property
@@ -130,7 +130,7 @@ class Fitted(BaseEstimator):
 
     def _table(self, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
         self._fitted()
-        source = open_source(X)
+        source = open_asked(X, self.statistics_.schema.names)
         check_columns(self, source)
         return source.read_like(self.model_.schema, self.model_.levels, y, sample_weight)
 
@@ -186,12 +186,12 @@ class Fitted(BaseEstimator):
     def _facts(self) -> dict[str, Any]:
         """What the header of a file tells."""
         facts = self._fitted().statistics_._facts() | {"options": shown(self.get_params(deep=False))}
-        return facts if self._model is None else facts | {"columns": self._model.schema.listed()}
+        return facts if self._model is None else facts | self._model.schema.facts()
 
     def _outline(self) -> Self:
         """The same, with the model made before what it is made of is left out."""
         if hasattr(self, "statistics_") and self._model is None:
-            self._model = self._make(self.statistics_)
+            self._model = self._model_of(self.statistics_)
         return self
 
     def _is_sound(self) -> bool:
@@ -222,6 +222,11 @@ class Fitted(BaseEstimator):
         """The same options, with less patience where models are many; nothing fitted."""
         return clone(self)
 
+    @property
+    def _is_sum_of_rows(self) -> bool:
+        """Whether statistics without a row are those of all rows less those of the row."""
+        return True
+
     def _downdates(self) -> Downdates | None:
         """What leaves rows out by formula, where the model is a Gaussian that allows it."""
         return None
@@ -241,7 +246,7 @@ def codes_among(classes: Labels, labels: Labels | None) -> NDArray[Any]:
     unknown = [label for label in distinct.tolist() if label not in known]
     if unknown:
         raise ClasswiseError(f"y contains the label {unknown[0]!r}, which is not a class; the classes are {known}.")
-    return np.searchsorted(classes, distinct)[codes]
+    return positions(distinct, classes)[codes]
 
 
 def position_among(classes: Labels, label: Any) -> int:

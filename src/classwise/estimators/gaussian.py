@@ -2,10 +2,8 @@
 
 from typing import Any, Literal, Self
 
-import numpy as np
 from sklearn.base import clone
 
-from classwise.arrays import Array, Codes
 from classwise.calibration import Calibration
 from classwise.covariance import (
     ESTIMATES,
@@ -25,8 +23,8 @@ from classwise.covariance import (
     read_shrinkage,
     refuse_never_seen,
 )
-from classwise.densities import Block, Density, Gaussian, IndependentStudent, Presence, Product, Student
-from classwise.errors import ClasswiseError, NotAvailableError
+from classwise.densities import Gaussian
+from classwise.errors import ClasswiseError
 from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit
 from classwise.estimators.choosing import ChoosingEstimator, Chosen
@@ -74,7 +72,8 @@ class GaussianClassifier(Discriminating, ChoosingEstimator):
     prior: for estimate="bayes": "weak" (worth little, in the units of the data), "geisser" (the limiting prior
         |C|^-(p+1)/2), "evidence" (strengths under which the rows are most probable), "cv" or "loo" (the strength under
         which rows held out, in folds or one by one, are classified best), or a NormalInverseWishart.
-    priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
+    priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
+        labels.
     standardize: shrink (or take the sphere) in units of each feature's overall standard deviation; means_ and
         covariances_ stay in the units of X.
     calibrate: "temperature" raises posteriors to the power that suits rows held out (calibration_ tells which); no
@@ -219,51 +218,15 @@ class GaussianClassifier(Discriminating, ChoosingEstimator):
         return clone(self).set_params(share=share, shrink=shrink, prior=settled_prior(self), calibrate=None)
 
     def _downdates(self) -> Downdates | None:
-        if (
-            self._is_bayes
-            or self._needs_quartics
-            or self.standardize
-            or not is_plain(self.classifier_.density, self.statistics_)
-        ):
+        statistics = self._statistics_of_gaussian()
+        if statistics is None or self._needs_quartics or self.standardize:
             return None
-        return Downdates(self.statistics_.denoised(), self._recipe())
-
-    @property
-    def gaussian_(self) -> Gaussian:
-        """The densities of the Gaussian columns: means and covariance; of Student-t densities, location and scale."""
-        density = self._numbers_block()[1]
-        return density if isinstance(density, Gaussian) else Gaussian(density.means, density.covariance)
-
-    def _numbers_block(self) -> tuple[Codes, Gaussian | Student | IndependentStudent]:
-        """The Gaussian columns that have values, and their densities."""
-        density = self.classifier_.density
-        blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
-        for block in blocks:
-            numbers = block.density.numbers if isinstance(block.density, Presence) else block.density
-            if isinstance(numbers, Gaussian | Student | IndependentStudent):
-                return block.columns, numbers
-        raise NotAvailableError("This model has no Gaussian: none of its columns is a number.")
+        return Downdates(statistics.denoised(), self._recipe())
 
     @property
     def em_(self) -> Completion | None:
         """How learning from rows with gaps went: iterations, log-likelihood, convergence; None if not by EM."""
         return self.model_.completion
-
-    @property
-    def means_(self) -> Array:
-        """The mean of each class in the Gaussian columns; (g, p)."""
-        return self.gaussian_.means
-
-    @property
-    def covariances_(self) -> Array:
-        """The covariance matrix of each class, or the shape of its Student-t; (g, p, p), read-only where shared."""
-        return self._numbers_block()[1].matrices()
-
-
-def is_plain(density: Density, statistics: ClassStatistics) -> bool:
-    """A Gaussian over all columns, learned from rows without gaps."""
-    complete = not len(statistics.numbers.gaps) and statistics.moments.weight.shape[1] == 1
-    return isinstance(density, Gaussian) and complete
 
 
 def _alone(statistics: ClassStatistics, recipe: Recipe) -> GaussianFit:

@@ -97,15 +97,25 @@ class LeavingOut:
         return True
 
     def _without(self, row: int) -> tuple[Fitted, Table]:
-        source, weights = self.source.part(row), None if self.weights is None else self.weights[row : row + 1]
-        table = source.read(
-            self.model.families, self.labels[row : row + 1], weights, known=self.statistics.schema.columns
-        )
-        alone = self.model._summarize(table, type(self.statistics.moments.scatter), self.statistics)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say was said when all rows were fitted
-            fitted = self.model._unfitted().fit_statistics(self.statistics - alone)
-        return fitted, source.read_like(fitted.model_.schema, fitted.model_.levels)
+            # Priors may name classes that have no other row.
+            others = self._statistics_without(row).among(self.statistics.labels)
+            fitted = self.model._unfitted().fit_statistics(others)
+        alone = self.source.take(slice(row, row + 1))
+        return fitted, alone.read_like(fitted.model_.schema, fitted.model_.levels)
+
+    def _statistics_without(self, row: int) -> ClassStatistics:
+        """The statistics of all other rows: a difference, unless what is counted was itself learned from all rows."""
+        form = type(self.statistics.moments.scatter)
+        if self.model._is_sum_of_rows:
+            return self.statistics - self.model._summarize(self.read(np.array([row])), form, self.statistics)
+        return self.model._summarize(self.read(np.delete(np.arange(len(self.codes)), row)), form)
+
+    def read(self, rows: Codes) -> Table:
+        """Some rows, as a fit reads them; what columns are is known."""
+        source, weights = self.source.take(rows), None if self.weights is None else self.weights[rows]
+        return source.read(self.model.families, self.labels[rows], weights, known=self.statistics.schema.columns)
 
     def _warn(self, singular: list[int]) -> None:
         shown = ", ".join(map(str, singular[:10])) + (", ..." if len(singular) > 10 else "")

@@ -13,6 +13,7 @@ from classwise.covariance import (
     refuse_never_seen,
 )
 from classwise.densities import Block, Mixture, Presence, Product
+from classwise.engines import BLAS
 from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators.answers import read_generator
 from classwise.estimators.base import BayesEstimator
@@ -50,7 +51,8 @@ class MixtureClassifier(BayesEstimator):
         "weak" (worth little, in the units of the data), or a NormalInverseWishart.
     starts: EM is started so often, from clusters drawn with random_state; the best goes on.
     tol: EM stops when the objective of a row gains less than this; max_iter: or after so many iterations (em_ tells).
-    priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
+    priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
+        labels.
     families: what columns are, where it is not what their type says: {"visits": "poisson", "grade": "categorical"}.
         The mixture is over the columns of numbers; all others stand beside it, independent within a class.
     smoothing: pseudo-rows at each level of a category; 0 is maximum likelihood.
@@ -160,7 +162,8 @@ class MixtureClassifier(BayesEstimator):
         refuse_never_seen(numbers, numbers.numbers.present_weight())
         tied = choose("covariance", self.covariance, COVARIANCES)
         # One Gaussian for each class says what gaps are filled with, to have units for the prior and a start.
-        filled = complete_to_mode(numbers, tied, self.prior).statistics
+        with BLAS.held():
+            filled = complete_to_mode(numbers, tied, self.prior).statistics
         prior = PseudoRows.of(read_prior(self.prior, filled.denoised(), FullCovariance, tied))
         rows = np.asarray(table.block([column.place for column in numbers.schema]), dtype=np.float64)
         codes = codes_among(numbers.labels, table.labels)
@@ -185,6 +188,10 @@ class MixtureClassifier(BayesEstimator):
 
     def _independent(self, statistics: ClassStatistics) -> GaussianFit:
         return believe(statistics, DiagonalCovariance, False, "weak")
+
+    @property
+    def _has_given_prior(self) -> bool:
+        return isinstance(self.prior, NormalInverseWishart)
 
     @property
     def _is_bayes(self) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier import BayesClassifier
 from classwise.covariance import Completion
-from classwise.densities import Block, Categorical, Constant, OneDependence, Product
+from classwise.densities import Block, Categorical, Constant, OneDependence, Product, Unseen
 from classwise.estimators.report import SchemaReport
 from classwise.schema import Schema
 from classwise.statistics import ClassStatistics, Named, is_sorted
@@ -31,6 +31,7 @@ class Model:
 
     def _is_sound(self) -> bool:
         width, density = len(self.schema), self.classifier.density
+        density = density.seen if isinstance(density, Unseen) else density
         shaped = density.n_features == width and self.missing.shape == (width,) and set(self.notes) <= set(range(width))
         known = set(self.levels) == set(self.schema.levels) and all(map(is_sorted, self.levels.values()))
         blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(width), density),)

@@ -8,14 +8,14 @@ from sklearn.base import clone
 from classwise.arrays import Array, Codes
 from classwise.calibration import Calibration
 from classwise.covariance import ESTIMATES, Blend, DiagonalCovariance, Fixed, Recipe, check_prior
-from classwise.densities import Block, Constant, Gaussian, Product
+from classwise.densities import Gaussian
 from classwise.errors import SingularCovarianceError
 from classwise.estimators.belief import believe
 from classwise.estimators.blocks import GaussianFit, borrowed, borrowers
 from classwise.estimators.choosing import ChoosingEstimator, Chosen
 from classwise.estimators.crossing import Crossing
 from classwise.estimators.discriminating import Discriminating
-from classwise.estimators.gaussian import Calibrate, Estimate, Missing, Prior, Ties, is_plain
+from classwise.estimators.gaussian import Calibrate, Estimate, Missing, Prior, Ties
 from classwise.estimators.strength import PriorChoice, chosen_prior, open_prior, settled_prior
 from classwise.options import choose, fraction
 from classwise.priors import Priors
@@ -36,11 +36,12 @@ class NaiveBayes(Discriminating, ChoosingEstimator):
         prior); 0 is maximum likelihood, where a level that a class never showed rules the class out.
     floor: the least variance of a feature within a class, as a fraction of that feature's variance over all rows; 0
         refuses features that do not vary within a class. A feature that never varies says nothing and is left out.
-        Either way one warning names the columns.
+        Either way a warning names the columns.
     estimate: "mle" divides a sum of squares by n_k, "unbiased" by n_k - 1; "bayes" integrates mean and variance out, so
         that numbers are Student-t within a class, and needs no floor.
     prior: for estimate="bayes", as in GaussianClassifier.
-    priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the order of sorted labels.
+    priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
+        labels.
     calibrate: "temperature" raises posteriors to the power that suits rows held out (calibration_ tells which): columns
         that depend on each other make naive Bayes too sure. No decision changes.
     folds: how rows are held out for calibrate and prior="cv": a number of stratified folds, the fold of each row, or a
@@ -115,81 +116,38 @@ class NaiveBayes(Discriminating, ChoosingEstimator):
         if self._is_bayes:
             return believe(statistics, DiagonalCovariance, False, self.prior)
         filled = borrowed(statistics)
-        constant = np.flatnonzero(filled.moments.constant())
-        varying = np.setdiff1d(np.arange(filled.n_features), constant)
         variances, low = self._floored(filled)
-        remarks = self._remarks(filled, np.setdiff1d(low, constant), constant) + borrowers(statistics)
-        rest = Constant(filled.mean[0, constant], len(filled.labels))
-        if not len(varying):
-            return GaussianFit(rest, remarks)
-        gaussian = Gaussian(filled.mean[:, varying], DiagonalCovariance(variances[:, varying]))
-        density = Product((Block(varying, gaussian), Block(constant, rest))) if len(constant) else gaussian
-        return GaussianFit(density, remarks)
-
-    def _independent(self, statistics: ClassStatistics) -> GaussianFit:
-        if self._is_bayes:
-            return believe(statistics, DiagonalCovariance, False, self.prior)
-        filled = borrowed(statistics)
-        variances, low = self._floored(filled)
-        remarks = self._remarks(filled, low, np.empty(0, dtype=np.intp)) + borrowers(statistics)
+        remarks = self._remarks(filled, low) + borrowers(statistics)
         return GaussianFit(Gaussian(filled.mean, DiagonalCovariance(variances)), remarks)
 
+    def _independent(self, statistics: ClassStatistics) -> GaussianFit:
+        return self._gaussian(statistics)
+
     def _downdates(self) -> Downdates | None:
-        if self._is_bayes or not is_plain(self.classifier_.density, self.statistics_):
+        statistics = self._statistics_of_gaussian()
+        if statistics is None:
             return None
-        return Downdates(self.statistics_.by_column().denoised(), self._recipe(), self.floor)
+        return Downdates(statistics.by_column().denoised(), self._recipe(), self.floor)
 
     def _floored(self, statistics: ClassStatistics) -> tuple[Array, Codes]:
         """The variances within each class, none below the floor (g, p), and the columns where it mattered."""
         variances = self._recipe().blend(statistics).values
-        overall = statistics.moments.overall_variance()
-        # A column that never varies says nothing, whatever its variance is set to.
-        least = np.broadcast_to(np.where(overall > 0, self.floor * overall, 1.0), variances.shape)
+        least = np.broadcast_to(self.floor * statistics.moments.overall_variance(), variances.shape)
         return np.maximum(variances, least), np.flatnonzero((variances <= least).any(axis=0))
 
-    def _remarks(self, statistics: ClassStatistics, low: Codes, constant: Codes) -> list[str]:
-        """Names the columns whose variance was raised and those left out; an error if floor is 0."""
+    def _remarks(self, statistics: ClassStatistics, low: Codes) -> list[str]:
+        """Names the columns whose variance was raised; an error if floor is 0."""
+        if not len(low):
+            return []
         names = ", ".join(statistics.name(column) for column in low)
-        if len(low) and self.floor == 0:
+        if self.floor == 0:
             raise SingularCovarianceError(
                 f"These columns do not vary within every class, and floor=0 refuses that: {names}. "
                 "Give floor as a small fraction of the overall variance (floor=1e-6), or drop the columns."
             )
-        never = ", ".join(statistics.name(column) for column in constant)
-        remarks = {
-            f"raised variances within a class to {self.floor:g} of the overall variance in {names}": low,
-            f"left out columns that never vary: {never}": constant,
-        }
-        return [remark for remark, columns in remarks.items() if len(columns)]
-
-    @property
-    def _numbers(self) -> ClassStatistics:
-        """The statistics of the Gaussian columns, column by column."""
-        chosen = {j: column.family for j, column in enumerate(self.model_.schema)}
-        return borrowed(self.statistics_.seen_as(chosen).of_numbers())
-
-    @property
-    def means_(self) -> Array:
-        """The mean of each Gaussian column within each class; of Student-t densities the location; (g, p)."""
-        return self._of_parameters("location") if self._is_bayes else self._numbers.mean
+        return [f"raised variances within a class to {self.floor:g} of the overall variance in {names}"]
 
     @property
     def variances_(self) -> Array:
         """The variance of each Gaussian column within each class, floored; of Student-t densities the shape; (g, p)."""
-        return self._of_parameters("shape") if self._is_bayes else self._floored(self._numbers)[0]
-
-    def _of_parameters(self, name: str) -> Array:
-        """A parameter of each Gaussian column that has values; (g, p)."""
-        columns = [self.classifier_.density.parameters()[j] for j in self.model_.schema.positions("gaussian")]
-        return np.column_stack([column[name] for column in columns if name in column])
-
-    @property
-    def gaussian_(self) -> Gaussian:
-        """The densities of the Gaussian columns: means and variances; of Student-t densities, location and shape."""
-        density = self.classifier_.density
-        return density if isinstance(density, Gaussian) else Gaussian(self.means_, DiagonalCovariance(self.variances_))
-
-    @property
-    def covariances_(self) -> Array:
-        """The same as diagonal matrices; (g, p, p)."""
-        return DiagonalCovariance(self.variances_).matrices()
+        return self.gaussian_.covariance.values

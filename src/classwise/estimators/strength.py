@@ -10,6 +10,7 @@ from classwise.arrays import Array, Codes, log_sum_exp, slices, sums_by
 from classwise.covariance import Covariance, DiagonalCovariance, FullCovariance, PriorForm
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError
+from classwise.estimators.blocks import refuse_constant
 from classwise.estimators.choice import Choice
 from classwise.estimators.choosing import Chosen
 from classwise.estimators.crossing import Crossing, Fold, is_complete
@@ -87,8 +88,11 @@ def _left_out(
 
     The prior's mean and the class priors stay those of all rows.
     """
-    statistics = crossing.statistics.total().denoised()
-    rows = np.asarray(crossing.table.rows, dtype=np.float64)
+    statistics, rows = crossing.statistics.total().denoised(), np.asarray(crossing.table.rows, dtype=np.float64)
+    varying = [j for j in range(statistics.n_features) if j not in statistics.constants()]
+    refuse_constant(statistics)
+    if len(varying) < statistics.n_features:
+        statistics, rows = statistics.part(varying), rows[:, varying]
     with np.errstate(divide="ignore"):
         log_prior = np.log(model._priors(model.priors, statistics))[:, None, None]
     losses = np.zeros((len(forms), len(rows)))

@@ -8,16 +8,17 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Array, Codes, Labels
+from classwise.arrays import Array, Codes, Labels, unmasked
 from classwise.binning import Also
 from classwise.errors import ClasswiseError
 from classwise.gathering.columns import Roles
 from classwise.schema import Families
 from classwise.sources import ChunkPiece, Stream
-from classwise.statistics import ClassStatistics, Scatter, code_labels, is_missing, sort_labels
+from classwise.statistics import ClassStatistics, Scatter, code_labels, sort_labels
 from classwise.summarizing import summarize_table
-from classwise.tables import Source, Table, open_source
+from classwise.tables import Source, Table, open_frame, open_source, read_labels
 from classwise.tables.coding import code_series
+from classwise.tables.frames import made_dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +113,7 @@ class Counted:
         """The label of each row; of text the position among sorted names, and these names."""
         target = self.frame[self.roles.target]
         if target.dtype not in (nw.String, nw.Categorical, nw.Enum):
-            return np.asarray(target.to_numpy()), None
+            return read_labels(target)[0], None
         coded = code_series(target)
         ordered = sort_labels(set(coded.levels))
         names = np.empty(len(ordered), dtype=object)
@@ -129,6 +130,12 @@ class Counted:
         return open_source(self.frame.select(list(self.roles.features)))
 
 
+def count_rows(chunk: Any, roles: Roles) -> int:
+    """How many rows of a table count."""
+    needed = [roles.target] if roles.weights is None else [roles.target, roles.weights]
+    return len(Counted.of(as_frame(chunk).select(needed), roles))
+
+
 def _labeled(target: "nw.Series[Any]") -> NDArray[np.bool_]:
     """Which rows have a label."""
     if not target.null_count() and not target.dtype.is_float():
@@ -137,13 +144,6 @@ def _labeled(target: "nw.Series[Any]") -> NDArray[np.bool_]:
     if target.dtype.is_float():
         missing = missing | target.is_nan().fill_null(True)
     return ~np.asarray(missing.to_numpy(), dtype=bool)
-
-
-def _present(labels: Labels) -> NDArray[np.bool_]:
-    """The same, of an array; whole numbers, and yes and no, are never missing."""
-    if labels.dtype.kind in "iub":
-        return np.ones(len(labels), dtype=bool)
-    return np.array([not is_missing(label) for label in labels.tolist()], dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,14 +157,16 @@ class ArrayLearner:
     also: Also | None = None
 
     def __call__(self, X: Any, y: Any, weights: Any = None) -> Tally:
-        rows, labels = np.asarray(X), np.asarray(y).ravel()
-        labeled = _present(labels)
-        counted = labeled if weights is None else labeled & (np.asarray(weights) != 0)
+        labels, missing = read_labels(np.ravel(y))
+        counted = np.ones(len(labels), dtype=bool) if missing is None else ~missing
+        unlabeled = len(labels) - int(np.count_nonzero(counted))
+        if weights is not None:
+            counted &= np.asarray(unmasked(weights)) != 0
         if not counted.any():
-            return Tally(None, len(rows), int((~labeled).sum()))
-        held = None if weights is None else np.asarray(weights)[counted]
-        table = open_source(rows[counted]).read(self.families, labels[counted], held)
-        return Tally(self.summarize(table), len(rows), int((~labeled).sum()))
+            return Tally(None, len(labels), unlabeled)
+        held = None if weights is None else weights[counted]
+        table = open_source(X[counted]).read(self.families, labels[counted], held)
+        return Tally(self.summarize(table), len(labels), unlabeled)
 
     def summarize(self, table: Table) -> ClassStatistics:
         """The statistics of a table."""
@@ -178,12 +180,12 @@ def as_frame(chunk: Any) -> "nw.DataFrame[Any]":
         import pyarrow as pa
 
         chunk = pa.Table.from_batches([chunk])
-    frame = nw.from_native(chunk, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    frame = open_frame(chunk)
+    if frame is None:
         raise ClasswiseError(
             f"target names a column, and {type(chunk).__name__} has no columns with names; give a table, or X and y."
         )
-    return frame
+    return made_dense(frame)
 
 
 def sliced(table: Any) -> Stream:

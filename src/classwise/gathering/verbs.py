@@ -138,12 +138,15 @@ def _by_name(
     return finished(learner(as_frame(X).columns, "the table")(X), "the table")
 
 
-def open_rows(source: Any, exact: Sequence[str] = (), text: Sequence[str] = ()) -> Stream:
-    """Rows wherever they are as a stream: a table in slices, and what a function makes anew. exact, text: as for
-    `open_stream`.
+def open_rows(
+    source: Any, exact: Sequence[str] = (), text: Sequence[str] = (), missing: Sequence[str] | None = None
+) -> Stream:
+    """Rows wherever they are as a stream: a table in slices, and what a function makes anew.
+
+    exact, text, missing: as for `open_stream`.
     """
     rows = source() if makes_rows(source) else source
-    return open_stream(rows, exact=exact, text=text) or sliced(rows)
+    return open_stream(rows, exact=exact, text=text, missing=missing) or sliced(rows)
 
 
 def makes_rows(source: Any) -> bool:

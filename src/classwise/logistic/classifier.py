@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
-from classwise.arrays import Array, Codes, Labels, finite, first_leader, product
+from classwise.arrays import Array, Codes, Labels, finite, first_leader
 from classwise.errors import ClasswiseError
 from classwise.logistic.design import Design
 from classwise.logistic.likelihood import Binary, Likelihood
@@ -17,6 +17,7 @@ from classwise.logistic.posterior import Draws, Laplace, Posterior
 from classwise.logistic.predictive import at_points, lattice, log_average, log_moderated
 from classwise.options import choose
 from classwise.statistics import is_sorted
+from classwise.statistics.indicators import Columns, Indicated, scores_of
 from classwise.storage import stored
 
 # log E P(k | s), from mean and covariance of the scores of rows.
@@ -57,7 +58,10 @@ class LogisticClassifier:
 
     def log_posterior(self, rows: NDArray[Any]) -> Array:
         """log P(k | x); (m, p) -> (g, m)."""
-        return self._reweighed(self._log_average(self.design.columns(rows)))
+        return self._reweighed(self._log_average(self._columns(rows)))
+
+    def _columns(self, rows: NDArray[Any]) -> Columns:
+        return self.design.columns(rows) if isinstance(self.beliefs, Draws) else self.design.leanest(rows)
 
     def _reweighed(self, logs: Array) -> Array:
         """log P(k | x) as the classes are mixed now; (g, ...)."""
@@ -66,10 +70,11 @@ class LogisticClassifier:
         logs = logs + np.reshape(self.shift, (-1, *[1] * (logs.ndim - 1)))
         return np.asarray(logs - logsumexp(logs, axis=0))
 
-    def _log_average(self, columns: Array) -> Array:
+    def _log_average(self, columns: Columns) -> Array:
         if self.predictive == "plugin":
-            return finite(self.likelihood.log_probabilities(product(self.weights, columns)))
+            return finite(self.likelihood.log_probabilities(scores_of(self.weights, columns)))
         if isinstance(self.beliefs, Draws):
+            assert not isinstance(columns, Indicated)
             return finite(logsumexp(self.log_by_draw(columns), axis=0) - np.log(len(self.beliefs.flat)))
         assert isinstance(self.beliefs, Laplace)
         mean, covariance = map(finite, self.beliefs.scores(columns))
@@ -90,7 +95,7 @@ class LogisticClassifier:
 
     def scores(self, rows: NDArray[Any]) -> Array:
         """Linear predictors at `weights`: (1, m) for two classes, else (g, m) that sum to zero."""
-        return product(self.weights, self.design.columns(rows))
+        return scores_of(self.weights, self.design.leanest(rows))
 
     @cached_property
     def weights(self) -> Array:
@@ -110,8 +115,8 @@ class LogisticClassifier:
 
         For two classes exactly, since P is monotone in the score; for more, over the points of a lattice.
         """
-        columns = self.design.columns(rows)
-        if isinstance(self.beliefs, Draws):
+        columns = self._columns(rows)
+        if not isinstance(columns, Indicated) and isinstance(self.beliefs, Draws):
             by_draw = self._reweighed(self.log_by_draw(columns).transpose(1, 0, 2))
             return np.exp(np.quantile(by_draw, [low, high], axis=1))
         assert isinstance(self.beliefs, Laplace)

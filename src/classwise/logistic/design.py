@@ -9,20 +9,24 @@ an intercept makes up for them, and else 0; scales are standard deviations of nu
 level is not divided by its deviation: that would grant rare levels larger effects.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from classwise.arrays import Array, Codes, ratio
-from classwise.errors import ClasswiseError
 from classwise.statistics import ClassStatistics
+from classwise.statistics.indicators import Columns, Indicated
 from classwise.storage import stored
 
 NUMBER = -1
+
+# Categories of so many levels stand as indicators; of fewer, columns are multiplied faster than looked up.
+MANY_LEVELS = 32
 
 # Numbers whose means are no more than so many deviations away lose three of sixteen digits, if the means stay.
 FARTHEST = 1e3
@@ -70,6 +74,70 @@ class Design:
         if (self.scale != 1).any():
             numbers /= self.scale[:, None]
         return result
+
+    # Many levels -----------------------------------------------------------------------------------------------------
+
+    def leanest(self, rows: NDArray[Any], out: Array | None = None) -> Columns:
+        """The same columns, with indicators in place of those of many levels, where rows are many; out (room, m)."""
+        there = None if out is None else out[:, : len(rows)]
+        if not self._grouped:
+            return self.columns(rows, there)
+        if len(rows) < self.width:
+            return self.columns(rows)
+        dense = self._others.columns(rows, None if there is None else there[: self._others.width])
+        return Indicated.of(dense, list(self._places(rows)), self._map)
+
+    @property
+    def room(self) -> int:
+        """How many numbers the leanest columns of a row take."""
+        return self._others.width + len(self._grouped) if self._grouped else self.width
+
+    @property
+    def merged_rows(self) -> int:
+        """Of so many rows at least should second derivatives be gathered at once, where there are indicators: the sum
+        of all has q² numbers, and each row adds to a few of them.
+        """
+        return self.width**2 // self.room if self._grouped else 0
+
+    @cached_property
+    def _grouped(self) -> list[int]:
+        """The columns of the table that have indicators: categories of many levels, with a column for each."""
+        return [j for j, count in self._levels.items() if MANY_LEVELS <= count == np.count_nonzero(self.source == j)]
+
+    @cached_property
+    def _others(self) -> "Design":
+        """All other columns, and a one."""
+        own = ~np.isin(self.source, self._grouped)
+        return Design(self.source[own], self.level[own], self.mean[own], self.center[own], self.scale[own], True)
+
+    def _places(self, rows: NDArray[Any]) -> Iterator[Codes]:
+        """Which of all indicators each row has, category by category; the last of a category is for a missing value."""
+        start = 0
+        for j in self._grouped:
+            values, count = np.asarray(rows[:, j]), self._levels[j]
+            known = (values >= 0) & (values < count)
+            yield start + np.where(known, values, count).astype(np.intp)
+            start += count + 1
+
+    @cached_property
+    def _map(self) -> Any:
+        """From dense columns, the last of them a one, and indicators to all columns: x - center, by scale; sparse."""
+        dense = self._others.width
+        counts = [self._levels[j] + 1 for j in self._grouped]
+        starts = dict(zip(self._grouped, dense + np.cumsum([0, *counts[:-1]]), strict=True))
+        cells: list[tuple[int, int, float]] = []
+        following = iter(range(dense - 1))
+        for i, (j, level) in enumerate(zip(self.source.tolist(), self.level.tolist(), strict=True)):
+            if j not in starts:
+                cells.append((i, next(following), 1.0))
+                continue
+            cells.append((i, starts[j] + level, 1 / self.scale[i]))
+            cells.append((i, starts[j] + self._levels[j], self.mean[i] / self.scale[i]))
+            cells.append((i, dense - 1, -self.center[i] / self.scale[i]))
+        if self.intercept:
+            cells.append((self.width - 1, dense - 1, 1.0))
+        rows, columns, values = zip(*cells, strict=True)
+        return csr_array((values, (rows, columns)), shape=(self.width, dense + sum(counts)))
 
     def _spread(self, rows: Array, target: Array) -> None:
         """x - center, and yes or no - center; NaN where a value is missing or a level was never seen."""
@@ -125,8 +193,6 @@ def make_design(
             parts += [(j, level, float(shares[j][level]), 1.0) for level in marked_levels(len(shares[j]))]
         else:
             parts.append((j, NUMBER, means[j], deviations[j]))
-    if not parts:
-        raise ClasswiseError("No column of X can tell the classes apart: each is empty, or differs in every row.")
     source, level, mean, scale = (np.array(part) for part in zip(*parts, strict=True))
     center = mean if centered else np.zeros(len(mean))
     return Design(source, level, mean, center, scale if standardize else np.ones(len(mean)), intercept)

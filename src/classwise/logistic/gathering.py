@@ -19,9 +19,10 @@ from classwise.logistic.likelihood import Likelihood, Losses
 from classwise.logistic.posterior import Laplace
 from classwise.statistics import Curvature
 from classwise.statistics.curvature import block_rows, gather_curvature
+from classwise.statistics.indicators import Columns, scores_of
 
 # The losses of rows, from their columns (q, m) and codes (m,).
-LossesOf = Callable[[Array, Codes], Losses]
+LossesOf = Callable[[Columns, Codes], Losses]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,13 @@ class Model:
         """Of the weights V: (r, q)."""
         return self.likelihood.contrasts, self.design.width
 
+    @property
+    def least_rows(self) -> int:
+        """So many rows are worth a statistic of their own, which holds c matrices of q²: merging them stays a small
+        part of the work.
+        """
+        return max(8 * self.likelihood.factors * self.design.width, self.design.merged_rows)
+
     def curvature(self, weights: Array, rows: NDArray[Any], codes: Codes, row_weights: Array | None) -> Curvature:
         """Of rows (m, p) of classes codes (m,), at weights V (r, q)."""
         return self._gathered(self._losses_at(weights, bent=True), rows, codes, row_weights, self.likelihood.factors)
@@ -47,7 +55,7 @@ class Model:
     def averaged(self, beliefs: Laplace, rows: NDArray[Any], codes: Codes, row_weights: Array | None) -> Curvature:
         """The same, averaged over weights that have this Gaussian."""
 
-        def losses(columns: Array, own: Codes) -> Losses:
+        def losses(columns: Columns, own: Codes) -> Losses:
             return averaged_losses(self.likelihood, *beliefs.scores(columns), own)
 
         return self._gathered(losses, rows, codes, row_weights, self.likelihood.factors)
@@ -60,16 +68,16 @@ class Model:
 
     def _losses_at(self, weights: Array, bent: bool) -> LossesOf:
         by_score = self.likelihood.basis @ weights
-        return lambda columns, codes: self.likelihood.losses(product(by_score, columns), codes, bent)
+        return lambda columns, codes: self.likelihood.losses(scores_of(by_score, columns), codes, bent)
 
     def _gathered(
         self, losses: LossesOf, rows: NDArray[Any], codes: Codes, row_weights: Array | None, factors: int
     ) -> Curvature:
         total = Curvature.empty(len(self.likelihood.basis), factors, self.design.width)
-        size = min(block_rows(self.design.width, factors), len(rows))
-        space = np.empty((self.design.width, size))  # new memory for every block would cost as much as its filling
+        size = min(max(block_rows(self.design.room, factors), factors and self.design.merged_rows), len(rows))
+        space = np.empty((self.design.room, size))  # new memory for every block would cost as much as its filling
         for block in slices(len(rows), max(size, 1)):
-            columns = self.design.columns(rows[block], space[:, : block.stop - block.start])
+            columns = self.design.leanest(rows[block], space)
             own = None if row_weights is None else row_weights[block]
             total += gather_curvature(columns, *losses(columns, codes[block]), own)
         return total

@@ -13,8 +13,9 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
-from classwise.arrays import EPS, Array, product
+from classwise.arrays import EPS, Array
 from classwise.errors import ClasswiseError
+from classwise.statistics.indicators import Columns, scores_of, squares_of
 from classwise.storage import stored
 
 # Curvature this small a part of that without any weights is none: some weights may be anything.
@@ -85,14 +86,14 @@ class Laplace(Posterior):
         r, q = self.mode.shape
         return np.ascontiguousarray(self.covariance.reshape(r, q, r, q).transpose(0, 2, 1, 3))
 
-    def scores(self, columns: Array) -> tuple[Array, Array]:
+    def scores(self, columns: Columns) -> tuple[Array, Array]:
         """Mean (r, m) and covariance (r, r, m) of the scores of rows with columns (q, m)."""
-        r, m = len(self.mode), columns.shape[1]
-        covariance = np.empty((r, r, m))
-        for a in range(r):
+        mean = scores_of(self.mode, columns)
+        covariance = np.empty((len(mean), *mean.shape))
+        for a in range(len(mean)):
             for b in range(a + 1):
-                covariance[a, b] = covariance[b, a] = (product(self._blocks[a, b], columns) * columns).sum(axis=0)
-        return product(self.mode, columns), covariance
+                covariance[a, b] = covariance[b, a] = squares_of(self._blocks[a, b], columns)
+        return mean, covariance
 
 
 @stored("Draws")

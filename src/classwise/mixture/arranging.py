@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import BLOCK_SIZE, Array, Codes, patterns, product, slices
+from classwise.arrays import BLOCK_SIZE, Array, Codes, marked_places, patterns, product, slices
 
 # Complete rows of a class are gone through in blocks of this many numbers, which threads share.
 PIECE = 8 * BLOCK_SIZE
@@ -33,18 +33,26 @@ class Complete:
 
 @dataclass(frozen=True, eq=False)
 class Gappy:
-    """Rows of class k in b patterns of what they have: present (b, p). Rows of a pattern stand together.
+    """Rows of class k in b patterns of what they lack: gaps (b, u), p for nothing. Rows of a pattern stand together.
 
-    rows (m, p): less the center, 0 where a value is missing; weights (m,); group (m,): the pattern of each row;
-    products (b, p, p): the sum of w r r' of each pattern.
+    rows (m, p + 1): less the center, 0 where a value is missing, and at the end; weights (m,); group (m,): the pattern
+    of each row; roots (s, p + 1), of patterns root_group (s,): vectors whose squares z z' add up to the sum of w r r'.
     """
 
     k: int
     rows: Array
     weights: Array
-    present: NDArray[np.bool_]
+    gaps: Codes
     group: Codes
-    products: Array
+    roots: Array
+    root_group: Codes
+
+    @cached_property
+    def present(self) -> Array:
+        """1 where a pattern has values, else 0; (b, 1, p + 1)."""
+        present = np.ones((len(self.gaps), 1, self.rows.shape[1]))
+        np.put_along_axis(present, self.gaps[:, None, :], 0.0, axis=2)
+        return present
 
     @cached_property
     def starts(self) -> Codes:
@@ -141,14 +149,20 @@ def _batches(k: int, rows: Array, weights: Array) -> Iterator[Gappy]:
     if not len(rows):
         return
     features = rows.shape[1]
-    distinct, group = patterns(~np.isnan(rows))
+    distinct, group = patterns(np.isnan(rows))
+    lacking = distinct.sum(axis=1)
     order = np.argsort(group, kind="stable")
     runs = np.split(order, np.searchsorted(group[order], np.arange(1, len(distinct))))
-    valued = [run for run in runs if distinct[group[run[0]]].any()]
-    for batch in _batched(valued, max(PIECE // features, 1), max(BATCH // features**2, 1)):
+    # Patterns that lack about as many columns are gone through together.
+    runs = sorted(runs, key=lambda run: int(lacking[group[run[0]]]))
+    valued = [run for run in runs if lacking[group[run[0]]] < features]
+    wide = np.column_stack([np.nan_to_num(rows), np.zeros(len(rows))])
+    for batch in _batched(valued, max(PIECE // features, 1), max(BATCH // (features * int(lacking.max())), 1)):
         own, codes = np.concatenate(batch), np.repeat(np.arange(len(batch)), [len(run) for run in batch])
-        filled, present = np.nan_to_num(rows[own]), distinct[[group[run[0]] for run in batch]]
-        yield Gappy(k, filled, weights[own], present, codes, _products(filled, weights[own], codes, len(batch)))
+        gaps = marked_places(distinct[[group[run[0]] for run in batch]])
+        roots = [_roots(wide[run], weights[run]) for run in batch]
+        of_roots = np.repeat(np.arange(len(batch)), [len(some) for some in roots])
+        yield Gappy(k, wide[own], weights[own], gaps, codes, np.vstack(roots), of_roots)
 
 
 def _batched(runs: Iterable[Codes], most_rows: int, most_runs: int) -> Iterator[list[Codes]]:
@@ -165,11 +179,7 @@ def _batched(runs: Iterable[Codes], most_rows: int, most_runs: int) -> Iterator[
         yield batch
 
 
-def _products(rows: Array, weights: Array, group: Codes, count: int) -> Array:
-    """The sum of w r r' of each group; (count, p, p)."""
-    total = np.empty((count, rows.shape[1], rows.shape[1]))
-    bounds = np.searchsorted(group, np.arange(count + 1))
-    for j in range(count):
-        own = slice(bounds[j], bounds[j + 1])
-        total[j] = product((weights[own, None] * rows[own]).T, rows[own])
-    return total
+def _roots(rows: Array, weights: Array) -> Array:
+    """Vectors whose squares add up to the sum of w r r': the rows, or as many as there are columns."""
+    scaled = np.sqrt(weights)[:, None] * rows
+    return scaled if len(rows) <= rows.shape[1] else np.asarray(np.linalg.qr(scaled, mode="r"))

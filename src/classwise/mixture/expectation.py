@@ -5,7 +5,7 @@ Of a row r (less the center of its class k) and the components c of that class, 
     score_c = log share_c + r'P d_c - d_c'P d_c / 2;   log p(x | k) = log sum_c exp score_c - r'P r / 2 + ...
 
 A pass gathers n_c = sum of w P(c | x) and s_c = sum of w P(c | x) r. Of a row that lacks values all of this is of those
-it has, and its r is completed by what component c expects, r_c = d_c + B (r[o] - d_c[o]), with the covariance V of what
+it has, and its r is completed by what component c expects, r_c = d_c + B (r[o] - d_c[o]), with the covariance of what
 is missing (see metrics).
 """
 
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, log_sum_exp, product, row_norms
+from classwise.arrays import Array, Codes, log_sum_exp, product, row_norms, sums_by
 from classwise.covariance import FullCovariance
 from classwise.engines import in_threads
 from classwise.mixture.arranging import Arranged, Complete, Gappy
@@ -133,7 +133,7 @@ def _respond(arranged: Arranged, parameters: Parameters, part: Complete | Gappy)
     shift, log_share = parameters.shift[own], np.log(parameters.share[own])
     if isinstance(part, Complete):
         return _respond_complete(part, shift, log_share, parameters.precision[kind])
-    return _respond_gappy(part, shift, log_share, metrics_of(parameters.covariance.values[kind], part.present))
+    return _respond_gappy(part, shift, log_share, metrics_of(parameters.covariance, kind, part.gaps))
 
 
 def _respond_complete(part: Complete, shift: Array, log_share: Array, precision: Array) -> Response:
@@ -147,22 +147,37 @@ def _respond_complete(part: Complete, shift: Array, log_share: Array, precision:
 
 def _respond_gappy(part: Gappy, shift: Array, log_share: Array, metrics: Metrics) -> Response:
     """The same for each pattern in its metric, and its rows completed: r_c = B r + around_c."""
-    slopes = shift @ metrics.precision
-    constant = log_share - 0.5 * np.einsum("bcj,cj->bc", slopes, shift)
+    shift = np.column_stack([shift, np.zeros(len(shift))])
+    projected = metrics.project(shift * part.present)
+    slopes = metrics.slopes(projected)
+    constant = log_share - 0.5 * np.einsum("bcj,cj->bc", slopes * part.present, shift)
     scores = (np.einsum("mcj,mj->mc", slopes[part.group], part.rows) + constant[part.group]).T
     total = log_sum_exp(scores)
     responsible = (np.exp(scores - total) * part.weights).T
     weight = np.add.reduceat(responsible, part.starts)[:, :, None]
-    moved = np.add.reduceat(responsible[:, :, None] * part.rows[:, None, :], part.starts) @ _turned(metrics.slope)
-    around = shift - shift @ _turned(metrics.slope)
-    squares = 0.5 * float((metrics.precision * part.products).sum()) + float(part.weight @ metrics.volume)
-    products = (metrics.slope @ part.products @ _turned(metrics.slope)).sum(axis=0)
-    products += np.tensordot(part.weight, metrics.rest, 1)
-    cross = np.einsum("bci,bcj->ij", moved + 0.5 * weight * around, around, optimize=True)
-    score = float(part.weights @ total) - squares
+    moved = metrics.completed(np.add.reduceat(responsible[:, :, None] * part.rows[:, None, :], part.starts))
+    around = metrics.filled(np.zeros(moved.shape), shift.T[part.gaps].transpose(0, 2, 1) + projected.lacking)
+    squares, products = _about_zero(part, metrics)
+    cross = _product(moved + 0.5 * weight * around, around)
+    products += cross + cross.T
     sums = (moved + weight * around).sum(axis=0)
-    return Response(part.k, score, weight.sum(axis=0)[:, 0], sums, products + cross + cross.T)
+    score = float(part.weights @ total) - squares - float(part.weight @ metrics.volume)
+    return Response(part.k, score, weight.sum(axis=0)[:, 0], sums[:, :-1], products[:-1, :-1])
 
 
-def _turned(matrices: Array) -> Array:
-    return np.swapaxes(matrices, 1, 2)
+def _about_zero(part: Gappy, metrics: Metrics) -> tuple[float, Array]:
+    """Of rows about the center of their class: the sum of w r'P r / 2, and that of w r r', completed, with what is left
+    of what is missing; (p + 1, p + 1).
+    """
+    roots, of_roots, width = part.roots[:, None], metrics.of(part.root_group), part.rows.shape[1]
+    projected = of_roots.project(roots)
+    squares = 0.5 * float((roots * projected.ahead).sum() - (projected.lacking * projected.inside).sum())
+    filled = of_roots.filled(roots, -projected.lacking)
+    cells = part.gaps[:, :, None] * width + part.gaps[:, None, :]
+    left = sums_by(cells.ravel(), (part.weight[:, None, None] * metrics.rest).ravel(), width**2)
+    return squares, _product(filled, filled) + left.reshape(width, width)
+
+
+def _product(first: Array, second: Array) -> Array:
+    """The sum of outer products of vectors; (b, c, q), (b, c, q) -> (q, q)."""
+    return product(first.reshape(-1, first.shape[2]).T, second.reshape(-1, second.shape[2]))

@@ -4,7 +4,7 @@ The best is looked for class by class: a start may have found the clusters of on
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from classwise.mixture.arranging import Arranged
 from classwise.mixture.belief import PseudoRows
 from classwise.mixture.expectation import Parameters, expect, log_prior, maximize
 from classwise.mixture.starting import Seeding, component_counts
+from classwise.progress import Deadline
 from classwise.statistics import FullScatter, PooledScatter, gather_moments
 from classwise.storage import stored
 
@@ -58,21 +59,25 @@ class Learned(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """How many components a class may have, how many starts are tried, and where EM stops."""
+    """How many components a class may have, how many starts are tried, and where EM stops; deadline: when it has to."""
 
     components: int
     starts: int = STARTS
     tolerance: float = TOLERANCE
     most: int = MOST_ITERATIONS
+    deadline: Deadline = field(default_factory=Deadline)
 
 
 class Climb:
     """EM from given parameters, as far as it is asked to go."""
 
-    def __init__(self, arranged: Arranged, prior: PseudoRows, start: Parameters) -> None:
+    def __init__(
+        self, arranged: Arranged, prior: PseudoRows, start: Parameters, deadline: Deadline | None = None
+    ) -> None:
         self.arranged = arranged
         self.prior = prior
         self.parameters = start
+        self.deadline = deadline or Deadline()
         self.path: list[float] = []
         self.converged = False
 
@@ -80,6 +85,7 @@ class Climb:
         """So many more iterations, unless the objective of a row gains less than tolerance before."""
         enough = tolerance * float(self.arranged.weight.sum())
         for _ in range(iterations):
+            self.deadline.check()
             expected = expect(self.arranged, self.parameters)
             self.path.append(expected.log_likelihood + log_prior(self.arranged, self.parameters, self.prior))
             self.parameters = maximize(self.arranged, expected, self.prior, self.parameters.owner)
@@ -103,10 +109,11 @@ def learn_mixture(arranged: Arranged, prior: PseudoRows, search: Search, random_
         seeding = Seeding.of(arranged, prior)
         tries = search.starts if (counts > 1).any() else 1
         starts = seeding.starts(counts, tries, np.random.default_rng(random_state))
-        climbs = [Climb(arranged, prior, start).go(FIRST_ITERATIONS, search.tolerance) for start in starts]
+        begin = (FIRST_ITERATIONS, search.tolerance)
+        climbs = [Climb(arranged, prior, start, search.deadline).go(*begin) for start in starts]
         best = max(climbs, key=Climb.height)
         if tries > 1:
-            joined = Climb(arranged, prior, _best_of_each(climbs, best)).go(FIRST_ITERATIONS, search.tolerance)
+            joined = Climb(arranged, prior, _best_of_each(climbs, best), search.deadline).go(*begin)
             best = max(best, joined, key=Climb.height)
         if not best.converged:
             best.go(max(search.most - len(best.path), 0), search.tolerance)
@@ -143,10 +150,12 @@ def fit_mixture(
     *,
     tied: bool = True,
     prior: PseudoRows | None = None,
+    deadline: Deadline | None = None,
 ) -> Mixture:
     """The mixture of complete rows (n, p) whose classes are codes (n,) in range(count), every class present.
 
     tied: one covariance for all components, or one for those of each class. prior: worth little, unless given.
+    deadline: when EM is given up.
 
     >>> rows = np.array([[-3.1], [-3.0], [-2.9], [-3.2], [-2.8], [3.1], [3.0], [2.9], [3.2], [2.8], [0.1], [-0.1]])
     >>> mixture = fit_mixture(rows, np.array([0] * 10 + [1] * 2), 2, components=2)
@@ -156,4 +165,5 @@ def fit_mixture(
     moments = gather_moments(rows, codes, count, weights, PooledScatter if tied else FullScatter).denoised()
     whole = np.ones(len(rows)) if weights is None else weights
     arranged = Arranged.of(np.asarray(rows, dtype=np.float64), codes, whole, moments.mean, 1 if tied else count)
-    return learn_mixture(arranged, prior or PseudoRows.weak(moments), Search(components), random_state).mixture
+    search = Search(components, deadline=deadline or Deadline())
+    return learn_mixture(arranged, prior or PseudoRows.weak(moments), search, random_state).mixture

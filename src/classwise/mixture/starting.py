@@ -90,9 +90,9 @@ class Seeding:
         if isinstance(part, Complete):
             return part.rows
         shift = self.single.shift[part.k]
-        slope = metrics_of(self.single.covariance.values[self.arranged.kind(part.k)], part.present).slope
-        groups = zip(np.split(part.rows - shift, part.starts[1:]), slope, strict=True)
-        return shift + np.vstack([product(rows, own.T) for rows, own in groups])
+        metrics = metrics_of(self.single.covariance, self.arranged.kind(part.k), part.gaps)
+        away = (part.rows - np.append(shift, 0.0)) * part.present[part.group, 0]
+        return shift + metrics.of(part.group).completed(away[:, None])[:, 0, :-1]
 
 
 def clusters(rows: Array, weights: Array, count: int, generator: np.random.Generator) -> Array:

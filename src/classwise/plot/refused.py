@@ -49,9 +49,9 @@ def refused_handles(view: View) -> list[Any]:
         return []
     names = []
     if view.decision.reject is not None:
-        names.append((view.decision.reject_label, HATCHES[0]))
+        names.append((view.decision.reject_label_, HATCHES[0]))
     if view.decision.novelty is not None and view.tells_novelty:
-        names.append((view.decision.novel_label, HATCHES[1]))
+        names.append((view.decision.novel_label_, HATCHES[1]))
     face = to_rgba(GRAY, 0.3)
     return [Patch(facecolor=face, edgecolor=GRAY, linewidth=0.8, hatch=hatch, label=str(name)) for name, hatch in names]
 

@@ -9,6 +9,7 @@ from classwise.arrays import Array
 from classwise.errors import ClasswiseError
 from classwise.evaluation import Evaluation
 from classwise.plot.canvas import GRAY, class_styles, new_axes, plain_spines, split_below
+from classwise.plot.rows import read_labels
 from classwise.statistics import code_labels
 
 # The histogram's share of the height.
@@ -30,7 +31,7 @@ def _evaluated(model: Any, X: Any, y: Any) -> Evaluation:
         return model
     if hasattr(model, "evaluate"):
         return model.evaluate(X, y)
-    labels, codes = code_labels(np.asarray(y))
+    labels, codes = code_labels(read_labels(y, len(y)))
     known = np.asarray(model.classes_)
     unknown = [label for label in labels.tolist() if label not in known.tolist()]
     if unknown:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from classwise import tables
 from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError
 from classwise.plot.canvas import GRAY, Style, scatter
@@ -13,11 +14,11 @@ SPREAD = 0.3
 
 
 def read_labels(y: Any, length: int) -> Labels:
-    """The labels of rows; (n,)."""
-    labels = np.asarray(y)
+    """The labels of rows; (n,), None where one is missing."""
+    labels, missing = tables.read_labels(y)
     if labels.shape != (length,):
         raise ClasswiseError(f"y has shape {labels.shape}, and X has {length} rows; give one label for each.")
-    return labels
+    return labels if missing is None else np.where(missing, np.array(None), labels)
 
 
 def draw_rows(axes: Any, styles: list[Style], points: Array | None, y: Any, size: float) -> None:

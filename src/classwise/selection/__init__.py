@@ -3,7 +3,7 @@
 from classwise.selection.by_fold import FoldStatistics, FoldTally, summarize_folds
 from classwise.selection.downdates import Downdates, groups_of
 from classwise.selection.families import Choice, choose_families
-from classwise.selection.folds import assign_folds
+from classwise.selection.folds import assign_folds, no_more_than
 from classwise.selection.path import Path
 from classwise.selection.places import fold_of_groups, fold_of_rows, ranks_of_rows
 from classwise.selection.predictives import Predictives
@@ -24,6 +24,7 @@ __all__ = [
     "fold_of_groups",
     "fold_of_rows",
     "groups_of",
+    "no_more_than",
     "ranks_of_rows",
     "summarize_folds",
 ]

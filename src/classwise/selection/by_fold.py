@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Codes, Labels
-from classwise.statistics import ClassStatistics, Scatter, union_labels
+from classwise.statistics import ClassStatistics, Scatter, positions, union_labels
 from classwise.summarizing import summarize_table
 from classwise.tables import Table
 
@@ -76,11 +76,10 @@ class FoldTally:
         allow_missing: bool = True,
         quartics: bool = False,
     ) -> "FoldTally":
-        """Of the rows of a table, with their classes and folds (n,); count: how many folds there are."""
+        """Of the rows of a table, none of weight zero, with their classes and folds (n,); count: of all folds."""
         paired = replace(table, labels=folds.astype(np.int64) * len(labels) + codes)
         together = summarize_table(paired, form, allow_missing=allow_missing, quartics=quartics)
-        counted = folds if table.weights is None else folds[table.weights > 0]
-        return cls(labels, together, np.bincount(counted, minlength=count))
+        return cls(labels, together, np.bincount(folds, minlength=count))
 
     def __add__(self, other: "FoldTally") -> "FoldTally":
         labels = union_labels(self.labels, other.labels)
@@ -92,7 +91,7 @@ class FoldTally:
         if len(labels) == len(self.labels):  # labels holds all of ours, so they are the same
             return self
         folds, codes = np.divmod(self.statistics.labels, len(self.labels))
-        places = np.searchsorted(labels, self.labels)
+        places = positions(self.labels, labels)
         renamed = replace(self.statistics, labels=folds * len(labels) + places[codes])
         return FoldTally(labels, renamed, self.rows)
 
@@ -117,6 +116,4 @@ def summarize_folds(
 ) -> FoldStatistics:
     """One pass over a table in memory."""
     count = int(folds.max()) + 1
-    tally = FoldTally.of(table, labels, codes, folds, count, form, allow_missing, quartics)
-    # A fold all of whose rows weigh nothing is a fold still: models of the others are tried on it in vain.
-    return replace(tally, rows=np.maximum(tally.rows, np.bincount(folds, minlength=count) > 0)).by_fold()
+    return FoldTally.of(table, labels, codes, folds, count, form, allow_missing, quartics).by_fold()

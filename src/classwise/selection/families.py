@@ -47,19 +47,21 @@ def choose_families(statistics: ClassStatistics) -> dict[int, Choice]:
             _one(numbers, schema.numbers.index(j)),
             _one(statistics.logs, schema.logs.index(j)),
             _one(_factorials(statistics), i),
-            _repeated(statistics.values.columns[i], statistics),
+            _repeated(statistics.values.columns[i]),
         )
         evidence = column.log_evidence()
         choices[j] = Choice(Family(max(evidence, key=evidence.__getitem__)), evidence)
     return choices
 
 
-def _repeated(values: LevelCounts | None, statistics: ClassStatistics) -> LevelCounts | None:
-    """The values of a column, if they repeat often enough to be levels: more than one, each in several rows."""
+def _repeated(values: LevelCounts | None) -> LevelCounts | None:
+    """The values of a column, if they repeat often enough to be levels: more than one, each in several rows.
+
+    A weight of two is the row twice.
+    """
     if values is None or len(values.levels) < 2:
         return None
-    rows = statistics.rows * values.weight.sum() / statistics.weight.sum()
-    return values if ROWS_PER_VALUE * len(values.levels) <= rows else None
+    return values if ROWS_PER_VALUE * len(values.levels) <= values.weight.sum() else None
 
 
 def _factorials(statistics: ClassStatistics) -> Moments:

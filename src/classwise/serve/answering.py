@@ -9,15 +9,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from classwise.serve import answers, arrow
-from classwise.serve.arrow_stream import read_stream, refuse_many
-from classwise.serve.bodies import read_body
+from classwise.serve.arrow_stream import read_names, read_table, refuse_many
+from classwise.serve.bodies import Room, held_body, left
 from classwise.serve.limits import Limits
 from classwise.serve.metrics import Metrics
 from classwise.serve.models import Models, Served
 from classwise.serve.problems import Problem, shown
 from classwise.serve.reading import Options, read_json, read_query, refuse_unknown
 from classwise.serve.rows import Rows
-from classwise.serve.work import Workers
+from classwise.serve.work import Deadline, Workers
 
 JSON = "application/json"
 OPTIONS = ("output", "priors", "reject", "keep")
@@ -31,47 +31,59 @@ class Desk:
     limits: Limits
     metrics: Metrics
     workers: Workers
+    room: Room
 
     async def predict(self, request: Request, name: str) -> Response:
         """Labels and posteriors of the rows in a body, which is JSON or an Arrow stream."""
         kind = media_type(request, JSON, arrow.MEDIA_TYPE)
         asked = read_query(request.query_params.multi_items()) if request.scope["query_string"] else {}
-        body = await read_body(request, self.limits)
-        served = self.models[name]  # from here on, whatever becomes of the file
-        work, deadline = self._predict_json if kind == JSON else self._predict_arrow, self.workers.deadline()
-        return await self._do(len(body), lambda: work(served, body, asked, deadline))
+        work = self._predict_json if kind == JSON else self._predict_arrow
+        async with held_body(request, self.limits, self.room) as body:
+            served = self.models[name]  # from here on, whatever becomes of the file
+            return await self._do(request, len(body), lambda deadline: work(served, body, asked, deadline))
 
     async def explain(self, request: Request, name: str) -> Response:
         """Why one row is taken for one label rather than another."""
         media_type(request, JSON)
         for option, _ in request.query_params.multi_items():
             raise Problem(422, f"{shown(option)} is not an option; what /explain takes stands in the body.")
-        body = await read_body(request, self.limits)
-        served = self.models[name]
-        return await self._do(len(body), lambda: self._explain(served, body))
+        async with held_body(request, self.limits, self.room) as body:
+            served = self.models[name]
+            return await self._do(request, len(body), lambda deadline: self._explain(served, body))
 
     # ----------------------------------------------------------------------------------------------------------------
 
-    async def _do(self, size: int, work: Callable[[], Response]) -> Response:
+    async def _do(self, request: Request, size: int, work: Callable[[Deadline], Response]) -> Response:
         """Small work at once, large work in a thread."""
-        return work() if size <= self.limits.inline_bytes else await self.workers.run(work)
+        if size <= self.limits.inline_bytes:
+            return self.workers.at_once(work)
+        return await self.workers.run(work, left(request))
 
-    def _predict_json(self, served: Served, body: bytes, asked: dict[str, Any], deadline: float) -> Response:
+    def _predict_json(self, served: Served, body: bytes, asked: dict[str, Any], deadline: Deadline) -> Response:
+        rows, options = self._read_json(served, body, asked, deadline)  # the JSON itself is large, and not kept
+        answer = served.scorer.answer(rows, options, deadline)
+        self.metrics.rows.labels(served.name).inc(len(rows))
+        return Response(answers.predictions(served.opening, answer, deadline), media_type=JSON)
+
+    def _read_json(
+        self, served: Served, body: bytes, asked: dict[str, Any], deadline: Deadline
+    ) -> tuple[Rows, Options]:
+        deadline.check()
         content = read_json(body)
+        deadline.check()
         for name in asked.keys() & content.keys():
             raise Problem(422, f"The option {name} stands in the address and in the body; which one is meant?")
         options = Options.read({**asked, **content})
         if options.keep:
             raise Problem(422, "keep is for Arrow streams; a JSON answer has the rows in the order of the request.")
-        rows = self._read_rows(served, content)
-        answer = served.scorer.answer(rows, options, deadline)
-        self.metrics.rows.labels(served.name).inc(len(rows))
-        return Response(answers.predictions(served.opening, answer), media_type=JSON)
+        return self._read_rows(served, content), options
 
-    def _predict_arrow(self, served: Served, body: bytes, asked: dict[str, Any], deadline: float) -> Response:
-        options = Options.read(asked)
-        table = read_stream(body, self.limits.rows)
-        rows = arrow.read_rows(table, served.scorer.reader, options.keep)
+    def _predict_arrow(self, served: Served, body: bytes, asked: dict[str, Any], deadline: Deadline) -> Response:
+        options, reader = Options.read(asked), served.scorer.reader
+        names = read_names(body, len(reader.columns) + self.limits.extra_columns)
+        arrow.check_names(names, reader, options.keep)
+        table = read_table(body, self.limits.rows, deadline)
+        rows = arrow.read_rows(table, reader, deadline)
         answer = served.scorer.answer(rows, options, deadline)
         content = arrow.write_stream(table, served.scorer.classes, answer, options.keep)
         self.metrics.rows.labels(served.name).inc(len(rows))

@@ -6,25 +6,29 @@ from typing import Any
 
 from classwise.explanation import Explanation
 from classwise.serve.scoring import Answer
+from classwise.serve.work import Deadline
 
 # So many rows are written at a time: other threads get a turn in between.
 PART = 2000
 
 
-def predictions(opening: str, answer: Answer) -> bytes:
+def predictions(opening: str, answer: Answer, deadline: Deadline) -> bytes:
     """Labels and posteriors; opening: what is the same for all answers of a model, as the start of a JSON object."""
     parts = [opening]
     if answer.labels is not None:
-        parts += [', "label": ', _written(answer.labels)]
+        parts += [', "label": ', _written(answer.labels, deadline)]
     if answer.posteriors is not None:
-        parts += [', "posteriors": ', _written(answer.posteriors)]
+        parts += [', "posteriors": ', _written(answer.posteriors, deadline)]
     return "".join([*parts, "}"]).encode()
 
 
-def _written(values: Any) -> str:
+def _written(values: Any, deadline: Deadline) -> str:
     if len(values) <= PART:
         return dumps(values.tolist())
-    parts = [dumps(values[start : start + PART].tolist())[1:-1] for start in range(0, len(values), PART)]
+    parts = []
+    for start in range(0, len(values), PART):
+        deadline.check()
+        parts.append(dumps(values[start : start + PART].tolist())[1:-1])
     return f"[{', '.join(parts)}]"
 
 

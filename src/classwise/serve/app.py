@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from classwise.serve import metrics as counted
 from classwise.serve.answering import JSON, Desk
+from classwise.serve.bodies import Room
 from classwise.serve.counting import CountRequests
 from classwise.serve.describing import brief, full, health
 from classwise.serve.limits import Limits
@@ -44,7 +45,7 @@ def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: flo
     ['low']
     """
     limits, metrics = limits or Limits(), Metrics()
-    desk = Desk(Models(read_names(models), metrics), limits, metrics, Workers(limits))
+    desk = Desk(Models(read_names(models), metrics), limits, metrics, Workers(limits), Room(limits))
     # The pages that FastAPI would make of the OpenAPI document load scripts from elsewhere; there are none.
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=partial(_running, desk, reload_seconds))
     _add_routes(app, desk)

@@ -11,23 +11,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from classwise.arrays import Array
+from classwise.schema import label_columns
 from classwise.serve.columns import Checked, InputColumn, LevelColumn, NumberColumn
 from classwise.serve.problems import Problem, as_json, misfit
 from classwise.serve.rows import RowReader, Rows, refuse_other_names
 from classwise.serve.scoring import Answer
+from classwise.serve.work import Deadline
 from classwise.tables import Coded
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 
 
-def read_rows(table: pa.Table, reader: RowReader, keep: Sequence[str]) -> Rows:
-    """The model's columns of a table, found by name, checked."""
-    names = table.column_names
+def check_names(names: Sequence[str], reader: RowReader, keep: Sequence[str]) -> None:
+    """Refuse a stream without the model's columns and those to keep, or with others."""
+    given = set(names)
     for name in keep:
-        if name not in names:
+        if name not in given:
             raise Problem(422, f"keep names the column {name!r}, which the stream has not.", column=name)
-    refuse_other_names([name for name in names if name in reader.keys or name not in keep], reader.keys, None)
-    return reader.checked([_read_column(column, table.column(column.name)) for column in reader.columns])
+    kept = set(keep).difference(reader.keys)
+    refuse_other_names([name for name in names if name not in kept], reader.keys, None)
+
+
+def read_rows(table: pa.Table, reader: RowReader, deadline: Deadline) -> Rows:
+    """The model's columns of a table, found by name, checked."""
+    return reader.checked([_read_column(column, table.column(column.name), deadline) for column in reader.columns])
 
 
 def write_stream(table: pa.Table, classes: Sequence[Any], answer: Answer, keep: Sequence[str]) -> bytes:
@@ -49,23 +56,25 @@ def _answer_columns(classes: Sequence[Any], answer: Answer) -> dict[str, Any]:
     if answer.labels is not None:
         columns["label"] = _labels(answer.labels, classes)
     if answer.posteriors is not None:
-        for label, posterior in zip(classes, answer.posteriors.T, strict=True):
-            columns[f"posterior_{label if isinstance(label, str) else as_json(label)}"] = pa.array(posterior)
+        names = label_columns("posterior_", classes)
+        columns |= {name: pa.array(posterior) for name, posterior in zip(names, answer.posteriors.T, strict=True)}
     return columns
 
 
 def _labels(labels: Any, classes: Sequence[Any]) -> pa.Array:
-    """Labels by their positions among the classes; what is none of them (rejected, novel) makes text of all."""
-    known = pa.array(classes)
+    """Labels in the type of the classes. Text among numbers (rejected, novel) makes text of all, and so do whole
+    numbers beyond 64 bits, which Arrow has not.
+    """
     if labels.dtype.kind != "O" or isinstance(classes[0], str):
         return pa.array(labels)
-    values = [None if label is None else label for label in labels.tolist()]
-    if any(isinstance(value, str) for value in values):
+    values, known = labels.tolist(), np.array(classes)
+    if known.dtype.kind == "O" or any(isinstance(value, str) for value in values):
         return pa.array([value if value is None or isinstance(value, str) else as_json(value) for value in values])
-    return pa.array(values, known.type)
+    return pa.array(values, pa.from_numpy_dtype(known.dtype))
 
 
-def _read_column(column: InputColumn, values: pa.ChunkedArray) -> Checked:
+def _read_column(column: InputColumn, values: pa.ChunkedArray, deadline: Deadline) -> Checked:
+    deadline.check()
     if isinstance(column, NumberColumn):
         return _read_numbers(column, values)
     return _read_levels(column, values)
@@ -87,7 +96,7 @@ def _read_levels(column: LevelColumn, values: pa.ChunkedArray) -> Coded:
     if pa.types.is_string_view(held):
         values = _without_views(values)
     encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-    coded = _coded(encoded.unify_dictionaries().combine_chunks())
+    coded = _coded(encoded.unify_dictionaries())
     column.check(coded)
     return coded
 
@@ -100,11 +109,11 @@ def _without_views(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, levels) for indices, levels in pairs])
 
 
-def _coded(encoded: Any) -> Coded:
-    if isinstance(encoded, pa.ChunkedArray):  # no more than one chunk is left, unless text is beyond 2 GB
-        encoded = pa.concat_arrays(encoded.chunks)
-    codes = pc.fill_null(encoded.indices.cast(pa.int32()), -1)
-    return Coded.of(codes.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist())
+def _coded(encoded: pa.ChunkedArray) -> Coded:
+    """Levels of chunks that all have the same dictionary; to join the chunks would compare it as often."""
+    indices = pa.chunked_array([chunk.indices for chunk in encoded.chunks])
+    codes = pc.fill_null(indices.cast(pa.int32()), -1)
+    return Coded.of(codes.to_numpy(), encoded.chunk(0).dictionary.to_pylist())
 
 
 def _is_number(type: pa.DataType) -> bool:

@@ -46,7 +46,8 @@ class PatientConnection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        self._wait(self._limits.body_seconds + GRACE)
+        # A large body has its time once until there is room for it, and once more for the rest.
+        self._wait(2 * self._limits.body_seconds + self._limits.room_seconds + GRACE)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:

@@ -6,12 +6,15 @@ from os import cpu_count
 
 from classwise.errors import ClasswiseError
 
+MAY_BE_ZERO = ("waiting", "inline_bytes", "extra_columns")
+
 
 @dataclass(frozen=True)
 class Limits:
     """How much one request may ask, and how many may ask at once. Whatever goes beyond is refused with a reason.
 
-    body_bytes: of a request; rows: in a request.
+    body_bytes: of a request; rows: in a request; extra_columns: of an Arrow stream, besides those of the model.
+    held_bytes: of bodies of more than a megabyte that are held at once; room_seconds: until there is room for one more.
     header_seconds: until the head of a request is there, body_seconds: until its body is, write_seconds: until its
         answer is read by the client.
     score_seconds: for reading, scoring and writing rows, the wait for a free thread included.
@@ -25,6 +28,9 @@ class Limits:
 
     body_bytes: int = 32 * 2**20
     rows: int = 1_000_000
+    extra_columns: int = 1000
+    held_bytes: int = 64 * 2**20
+    room_seconds: float = 30.0
     header_seconds: float = 10.0
     body_seconds: float = 30.0
     write_seconds: float = 30.0
@@ -37,7 +43,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value, least = getattr(self, field.name), 0 if field.name in ("waiting", "inline_bytes") else 1e-9
+            value, least = getattr(self, field.name), 0 if field.name in MAY_BE_ZERO else 1e-9
             is_number = type(value) is int or (field.type is float and type(value) is float and isfinite(value))
             if not is_number or value < least:
                 words = "a number above 0" if least else "a whole number, 0 or more"

@@ -22,6 +22,7 @@ from classwise.serve.metrics import Metrics
 from classwise.serve.problems import Problem
 from classwise.serve.reading import Options
 from classwise.serve.scoring import Scorer
+from classwise.serve.work import Deadline
 from classwise.storage import Description, describe
 
 LOG = logging.getLogger("classwise.serve")
@@ -66,7 +67,7 @@ class Served:
         """Score a row of its own, so that a model that cannot is found out now, not by a request."""
         rows = self.scorer.reader.read_rows([self.scorer.example()])
         try:
-            self.scorer.answer(rows, Options(), float("inf"))
+            self.scorer.answer(rows, Options(), Deadline())
         except Problem as problem:
             raise ClasswiseError(f"The model {self.name!r} cannot score a row of its own: {problem.detail}") from None
 

@@ -16,6 +16,7 @@ from classwise.serve.limits import Limits
 from classwise.serve.models import Models, Served
 from classwise.serve.reading import OUTPUTS, Options
 from classwise.serve.shapes import BRIEF, EXPLANATION, HEALTH, MODEL, PREDICTION, PROBLEM, TEXT, Json
+from classwise.serve.work import Deadline
 
 ABOUT = (
     "Scores rows by models of classwise. A request is checked strictly, and refused with a reason that names row "
@@ -25,10 +26,10 @@ ABOUT = (
 REFUSALS = {
     "400": "The body cannot be read: not JSON, not UTF-8, a key twice, NaN, or not an Arrow stream.",
     "408": "The body took too long to arrive.",
-    "413": "Too many bytes, or too many rows.",
+    "413": "Too many bytes, rows or columns.",
     "415": "The body is of another type.",
     "422": "A row, a column or an option is not what the model takes; the reason names it.",
-    "503": "Too many large requests at once, or scoring took too long; try again.",
+    "503": "Too many or too large requests at once, or scoring took too long; try again.",
 }
 
 
@@ -74,7 +75,7 @@ def _predict(served: Served, limits: Limits) -> Json:
     scorer = served.scorer
     values = scorer.example()
     by_name = dict(zip(scorer.reader.keys, values, strict=True))
-    answer = scorer.answer(scorer.reader.read_rows([values]), Options(), float("inf"))
+    answer = scorer.answer(scorer.reader.read_rows([values]), Options(), Deadline())
     examples = {
         "rows": {"summary": "Rows", "value": {"rows": [by_name]}},
         "lists": {"summary": "Rows as lists, in the order of columns", "value": {"rows": [values], "output": "label"}},
@@ -85,7 +86,9 @@ def _predict(served: Served, limits: Limits) -> Json:
         arrow.MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}},
     }
     told = _answer(
-        "The answer, in the order of the rows.", PREDICTION, json.loads(answers.predictions(served.opening, answer))
+        "The answer, in the order of the rows.",
+        PREDICTION,
+        json.loads(answers.predictions(served.opening, answer, Deadline())),
     )
     told["content"][arrow.MEDIA_TYPE] = {"schema": {"type": "string", "format": "binary"}}
     parameters = _options_in_address()

@@ -1,5 +1,6 @@
 """A JSON body, read strictly: what two programs could read differently is refused."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
@@ -33,8 +34,7 @@ def read_json(body: bytes) -> dict[str, Any]:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise Problem(400, f"The key {shown(twice)} stands twice in one object; which value is meant?", column=twice)
     return members
 

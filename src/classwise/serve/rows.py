@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from classwise.arrays import Labels
+from classwise.arrays import Codes, Labels
 from classwise.schema import Family, Schema
 from classwise.serve.columns import LARGEST, Checked, InputColumn, LevelColumn, NumberColumn
 from classwise.serve.problems import Problem, misfit, shown
@@ -22,6 +22,7 @@ class CheckedColumns:
     """Columns that were held against the model: arrays of numbers, and codes of levels. A source for `tables`."""
 
     backend: str | None = None
+    missing: tuple[str, ...] | None = None
 
     def __init__(self, columns: Sequence[Checked], names: tuple[str, ...] | None) -> None:
         self.columns = columns
@@ -43,11 +44,8 @@ class CheckedColumns:
     def coded(self, column: int) -> Any:
         return self.columns[column]
 
-    def row(self, row: int) -> "CheckedColumns":
-        return self.part(row, row + 1)
-
-    def part(self, start: int, stop: int) -> "CheckedColumns":
-        return CheckedColumns([column[start:stop] for column in self.columns], self.names)
+    def take(self, part: slice | Codes) -> "CheckedColumns":
+        return CheckedColumns([column[part] for column in self.columns], self.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +64,7 @@ class Rows:
 
     def part(self, start: int, stop: int) -> "Rows":
         """Some of the rows."""
-        if isinstance(self.values, ArraySource):
-            return Rows(ArraySource(self.values.values[start:stop], self.values.names))
-        return Rows(self.values.part(start, stop))
+        return Rows(self.values.take(slice(start, stop)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,12 +166,14 @@ class RowReader:
 def refuse_other_names(given: Any, known: Sequence[str], row: int | None) -> None:
     """Refuse columns that the model does not have, and the lack of one that it has."""
     where = "" if row is None else f"Row {row}: "
+    names = set(known)
     for name in given:
-        if name not in known:
+        if name not in names:
             detail = f"{where}{shown(name)} is not a column of the model; its columns are {listed(known)}."
             raise Problem(422, detail, row, name)
+    names = set(given)
     for name in known:
-        if name not in given:
+        if name not in names:
             remedy = "give it values, null where one is missing" if row is None else "give it a value, null if missing"
             raise Problem(422, f"{where}The column {shown(name)} is not there; {remedy}.", row, name)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,14 @@ import numpy as np
 from classwise.arrays import Array, Labels
 from classwise.auto import AutoClassifier
 from classwise.errors import ClasswiseError
-from classwise.estimators import Decision
+from classwise.estimators import Decision, model_within
 from classwise.explanation import Explanation
 from classwise.schema import Family
 from classwise.serve.columns import LevelColumn
 from classwise.serve.problems import Problem, as_json, shown
 from classwise.serve.reading import Options
 from classwise.serve.rows import RowReader, Rows, listed
+from classwise.serve.work import Deadline
 from classwise.tables.checks import RANGES
 
 # Large requests are scored in parts of so many rows, and given up between two of them if time is up.
@@ -44,10 +44,7 @@ class Scorer:
     @cached_property
     def inner(self) -> Any:
         """The estimator that models the rows, within one that decides."""
-        model = self.estimator
-        while isinstance(model, Decision):
-            model = getattr(model, "model_", model.model)
-        return model
+        return model_within(self.estimator)
 
     @cached_property
     def classes(self) -> list[Any]:
@@ -64,13 +61,12 @@ class Scorer:
         allow_missing = getattr(self.inner, "missing", "error") != "error"
         return RowReader.of(model.schema, model.levels, allow_missing, getattr(self.inner, "smoothing", 1.0) > 0)
 
-    def answer(self, rows: Rows, options: Options, deadline: float) -> Answer:
-        """Labels and posteriors of rows; deadline: on the clock `time.monotonic`."""
+    def answer(self, rows: Rows, options: Options, deadline: Deadline) -> Answer:
+        """Labels and posteriors of rows."""
         model = self._asked(options)
         parts = []
         for start in range(0, len(rows), PART):
-            if monotonic() > deadline:
-                raise Problem(503, "Scoring took too long; send fewer rows at a time.", headers={"Retry-After": "1"})
+            deadline.check()
             parts.append(self._score(model, rows.part(start, start + PART), options.output, start))
         if len(parts) == 1:
             return parts[0]

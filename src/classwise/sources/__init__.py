@@ -3,7 +3,7 @@
 from classwise.sources.databases import Query
 from classwise.sources.formats import Format, find_format, output_format
 from classwise.sources.opening import open_stream
-from classwise.sources.reading import MISSING, RowFile, no_such_column, read_rows
+from classwise.sources.reading import MISSING, RowFile, marks_of, no_such_column, read_rows
 from classwise.sources.sinks import is_text_sink, open_sink
 from classwise.sources.spooling import spooled
 from classwise.sources.streams import ChunkPiece, FilePiece, Piece, Stream, columns_of
@@ -23,6 +23,7 @@ __all__ = [
     "columns_of",
     "find_format",
     "is_text_sink",
+    "marks_of",
     "no_such_column",
     "open_sink",
     "open_stream",

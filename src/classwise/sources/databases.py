@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from classwise.errors import ClasswiseError, MissingExtraError
-from classwise.sources.reading import database, import_duckdb, no_such_column, quieten
+from classwise.sources.reading import database, import_duckdb, marked, no_such_column, quieten, unmarked, without
 
 SERVERS = ("postgresql://", "postgres://")
 FILES = (".duckdb", ".ddb", ".db")
@@ -22,7 +22,8 @@ class Query:
     """Rows that a database makes.
 
     text: a query, or the name of a table. database: a DuckDB file, or the address of a PostgreSQL server; without one,
-    DuckDB answers in this process, and files can be named in the query.
+    DuckDB answers in this process, and files can be named in the query. missing: what stands for a missing value,
+    besides NULL.
 
     >>> import classwise as cw
     >>> s = cw.summarize(cw.Query("SELECT x, x % 2 AS odd FROM range(10) AS t(x)"), target="odd")
@@ -32,6 +33,7 @@ class Query:
 
     text: str
     database: str | None = None
+    missing: tuple[str, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -68,7 +70,8 @@ class Query:
             return list(rows.columns)
 
     def batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
-        return _remote_batches(self, columns) if self.is_remote else _local_batches(self, columns, rows)
+        found = _remote_batches(self, columns) if self.is_remote else _local_batches(self, columns, rows)
+        return (marked(batch, self.missing) for batch in found)
 
 
 def read_address(text: str) -> Query | None:
@@ -102,11 +105,20 @@ def opened(query: Query) -> Iterator[Any]:
     if query.database is not None and not Path(query.database).is_file():
         raise ClasswiseError(f"There is no file {query.database!r}.")
     try:
-        with duckdb.connect(query.database, read_only=True) if query.database else database().cursor() as connection:
+        with _connection(query.database) if query.database else database().cursor() as connection:
             quieten(connection)
             yield connection.sql(query.text if query.is_select else f"FROM {table_name(query.text)}")
     except duckdb.Error as problem:
         raise ClasswiseError(f"{query.name} cannot be read: {_one_line(problem)}") from problem
+
+
+def _connection(path: str) -> Any:
+    """One that only reads, unless this process writes to the file: then DuckDB takes none of another kind."""
+    duckdb = import_duckdb()
+    try:
+        return duckdb.connect(path, read_only=True)
+    except duckdb.ConnectionException:
+        return duckdb.connect(path)
 
 
 def _local_batches(query: Query, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
@@ -114,6 +126,8 @@ def _local_batches(query: Query, columns: Sequence[str] | None, size: int) -> It
         if columns is not None:
             _refuse_unknown(columns, list(rows.columns), query)
             rows = rows.project(", ".join(map(quoted, columns)))
+        if query.missing is not None:
+            rows = without(query.missing, rows)
         yield from rows.to_arrow_reader(size)
 
 
@@ -137,7 +151,7 @@ def _remote_batches(query: Query, columns: Sequence[str] | None) -> Iterator[Any
         schema = _schema(cursor, query)
         chosen = list(schema.names if columns is None else columns)
         _refuse_unknown(chosen, schema.names, query)
-        picked = ", ".join(_as_arrow_has_it(schema.field(name)) for name in chosen)
+        picked = ", ".join(_as_arrow_has_it(schema.field(name), query.missing) for name in chosen)
         cursor.execute(f"SELECT {picked} FROM {_relation(query)}")
         yield from cursor.fetch_record_batch()
 
@@ -147,11 +161,13 @@ def _schema(cursor: Any, query: Query) -> Any:
     return cursor.fetch_record_batch().schema
 
 
-def _as_arrow_has_it(field: Any) -> str:
+def _as_arrow_has_it(field: Any, missing: Sequence[str] | None) -> str:
     """ADBC hands decimals over as text: the server turns them into numbers."""
     name = quoted(field.name)
-    typname = (field.metadata or {}).get(b"ADBC:postgresql:typname", b"")
-    return f"CAST({name} AS double precision) AS {name}" if typname == b"numeric" else name
+    is_decimal = (field.metadata or {}).get(b"ADBC:postgresql:typname", b"") == b"numeric"
+    is_number = is_decimal or str(field.type).startswith(("int", "float", "double"))
+    value = name if missing is None else unmarked(name, missing, is_number)
+    return f"CAST({value} AS double precision) AS {name}" if is_decimal else f"{value} AS {name}"
 
 
 def _relation(query: Query) -> str:

@@ -85,7 +85,7 @@ KINDS = (ANSWER, WHOLE, EXACT, NUMBER, DATE, MOMENT, ZONED, TIME, TEXT)
 
 
 def kind_of(value: str, among: Iterable[Kind] = KINDS) -> str:
-    """The place among KINDS of the first of these kinds that a value fits, as SQL finds it; of text, if none."""
+    """The place among KINDS of the first of these kinds that a value fits, as SQL finds it; that of text, if none."""
     cases = [f"WHEN {kind.takes(value)} THEN {KINDS.index(kind)}" for kind in among if kind is not TEXT]
     return f"CASE WHEN {value} IS NULL THEN NULL {' '.join(cases)} ELSE {KINDS.index(TEXT)} END"
 

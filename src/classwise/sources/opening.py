@@ -1,6 +1,7 @@
 """Opening: whatever names or yields rows, as a stream."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from os import PathLike, fspath
 from pathlib import Path
@@ -26,11 +27,11 @@ def open_stream(
     if isinstance(source, Stream):
         return source
     if isinstance(source, Query):
-        return Stream((source,), "query")
+        return Stream((source if missing is None else replace(source, missing=tuple(missing)),), "query")
     paths = _paths(source)
     if paths is not None:
         query = read_address(paths[0]) if len(paths) == 1 else None
-        return open_stream(query) if query else _files(paths, exact, missing, text)
+        return open_stream(query, missing=missing) if query else _files(paths, exact, missing, text)
     return _known_stream(source) or (_iterated(source) if isinstance(source, Iterator) else None)
 
 

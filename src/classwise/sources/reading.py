@@ -6,6 +6,8 @@ for the models to refuse. `kinds` has the whole of it. Nothing is left to DuckDB
 comments would be lost.
 """
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ from classwise.errors import ClasswiseError, MissingExtraError
 from classwise.sources.formats import Format, find_format
 from classwise.sources.kinds import EXACT, KINDS, NUMBER, TEXT, WHOLE, Kind, find_kinds
 from classwise.sources.lines import Head, literal, matching, misfit, read_head
-from classwise.sources.texts import Reading, WiderTypeError, quoted, read_texts, sql_text
+from classwise.sources.texts import MISFIT, Reading, WiderTypeError, quoted, read_texts, sql_text
 
 # What stands for a missing value in text files, besides nothing at all.
 MISSING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", ".")
@@ -68,6 +70,11 @@ class RowFile:
         """Whether its values are text, and say themselves what they are."""
         return find_format(self.path)[0] in TEXTS
 
+    @property
+    def marks(self) -> tuple[str, ...] | None:
+        """What stands for a missing value; None where nothing need, for types have a place for it."""
+        return MISSING if self.missing is None and self.is_text else self.missing
+
     def names(self) -> list[str]:
         """The columns that the file has."""
         with self.opened() as rows:
@@ -79,7 +86,7 @@ class RowFile:
         while True:
             try:
                 with self._chosen(wider, whole=True) as rows:
-                    return rows.to_arrow_table()
+                    return marked(rows.to_arrow_table(), self.marks)
             except WiderTypeError:
                 continue
 
@@ -90,7 +97,8 @@ class RowFile:
         where a text file is to be begun again.
         """
         with self._chosen({} if wider is None else wider, whole=False) as rows:
-            yield from rows.to_arrow_reader(size)
+            for batch in rows.to_arrow_reader(size):
+                yield marked(batch, self.marks)
 
     @contextmanager
     def _chosen(self, wider: dict[str, Kind], whole: bool) -> Iterator[Any]:
@@ -127,7 +135,7 @@ class RowFile:
 
     def _reason(self, files: Sequence[str], problem: Exception) -> str:
         """What DuckDB says, unless the lines themselves tell more plainly."""
-        if not self.is_text or len(files) > 1:
+        if not self.is_text or len(files) > 1 or MISFIT.search(str(problem)):
             return _first_sentence(problem)
         try:
             return misfit(files[0], self._head(files[0]).separator) or _first_sentence(problem)
@@ -146,7 +154,8 @@ class RowFile:
         else:
             rows, written, values = READERS[format](connection, files)
         if self.missing is not None:
-            values = {name: _unmarked(value, self.missing) for name, value in values.items()}
+            numbers = numbers_of(rows)
+            values = {name: unmarked(value, self.missing, name in numbers) for name, value in values.items()}
         return Opened(rows, values, written)
 
     def _json(self, connection: Any, files: Sequence[str], compression: str) -> Typed:
@@ -173,7 +182,7 @@ class RowFile:
     def _texts(self, connection: Any, files: Sequence[str], compression: str) -> Opened:
         """The reader takes missing values out, which is quickest, unless there are copies, which keep them."""
         heads = {file: self._head(file) for file in files}
-        marks = MISSING if self.missing is None else self.missing
+        marks = self.marks or ()
         rows = read_texts(connection, heads, compression, () if self.copies else marks)
         names = heads[files[0]].names
         own = {name: f"c{i}" for i, name in enumerate(names)}
@@ -181,7 +190,7 @@ class RowFile:
         if not self.copies:
             return Opened(rows, own, own, True)
         values = {name: f"v{i}" for i, name in enumerate(own)}
-        kept = [f"{_unmarked(own[name], marks)} AS {value}" for name, value in values.items()]
+        kept = [f"{unmarked(own[name], marks)} AS {value}" for name, value in values.items()]
         return Opened(rows.project(", ".join(["*", *kept])), values, own, True)
 
 
@@ -277,11 +286,45 @@ READERS = {
 }
 
 
-def _unmarked(value: str, marks: Sequence[str]) -> str:
-    """A value, or nothing where it is written as one of the marks."""
-    return (
-        f"CASE WHEN CAST({value} AS VARCHAR) IN ({', '.join(map(sql_text, ['', *marks]))}) THEN NULL ELSE {value} END"
-    )
+# Types of DuckDB's that are numbers, and marks that are.
+NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)")
+DIGITS = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+
+# Under this name Arrow tables tell what stood for a missing value in the rows that they were read from.
+MARKS = b"classwise.missing"
+
+
+def unmarked(value: str, marks: Sequence[str], is_number: bool = False) -> str:
+    """A value as SQL writes it, or nothing where it is one of the marks; numbers are compared as numbers."""
+    meant = f"CAST({value} AS VARCHAR) IN ({', '.join(map(sql_text, ['', *marks]))})"
+    numbers = [f"{mark}e0" for mark in marks if is_number and DIGITS.fullmatch(mark)]
+    meant += f" OR {value} IN ({', '.join(numbers)})" if numbers else ""
+    return f"CASE WHEN {meant} THEN NULL ELSE {value} END"
+
+
+def numbers_of(rows: Any) -> set[str]:
+    """The columns of a relation that are numbers."""
+    types = zip(rows.columns, rows.types, strict=True)
+    return {name for name, type in types if NUMBERS.fullmatch(str(type))}
+
+
+def without(marks: Sequence[str], rows: Any) -> Any:
+    """A relation with nothing where a value is one of the marks."""
+    numbers = numbers_of(rows)
+    columns = (f"{unmarked(quoted(name), marks, name in numbers)} AS {quoted(name)}" for name in rows.columns)
+    return rows.project(", ".join(columns))
+
+
+def marked(rows: Any, marks: Sequence[str] | None) -> Any:
+    """A table or a batch of pyarrow's that tells what stood for a missing value."""
+    told = {} if marks is None else {MARKS: json.dumps(list(marks))}
+    return rows.replace_schema_metadata({**(rows.schema.metadata or {}), **told}) if told else rows
+
+
+def marks_of(rows: Any) -> tuple[str, ...] | None:
+    """What such a table tells."""
+    told = (rows.schema.metadata or {}).get(MARKS)
+    return None if told is None else tuple(map(str, json.loads(told)))
 
 
 def _first_sentence(problem: Exception) -> str:

@@ -172,7 +172,7 @@ WRITERS: dict[Format, Callable[[Any], Any]] = {
 
 @contextmanager
 def _duckdb_table(query: Query, overwrite: bool) -> Iterator[Write]:
-    duckdb, name = import_duckdb(), table_name(query.text)
+    duckdb, name, is_new = import_duckdb(), table_name(query.text), not Path(str(query.database)).exists()
     try:
         with duckdb.connect(query.database) as connection:
             connection.execute("BEGIN")
@@ -187,8 +187,12 @@ def _duckdb_table(query: Query, overwrite: bool) -> Iterator[Write]:
 
             yield write
             connection.execute("COMMIT")
-    except duckdb.Error as problem:
-        raise ClasswiseError(_refused(query, problem)) from problem
+    except BaseException as problem:
+        if is_new:
+            Path(str(query.database)).unlink(missing_ok=True)
+        if isinstance(problem, duckdb.Error):
+            raise ClasswiseError(_refused(query, problem)) from problem
+        raise
 
 
 @contextmanager

@@ -59,6 +59,8 @@ def _bring_to_disk(path: str) -> None:
 
 def refuse_existing(path: str, force: bool) -> None:
     """Refuse to replace a file, unless by force."""
+    if path == STANDARD:
+        return
     if not force and Path(path).exists():
         raise ClasswiseError(f"The file {path!r} exists already; --force replaces it.")
     if not Path(path).parent.is_dir():
@@ -75,9 +77,20 @@ def _umask() -> int:
 def shown_format(format: Format | None) -> Format:
     """The format of standard output: CSV, unless another is given; on a terminal, one that people can read."""
     format = format or Format.CSV
-    if not format.is_text and sys.stdout.isatty():
-        raise ClasswiseError(f"{format.value} is not for reading on a terminal; give a file, or send it to a program.")
+    if not format.is_text:
+        refuse_terminal(STANDARD, format.value)
     return format
+
+
+def refuse_terminal(path: str, what: str) -> None:
+    """Refuse to show what is no text on a terminal, where a path is standard output and that is one."""
+    if path == STANDARD and is_terminal():
+        raise ClasswiseError(f"{what} is not for reading on a terminal; give a file, or send it to a program.")
+
+
+def is_terminal() -> bool:
+    """Whether standard output is one."""
+    return sys.stdout.isatty()
 
 
 def _write(table: Any, file: IO[bytes], format: Format, compression: str | None) -> None:

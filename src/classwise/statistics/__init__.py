@@ -6,7 +6,15 @@ from classwise.statistics.counts import Counts, LevelCounts, gather_counts, is_i
 from classwise.statistics.curvature import Curvature
 from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.grouping import Groups
-from classwise.statistics.labels import code_labels, is_missing, is_sorted, sort_labels, union_labels
+from classwise.statistics.labels import (
+    code_labels,
+    is_missing,
+    is_sorted,
+    pack_labels,
+    positions,
+    sort_labels,
+    union_labels,
+)
 from classwise.statistics.moments import Moments, gather_columns, gather_moments
 from classwise.statistics.pairs import PairCounts, gather_pairs
 from classwise.statistics.places import Bins, Named, Place
@@ -46,6 +54,8 @@ __all__ = [
     "is_id",
     "is_missing",
     "is_sorted",
+    "pack_labels",
+    "positions",
     "sort_labels",
     "suits_columns",
     "union_labels",

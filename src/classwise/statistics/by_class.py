@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import exp
 from os import PathLike
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ from classwise.schema import Column, Family, Schema
 from classwise.statistics.consistency import parts_fit
 from classwise.statistics.counts import Counts, LevelCounts
 from classwise.statistics.gaps import Gaps, Numbers
-from classwise.statistics.labels import is_sorted, union_labels
+from classwise.statistics.labels import is_sorted, positions, union_labels
 from classwise.statistics.moments import Moments
 from classwise.statistics.pairs import PairCounts
 from classwise.statistics.records import read_labels, read_parts
@@ -143,6 +144,15 @@ class ClassStatistics:
         missing = self.weight[:, None] - present
         return np.where(missing > 1e-9 * self.weight[:, None], missing, 0.0)
 
+    def constants(self) -> dict[int, float]:
+        """The columns of numbers that hold one value in all rows, to rounding, and that value, by position."""
+        found: dict[int, float] = {}
+        if self.schema.numbers and not self.moments.all_vary():
+            found = _still(self.numbers.of_all(), self.schema.numbers)
+        if self.schema.logs and not self.logs.all_vary():
+            found |= {j: exp(log) for j, log in _still(self.logs.of_all(), self.schema.logs).items()}
+        return {j: value for j, value in sorted(found.items()) if self.schema.columns[j].family.kind == "number"}
+
     def label(self, k: int) -> Any:
         """The label of a class as a Python object, for messages."""
         return self.labels[k : k + 1].tolist()[0]
@@ -191,6 +201,10 @@ class ClassStatistics:
         parts = {name: (self.parts[name] - taken.parts[name]).select(kept) for name in shared}
         rows = max(self.rows - other.rows, 0) if len(kept) else 0
         return type(self)(self.labels[kept], weight, rows, schema, parts).compact()
+
+    def among(self, labels: Labels) -> Self:
+        """The same with more classes, that may have no rows; labels (g,): sorted."""
+        return self._aligned(union_labels(self.labels, labels))
 
     def compact(self) -> Self:
         """Without levels that no row has."""
@@ -322,8 +336,8 @@ class ClassStatistics:
 
     def _facts(self) -> dict[str, Any]:
         """What the header of a file tells."""
-        columns, weight = self.schema.listed(), float(self.weight.sum())
-        return {"rows": self.rows, "weight": weight, "labels": self.labels.tolist(), "columns": columns}
+        weight = float(self.weight.sum())
+        return {"rows": self.rows, "weight": weight, "labels": self.labels.tolist(), **self.schema.facts()}
 
     # ----------------------------------------------------------------------------------------------------------------
 
@@ -335,10 +349,10 @@ class ClassStatistics:
     def _aligned(self, labels: Labels) -> Self:
         if len(labels) == len(self.labels):  # labels holds all of ours, so they are the same
             return self
-        positions, count = np.searchsorted(labels, self.labels), len(labels)
+        places, count = positions(self.labels, labels), len(labels)
         weight = np.zeros(count)
-        weight[positions] = self.weight
-        parts = {name: part.regroup(positions, count) for name, part in self.parts.items()}
+        weight[places] = self.weight
+        parts = {name: part.regroup(places, count) for name, part in self.parts.items()}
         return replace(self, labels=labels, weight=weight, parts=parts)
 
     def _check_labels_known(self, other: "ClassStatistics") -> None:
@@ -352,6 +366,12 @@ class ClassStatistics:
             k = lacking[0]
             label, there, asked = self.label(k), self.weight[k], taken[k]
             raise StatisticsError(f"Class {label!r} has weight {there:g}, so weight {asked:g} cannot be subtracted.")
+
+
+def _still(moments: Moments, places: list[int]) -> dict[int, float]:
+    """The features that have values and do not vary, by their places in the table."""
+    still = moments.constant() & (moments.weight[0] > 0)
+    return {places[i]: float(moments.mean[0, i]) for i in np.flatnonzero(still)}
 
 
 @reads(1, "statistics")

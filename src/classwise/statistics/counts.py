@@ -8,7 +8,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import StatisticsError
-from classwise.statistics.labels import is_sorted, union_labels
+from classwise.statistics.labels import is_sorted, positions, union_labels
 from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import stored
 
@@ -116,6 +116,8 @@ class Counts(Statistic):
 def is_id(levels: int, rows: float) -> bool:
     """Whether a column of so many levels in so many rows is taken for an id or free text, which tell no classes apart.
 
+    rows: what those weigh that have a value; a weight of two is the row twice.
+
     >>> is_id(50, 60.0), is_id(50, 600.0), is_id(5, 5.0)
     (True, False, False)
     """
@@ -139,9 +141,3 @@ def gather_counts(values: Codes, levels: Labels, classes: Codes, count: int, wei
     cells += values
     table = np.bincount(cells, weights, minlength=count * width).reshape(count, width)
     return LevelCounts(levels, table[:, :-1].astype(np.float64))
-
-
-def positions(some: Labels, among: Labels) -> Codes:
-    """Where labels stand among sorted others, which hold them all."""
-    place = {label: position for position, label in enumerate(among.tolist())}
-    return np.array([place[label] for label in some.tolist()], dtype=np.intp)

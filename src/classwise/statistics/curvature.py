@@ -14,6 +14,7 @@ import numpy as np
 
 from classwise.arrays import BLOCK_SIZE, Array, product, slices
 from classwise.errors import StatisticsError
+from classwise.statistics.indicators import Columns, Indicated, sums_of
 
 # From so many factors on, of columns that are not many times more, pairs of columns are multiplied first (z_i z_j is
 # z_j z_i, which halves the work), for so many rows at a time.
@@ -74,7 +75,7 @@ class Curvature:
 
 
 def gather_curvature(
-    columns: Array, losses: Array, residuals: Array, factors: Array, weights: Array | None
+    columns: Columns, losses: Array, residuals: Array, factors: Array, weights: Array | None
 ) -> Curvature:
     """Of rows with columns (q, m), losses (m,), residuals (k, m) and factors (c, m); weights (m,), or None for ones.
 
@@ -85,12 +86,14 @@ def gather_curvature(
     if weights is not None:
         losses, residuals, factors = losses * weights, residuals * weights, factors * weights
     weight = float(losses.shape[0] if weights is None else weights.sum())
-    gradient = product(residuals, columns.T)
+    gradient = sums_of(residuals, columns)
     return Curvature(weight, float(losses.sum()), gradient, _products(columns, factors))
 
 
-def _products(columns: Array, factors: Array) -> Array:
+def _products(columns: Columns, factors: Array) -> Array:
     """sum over rows of factor_c z z'; (c, q, q)."""
+    if isinstance(columns, Indicated):
+        return columns.products(factors)
     return (_by_pairs if _is_shared(len(columns), len(factors)) else _one_by_one)(columns, factors)
 
 

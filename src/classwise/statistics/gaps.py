@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Array, Codes, patterns, ratio
+from classwise.arrays import EPS, Array, Codes, patterns, ratio
 from classwise.errors import ClasswiseError, StatisticsError
 from classwise.statistics.moments import Moments, gather_columns, gather_moments
 from classwise.statistics.scatter import DiagonalScatter, FullScatter, Scatter
@@ -20,6 +20,9 @@ from classwise.storage import stored
 
 # Moments by pattern may take this many numbers (1 GB).
 MOST_NUMBERS = 1 << 27
+
+# Of a smaller variance, squares are below 1e-308 here and there, and lose digits; so are pivots of its covariances.
+LEAST_VARIANCE = 1e-290
 
 
 @stored("Gaps")
@@ -176,10 +179,31 @@ class Numbers(Statistic):
         total = weight + gaps.weight
         return total, self.moments.mean + ratio(gaps.weight, total) * (gaps.mean - self.moments.mean)
 
+    def of_all(self) -> Moments:
+        """What each column has in all rows, as one class; any form of scatter serves."""
+        whole = self.moments.of_all()
+        return whole + self.gaps.by_column(len(self.moments.weight)).of_all() if len(self.gaps) else whole
+
     def present_weight(self) -> Array:
         """The weight of the values each column has; (g, p)."""
         whole = np.broadcast_to(self.moments.weight, self.moments.mean.shape)
         return whole + self.gaps.by_column(len(whole)).weight if len(self.gaps) else whole
+
+    def underflow(self) -> NDArray[np.bool_]:
+        """Which columns vary, over all rows, by so little that squares of it lose digits in float64; (p,)."""
+        squares, whole = self.moments.scatter.pooled_diagonal(), self.moments.weight.sum()
+        if whole and (squares > LEAST_VARIANCE * whole).all():  # the common case, at the price of a look
+            return np.zeros(len(squares), dtype=bool)
+        if len(self.gaps):
+            squares = squares + self.gaps.by_column(len(self.moments.weight)).scatter.pooled_diagonal()
+        weight, mean = self.column_means()
+        total = weight.sum(axis=0)
+        away = np.where(weight > 0, mean - ratio((weight * mean).sum(axis=0), total), 0.0)
+        variance = ratio(squares + (weight * away * away).sum(axis=0), total)
+        # What has underflowed altogether shows in the means, unless these are equal to the last digits.
+        rounding = 4 * EPS * np.abs(mean).max(axis=0, initial=0.0)
+        varies = (variance > rounding**2) | (np.abs(away).max(axis=0, initial=0.0) > rounding)
+        return np.asarray(varies & (variance < LEAST_VARIANCE))
 
     def __add__(self, other: Self) -> Self:
         gaps = self.gaps + other.gaps if len(self.gaps) or len(other.gaps) else self.gaps

@@ -109,6 +109,37 @@ def as_labels(distinct: list[Any], dtype: "np.dtype[Any]") -> Labels:
     return labels
 
 
+def pack_labels(distinct: list[Any]) -> Labels:
+    """Distinct labels as an array of the type that holds them exactly; of objects, where no other does.
+
+    >>> pack_labels([1, 2.0]), pack_labels([1, 2.5]), pack_labels([False, True]), pack_labels([1, "a"])
+    (array([1, 2]), array([1. , 2.5]), array([False,  True]), array([1, 'a'], dtype=object))
+    """
+    kinds = {type(label) for label in distinct}
+    if kinds and kinds <= {bool, np.bool_}:
+        return as_labels(distinct, np.dtype(bool))
+    if not kinds or not all(issubclass(kind, (int, float, np.number)) for kind in kinds):
+        return as_labels(distinct, np.dtype(object))
+    return _pack_numbers([label.item() if isinstance(label, np.generic) else label for label in distinct])
+
+
+def _pack_numbers(numbers: list[Any]) -> Labels:
+    """float64 would merge integers beyond 2**53, and make 1.0 of 1: it holds what was float, or has a fraction."""
+    floats = [number for number in numbers if isinstance(number, float)]
+    if len(floats) == len(numbers):
+        return np.array(numbers, dtype=np.float64)
+    if all(number.is_integer() for number in floats):
+        whole = [int(number) for number in numbers]
+        fitting = (kind for kind in (np.int64, np.uint64) if _spans(np.iinfo(kind), whole))
+        return as_labels(whole, np.dtype(next(fitting, object)))
+    exact = all(int(float(number)) == number for number in numbers if not isinstance(number, float))
+    return as_labels(numbers, np.dtype(np.float64 if exact else object))
+
+
+def _spans(limits: "np.iinfo[Any]", numbers: list[int]) -> bool:
+    return limits.min <= min(numbers) and max(numbers) <= limits.max
+
+
 def narrow(codes: Codes, count: int) -> Codes:
     """Codes as 16-bit integers where they fit: NumPy sorts those by radix, several times faster."""
     return codes.astype(np.int16 if count < 2**15 else np.int32, copy=False)
@@ -118,8 +149,19 @@ def union_labels(first: Labels, second: Labels, source: str = "y") -> Labels:
     """The sorted labels of either; labels that cannot be compared are an error."""
     if not len(first) or not len(second):
         return second if len(second) else first
-    # np.union1d would turn numbers beside strings into strings.
-    if first.dtype.kind in "iufb" and second.dtype.kind in "iufb":
+    kinds = {first.dtype.kind, second.dtype.kind}
+    # np.union1d would turn numbers beside strings into strings, and integers beside other numbers into floats.
+    if kinds <= set("iufb") and (kinds <= {"f"} or np.result_type(first, second).kind != "f"):
         return np.union1d(first, second)
     together = sort_labels({*first.tolist(), *second.tolist()}, source)
-    return as_labels(together, np.result_type(first, second))
+    return pack_labels(together) if kinds <= set("iufb") else as_labels(together, np.result_type(first, second))
+
+
+def positions(some: Labels, among: Labels) -> Codes:
+    """Where labels stand among sorted others, which hold them all: 1, 1.0 and True are one label.
+
+    >>> positions(np.array([3.0, 1.0]), np.array([1, 2, 3])).tolist()
+    [2, 0]
+    """
+    place = {label: position for position, label in enumerate(among.tolist())}
+    return np.array([place[label] for label in some.tolist()], dtype=np.intp)

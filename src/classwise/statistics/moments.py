@@ -168,9 +168,23 @@ class Moments(Statistic):
         squares = self.scatter.pooled_diagonal() + (self.weight * away * away).sum(axis=0)
         return ratio(squares, self.weight.sum(axis=0))
 
+    def of_all(self) -> "Moments":
+        """The moments of all rows as one class, column by column; any form of scatter serves."""
+        weight, mean = self.weight.sum(axis=0), self.overall_mean()
+        squares = weight * self.overall_variance()
+        return Moments(weight[None], mean[None], np.zeros((1, len(mean))), DiagonalScatter(squares[None]))
+
     def constant(self) -> NDArray[np.bool_]:
         """Which features do not vary at all over the rows, to rounding; (p,)."""
-        return np.asarray(self.overall_variance() <= (4 * EPS * np.abs(self.mean).max(axis=0)) ** 2)
+        return np.asarray(self.overall_variance() <= self._rounding())
+
+    def all_vary(self) -> bool:
+        """Whether every feature varies within some class: quicker to see than which are constant."""
+        return bool((self.scatter.pooled_diagonal() > self.weight.sum(axis=0) * self._rounding()).all())
+
+    def _rounding(self) -> Array:
+        """The variance that the rounding of the values alone may make; (p,)."""
+        return np.asarray((4 * EPS * np.abs(self.mean).max(axis=0, initial=0.0)) ** 2)
 
 
 def gather_moments(

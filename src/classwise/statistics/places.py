@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import StatisticsError
-from classwise.statistics.counts import positions
-from classwise.statistics.labels import is_sorted, union_labels
+from classwise.statistics.labels import is_sorted, positions, union_labels
 from classwise.statistics.quantiles import middles
 from classwise.storage import stored
 
@@ -86,15 +85,18 @@ class Bins:
         """The same ranges; others cannot be counted together with them."""
         if not isinstance(other, Bins):
             raise StatisticsError(f"{name} is a number in one statistic and a category in the other.")
-        if self.count and other.count and not self._is_cut_like(other):
+        if self.count and other.count and not self.is_like(other):
             raise StatisticsError(
                 f"Pairs were counted in different ranges of {name}, and cannot be combined; count both in the same: "
                 "summarize(X, y, pairs=first), or partial_fit of the model that has them."
             )
         return replace(self if self.count else other, missing=self.missing or other.missing)
 
-    def _is_cut_like(self, other: "Bins") -> bool:
-        return np.array_equal(self.edges, other.edges) and (self.values is None) == (other.values is None)
+    def is_like(self, other: "Place") -> bool:
+        """Whether the other has the same ranges."""
+        if not isinstance(other, Bins) or (self.values is None) != (other.values is None):
+            return False
+        return np.array_equal(self.edges, other.edges)
 
     def positions(self, among: "Place") -> Codes:
         """Where our places stand among those of a union."""
@@ -202,6 +204,10 @@ class Named:
     def _placed(self) -> dict[Any, int]:
         places = range(len(self.levels)) if self.places is None else self.places.tolist()
         return dict(zip(self.levels.tolist(), places, strict=True))
+
+    def is_like(self, other: "Place") -> bool:
+        """Whether the other counts the same levels at the same places."""
+        return isinstance(other, Named) and self._placed() == other._placed()
 
     def extended(self, levels: Labels) -> "Named":
         """With levels that another batch has: each by itself, or with the rare ones where there are such."""

@@ -27,13 +27,17 @@ from classwise.storage import stored
 @stored("Quartics")
 @dataclass(frozen=True, eq=False)
 class Quartics(Statistic):
-    """third (g, p): sum w |d|² d; fourth (g,): sum w |d|⁴; with the moments (full scatter) that merging needs."""
+    """third (g, p): sum w |d|² d; fourth (g,): sum w |d|⁴; with the moments (full scatter) that merging needs.
+
+    Beyond what float64 can hold they are infinite or NaN, and whoever asks for them refuses such units.
+    """
 
     moments: Moments
     third: Array
     fourth: Array
 
     @classmethod
+    @np.errstate(over="ignore", invalid="ignore")
     def gather(cls, rows: Array, codes: Codes, weights: Array | None, moments: Moments) -> Self:
         """Of rows (m, p) whose moments are known."""
         groups = Groups(codes, len(moments.weight), weights)
@@ -45,11 +49,13 @@ class Quartics(Statistic):
         count, matched = len(self.moments.mean), self.third.shape == self.moments.mean.shape
         return matched and self.fourth.shape == (count,) and isinstance(self.moments.scatter, FullScatter)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def __add__(self, other: Self) -> Self:
         moments = self.moments + other.moments
         ours, theirs = self._about(moments), other._about(moments)
         return type(self)(moments, ours[0] + theirs[0], ours[1] + theirs[1])
 
+    @np.errstate(over="ignore", invalid="ignore")
     def __sub__(self, other: Self) -> Self:
         moments = self.moments - other.moments
         ours, theirs = self._about(moments), other._about(moments)
@@ -78,4 +84,9 @@ class Quartics(Statistic):
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         if list(columns) == list(range(self.third.shape[1])):
             return self
-        raise StatisticsError("Sums of |d|⁴ are of all columns together; gather those of fewer columns by themselves.")
+        dropped = np.delete(self.moments.denoised().scatter.pooled_diagonal(), columns)
+        if dropped.any():  # a column that does not vary within a class has no part in |d|
+            raise StatisticsError(
+                "Sums of |d|⁴ are of all columns together; gather those of fewer columns by themselves."
+            )
+        return type(self)(self.moments.restrict(columns), self.third[:, columns], self.fourth)

@@ -25,9 +25,13 @@ KEY = "classwise"
 VERSION = 2
 
 
-def write(path: Path, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+def encoded(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
+    """What a file holds."""
+    return bytes(_safetensors().save(arrays, {KEY: json.dumps(header)}))
+
+
+def write(path: Path, content: bytes) -> None:
     """Write atomically: the file appears under its name only when it is complete."""
-    content = _safetensors().save(arrays, {KEY: json.dumps(header)})
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} to; create it first.")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")

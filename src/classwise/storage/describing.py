@@ -46,7 +46,8 @@ class Description:
     kind: "model" or "statistics"; holds: the class; version: of the file's format; library: the version of classwise
     that wrote it; date: when, in UTC; sources: names of the tables that the rows came from, if they were given.
     rows: how many were learned from, weight: what they weigh, None where the model does not keep it; statistics:
-    whether what was gathered is in the file. members, log_loss: of a stack, on rows held out.
+    whether what was gathered is in the file. members, log_loss: of a stack, on rows held out. missing: what stands for
+    a missing value in files of rows, where it is not the usual.
     """
 
     kind: str
@@ -64,6 +65,7 @@ class Description:
     size: int
     members: list[MemberDescription] = field(default_factory=list)
     log_loss: float | str | None = None
+    missing: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         made = f"classwise {self.library}, file version {self.version}" if self.library else f"version {self.version}"
@@ -76,6 +78,7 @@ class Description:
             "log loss": "" if self.log_loss is None else f"{_digits(self.log_loss)}, on rows held out",
             "labels": _list([repr(label) for label in self.labels]),
             "columns": _list([_shown(i, column) for i, column in enumerate(self.columns)]),
+            "missing": _list([repr(mark) for mark in self.missing]),
             "size": f"{self.size} bytes, {'with' if self.statistics else 'without'} statistics",
         }
         told = [(name, text) for name, text in lines.items() if text]
@@ -121,6 +124,7 @@ def description(header: dict[str, Any], size: int) -> Description:
             size,
             [_checked(MemberDescription(**member)) for member in facts.get("members", [])],
             facts.get("log_loss"),
+            facts.get("missing", []),
         )
     )
 

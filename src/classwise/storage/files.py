@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from classwise.errors import ClasswiseError, StoredFileError
 from classwise.storage.blaming import NewerFileError, blaming
-from classwise.storage.container import VERSION, read_arrays, read_header, write
+from classwise.storage.container import VERSION, encoded, read_arrays, read_header, write
 from classwise.storage.describing import description
 from classwise.storage.examining import examine
 from classwise.storage.header import provenance
@@ -45,6 +46,11 @@ def save(
     >>> cw.load(path).predict([[3.0]]).tolist()
     ['a']
     """
+    write(Path(path), as_bytes(value, statistics=statistics, source=source))
+
+
+def as_bytes(value: Any, *, statistics: bool = True, source: str | Iterable[str] | None = None) -> bytes:
+    """What `save` would write."""
     entry = entry_of(value)
     if entry is None or entry.kind is None:
         known = ", ".join(name for name, other in ENTRIES.items() if other.kind)
@@ -54,7 +60,7 @@ def save(
     _refuse_unsound(value)
     facts = {"class": entry.name, "statistics": statistics, **value._facts(), **provenance(source)}
     arrays = {**packer.arrays, CONTENT: np.frombuffer(json.dumps(content).encode(), dtype=np.uint8)}
-    write(Path(path), {"kind": entry.kind, "version": VERSION, "facts": facts}, arrays)
+    return encoded({"kind": entry.kind, "version": VERSION, "facts": facts}, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -74,6 +80,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         description(header, size)  # refuses a header that no file of ours has
         value = _read(header, arrays, size)
         examine(value)
+        _refuse_unfitted(value)
         return value
 
 
@@ -88,6 +95,14 @@ def _read(header: dict[str, Any], arrays: dict[str, Any], size: int) -> Any:
     if entry is None or entry.kind != kind:
         raise StoredFileError(f"its header promises a {kind!r}, and it holds something else")
     return value
+
+
+def _refuse_unfitted(value: Any) -> None:
+    """What has nothing to tell a header cannot have been saved: its fitted attributes are gone."""
+    try:
+        value._facts()
+    except NotFittedError as problem:
+        raise StoredFileError(f"its {type(value).__name__} is not fitted") from problem
 
 
 def _refuse_unsound(value: Any) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels
-from classwise.statistics import code_labels, is_missing, sort_labels
+from classwise.statistics import code_labels, is_missing, pack_labels, sort_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,21 +58,20 @@ class Coded:
 
     def sorted_levels(self, source: str) -> Labels:
         """Its levels in order, as an array: bools and numbers as such, anything else as objects."""
-        distinct = sort_labels(set(self.levels), source)
-        kinds = {type(level) for level in distinct}
-        if kinds and kinds <= {bool, np.bool_}:
-            return np.array(distinct, dtype=bool)
-        if kinds and all(issubclass(kind, (int, float, np.number)) for kind in kinds):
-            return np.array(distinct)
-        levels = np.empty(len(distinct), dtype=object)
-        levels[:] = distinct
-        return levels
+        return pack_labels(sort_labels(set(self.levels), source))
+
+    def without(self, missing: NDArray[np.bool_]) -> "Coded":
+        """With no level in some rows (n,), whatever stood there."""
+        codes = np.where(missing, -1, self.codes)
+        return Coded.of(codes, ()) if missing.all() else replace(self, codes=codes)
 
 
 def code_series(series: "nw.Series[Any]") -> Coded:
     """A column of a frame as codes, by the fastest way its library has."""
-    if series.dtype == nw.Boolean:
-        return code_values(series.to_numpy())
+    if series.dtype == nw.Boolean or series.dtype.is_integer():
+        values, missing = whole_values(series)
+        coded = code_values(values)
+        return coded if missing is None else coded.without(missing)
     if series.dtype.is_numeric():
         return code_values(series.to_numpy())
     library, native = series.implementation, series.to_native()
@@ -83,6 +82,18 @@ def code_series(series: "nw.Series[Any]") -> Coded:
     if library.is_pyarrow():
         return _code_arrow(native)
     return code_values(np.asarray(series.to_list(), dtype=object))
+
+
+def whole_values(series: "nw.Series[Any]") -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Whole numbers, or yes and no, and which are missing, if some are: any other value stands there.
+
+    NumPy has no missing integer, and would make floats of all: 1.0 of 1, and one number of 2**53 and 2**53 + 1.
+    """
+    if not series.null_count():
+        return series.to_numpy(), None
+    present = series.drop_nulls()
+    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    return (series.fill_null(present[0]).to_numpy() if len(present) else np.zeros(len(series), np.int64)), missing
 
 
 def _code_pandas(native: Any, pandas: Any) -> Coded:

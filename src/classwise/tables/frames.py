@@ -1,17 +1,53 @@
 """Frames, through narwhals: what each column is, its values, and a frame made of values again."""
 
 from functools import cached_property
+from types import NoneType
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Array, Labels
+from classwise.arrays import DATES, Array, Codes, Labels
 from classwise.errors import ClasswiseError
 from classwise.schema import Column, Family, Schema
+from classwise.sources import marks_of
 from classwise.statistics import is_missing
 from classwise.tables.coding import Coded, code_series, code_values
+
+
+def open_frame(X: Any) -> "nw.DataFrame[Any] | None":
+    """A frame of any library that narwhals knows; None, if it is no frame."""
+    try:
+        frame: Any = nw.from_native(X, pass_through=True, allow_series=True)
+    except nw.exceptions.DuplicateError as problem:
+        names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ClasswiseError(
+            f"Columns are told apart by name, and several columns are called {twice!r}; rename or drop some of them."
+        ) from problem
+    if isinstance(frame, nw.LazyFrame):
+        raise ClasswiseError("X is a lazy frame, whose rows are not here yet; give X.collect() instead.")
+    if not isinstance(frame, (nw.DataFrame, nw.Series)) and hasattr(X, "__arrow_c_stream__"):
+        frame = nw.from_arrow(X, backend="pyarrow")  # a stream of Arrow batches, which can be read once
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def made_dense(frame: "nw.DataFrame[Any]") -> "nw.DataFrame[Any]":
+    """pandas' sparse columns, which narwhals does not know, as plain ones."""
+    if nw.Unknown not in frame.schema.values() or not frame.implementation.is_pandas_like():
+        return frame
+    native = frame.to_native()
+    plain = {name: dtype.subtype for name, dtype in native.dtypes.items() if hasattr(dtype, "fill_value")}
+    return nw.from_native(native.astype(plain))
+
+
+def of_no_kind(key: Any, type: Any) -> ClasswiseError:
+    """The error of a column that is neither a number nor a category."""
+    return ClasswiseError(
+        f"Column {key!r} holds {type}, which is neither a number nor a category; turn it into "
+        "numbers (a date into days since some day, for example), or drop it."
+    )
 
 
 class FrameSource:
@@ -23,12 +59,21 @@ class FrameSource:
         self.names = tuple(self.keys) if all(isinstance(key, str) for key in self.keys) else None
         if self.names is None:  # pandas numbers columns that have no names
             frame = nw.from_native(frame.to_native().set_axis(list(map(str, range(len(self.keys)))), axis=1))
+        self._dtypes: list[Any] = list(frame.schema.values())
+        if nw.Unknown in self._dtypes:
+            frame = made_dense(frame)
+            self._dtypes = list(frame.schema.values())
         self.frame = frame
         self._coded: dict[int, Coded] = {}
         self._families: dict[int, Family] = {}
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    @property
+    def missing(self) -> tuple[str, ...] | None:
+        """What stood for a missing value in the file that the rows were read from; only tables of Arrow tell."""
+        return marks_of(self.frame.to_native()) if self.frame.implementation.is_pyarrow() else None
 
     def type(self, column: int) -> tuple[str, tuple[str, ...] | None]:
         """The type of a column as a schema writes it, and its declared order, where it has one."""
@@ -54,10 +99,7 @@ class FrameSource:
             return Family("categorical")
         if dtype == nw.Object:
             return natural_family_of(series.to_numpy())
-        raise ClasswiseError(
-            f"Column {self.keys[column]!r} holds {dtype}, which is neither a number nor a category; turn it into "
-            "numbers (a date into days since some day, for example), or drop it."
-        )
+        raise of_no_kind(self.keys[column], dtype)
 
     def numbers(self, column: int) -> NDArray[Any]:
         """A column as numbers, NaN where there is none."""
@@ -74,9 +116,11 @@ class FrameSource:
             self._coded[column] = values
         return self._coded[column]
 
-    def row(self, row: int) -> "FrameSource":
-        """One row."""
-        return FrameSource(self.frame[row : row + 1])
+    def take(self, part: slice | Codes) -> "FrameSource":
+        """Some of the rows."""
+        taken = FrameSource(self.frame[part])
+        taken.keys, taken.names = self.keys, self.names
+        return taken
 
     def _series(self, column: int) -> "nw.Series[Any]":
         return self._all_series[column]
@@ -88,32 +132,40 @@ class FrameSource:
     def _all_series(self) -> list["nw.Series[Any]"]:
         return list(self.frame.iter_columns())
 
-    @cached_property
-    def _dtypes(self) -> list[Any]:
-        return list(self.frame.schema.values())
-
 
 def natural_family_of(values: NDArray[Any]) -> Family:
     """The family of a column of objects, by the types of its values: numbers, yes and no, or levels."""
-    kinds = {type(value) for value in values.tolist() if not is_missing(value)}
-    if kinds and kinds <= {bool, np.bool_}:
-        return Family("bernoulli")
-    return Family("categorical") if any(issubclass(kind, str) for kind in kinds) else Family("gaussian")
+    items, flags = values.tolist(), {bool, np.bool_}
+    kinds = set(map(type, items))
+    if any(issubclass(kind, str) for kind in kinds):
+        return Family("categorical")
+    only_flags = not kinds.isdisjoint(flags) and all(type(item) in flags or is_missing(item) for item in items)
+    return Family("bernoulli" if only_flags else "gaussian")
 
 
 def as_numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
     """An array of numbers, NaN where there is none; an error that names the column, where it holds something else."""
     if values.dtype.kind in "fiub" and values.dtype.itemsize <= 8:
         return values
-    if values.dtype.kind == "O":
-        values = np.array([np.nan if is_missing(value) else value for value in values.tolist()], dtype=object)
+    if values.dtype.kind in DATES and np.isnat(values).all():
+        return np.full(len(values), np.nan)
     try:
-        return values.astype(np.float64)
+        return _objects_as_numbers(values) if values.dtype.kind == "O" else values.astype(np.float64)
     except (TypeError, ValueError) as problem:
         raise ClasswiseError(
             f"Column {name} is to be a number, and it holds something else ({problem}); turn it into numbers, or "
             f"take it for a category: families={{{name}: 'categorical'}}."
         ) from problem
+
+
+def _objects_as_numbers(values: NDArray[Any]) -> Array:
+    items = values.tolist()
+    kinds = set(map(type, items))
+    if kinds <= {int, float, NoneType}:
+        return values.astype(np.float64)
+    if not kinds.isdisjoint({np.datetime64, np.timedelta64}):  # NumPy would count days, or nanoseconds
+        raise TypeError("dates are no numbers")
+    return np.array([np.nan if is_missing(item) else item for item in items], dtype=object).astype(np.float64)
 
 
 def make_frame(rows: Array, schema: Schema, levels: dict[int, Labels]) -> Any:
@@ -138,9 +190,11 @@ def _make_series(name: str, values: list[Any], type: Any, backend: Any) -> "nw.S
 
 
 def _make_array(columns: list[list[Any]], levels: dict[int, Labels]) -> NDArray[Any]:
-    """Numbers, also those taken for levels, in an array of numbers; text makes it one of objects."""
-    plain = all(names.dtype.kind in "fiub" for names in levels.values())
-    array = np.empty((len(columns[0]), len(columns)), dtype=np.float64 if plain else object)
+    """All yes and no in an array of such; numbers, also those taken for levels, in one of numbers; else of objects."""
+    kinds = {levels[j].dtype.kind if j in levels else "f" for j in range(len(columns))}
+    only_flags = kinds == {"b"} and not any(None in values for values in columns)
+    plain = bool if only_flags else np.float64 if kinds <= set("fiu") else object
+    array = np.empty((len(columns[0]), len(columns)), dtype=plain)
     for j, values in enumerate(columns):
         array[:, j] = [np.nan if value is None else value for value in values]
     return array

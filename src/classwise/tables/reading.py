@@ -2,20 +2,20 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import Any, Protocol, Self
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import check_array
 
-from classwise.arrays import Array, Labels
+from classwise.arrays import DATES, Array, Codes, Labels, unmasked
 from classwise.errors import ClasswiseError, MissingLabelWarning
 from classwise.schema import Column, Families, Family, Schema, read_families
-from classwise.statistics import is_missing
-from classwise.tables.coding import Coded, code_series, code_values
-from classwise.tables.frames import FrameSource, as_numbers, natural_family_of
+from classwise.tables.coding import Coded, code_values
+from classwise.tables.frames import FrameSource, as_numbers, natural_family_of, of_no_kind, open_frame
 from classwise.tables.table import Columns, Matrix, Rows, Table
+from classwise.tables.targets import read_labels
 
 
 class Values(Protocol):
@@ -24,6 +24,9 @@ class Values(Protocol):
     backend: str | None
     keys: list[Any]
     names: tuple[str, ...] | None
+
+    @property
+    def missing(self) -> tuple[str, ...] | None: ...
 
     def __len__(self) -> int: ...
 
@@ -35,27 +38,44 @@ class Values(Protocol):
 
     def coded(self, column: int) -> Coded: ...
 
-    def row(self, row: int) -> Self: ...
+    def take(self, part: slice | Codes) -> Self: ...
+
+
+# What the values of an array are taken for, and what that is called in a schema.
+GAUSSIAN = Family("gaussian")
+ARRAY_FAMILIES = {"b": Family("bernoulli")}
+ARRAY_TYPES = {"gaussian": "Float64", "bernoulli": "Boolean", "categorical": "Object"}
 
 
 class ArraySource:
-    """The columns of an array: numbers, or objects."""
+    """The columns of an array: numbers, yes and no, dates, or objects."""
 
     backend: str | None = None
+    missing: tuple[str, ...] | None = None
 
     def __init__(self, values: NDArray[Any], names: tuple[str, ...] | None = None) -> None:
         self.values = values
         self.names = names
         self.keys: list[Any] = list(names or range(values.shape[1]))
+        self._families: dict[int, Family] = {}
 
     def __len__(self) -> int:
         return len(self.values)
 
     def type(self, column: int) -> tuple[str, None]:
-        return ("Object" if self.values.dtype.kind == "O" else "Float64"), None
+        return ARRAY_TYPES[self.natural_family(column).name], None
 
     def natural_family(self, column: int) -> Family:
-        return natural_family_of(self.values[:, column]) if self.values.dtype.kind == "O" else Family("gaussian")
+        """The family that the values of a column stand for; dates stand for none, which is an error."""
+        if column not in self._families:
+            self._families[column] = self._natural_family(column)
+        return self._families[column]
+
+    def _natural_family(self, column: int) -> Family:
+        kind = self.values.dtype.kind
+        if kind in DATES and not np.isnat(self.values[:, column]).all():
+            raise of_no_kind(self.keys[column], self.values.dtype)
+        return natural_family_of(self.values[:, column]) if kind == "O" else ARRAY_FAMILIES.get(kind, GAUSSIAN)
 
     def numbers(self, column: int) -> NDArray[Any]:
         return as_numbers(self.values[:, column], str(column))
@@ -63,8 +83,8 @@ class ArraySource:
     def coded(self, column: int) -> Coded:
         return code_values(self.values[:, column])
 
-    def row(self, row: int) -> "ArraySource":
-        return ArraySource(self.values[row : row + 1], self.names)
+    def take(self, part: slice | Codes) -> "ArraySource":
+        return ArraySource(self.values[part], self.names)
 
 
 class Source:
@@ -75,9 +95,9 @@ class Source:
         self.names = values.names
         self.n_features = len(values.keys)
 
-    def part(self, row: int) -> "Source":
-        """One row, as a source of its own."""
-        return Source(self.values.row(row))
+    def take(self, part: slice | Codes) -> "Source":
+        """Some of the rows, as a source of their own."""
+        return Source(self.values.take(part))
 
     def read(
         self,
@@ -92,7 +112,7 @@ class Source:
         known: what rows learned from before have shown columns to be, None where they have not. strict: a missing
         label is an error.
         """
-        schema = Schema(tuple(self._columns(families, known)), self.values.backend)
+        schema = Schema(tuple(self._columns(families, known)), self.values.backend, self.values.missing)
         rows, levels = self._rows(schema, None)
         labels, labeled = (None, None) if y is None else _read_labels(y, len(self.values), strict)
         return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), labeled))
@@ -122,7 +142,7 @@ class Source:
         return Column(name, type, family, asked, declared, j)
 
     def _rows(self, schema: Schema, known: dict[int, Labels] | None) -> tuple[Rows, dict[int, Labels]]:
-        if isinstance(self.values, ArraySource) and not schema.levels and self.values.values.dtype.kind != "O":
+        if isinstance(self.values, ArraySource) and not schema.levels and self.values.values.dtype.kind in "fiub":
             return Matrix(self.values.values), {}
         columns: list[NDArray[Any] | Coded] = []
         levels = {}
@@ -168,35 +188,49 @@ def open_source(X: Any) -> Source:
     if isinstance(X, Source):
         return X
     if not isinstance(X, np.ndarray):
-        frame = nw.from_native(X, pass_through=True)
-        if isinstance(frame, nw.LazyFrame):
-            raise ClasswiseError("X is a lazy frame, whose rows are not here yet; give X.collect() instead.")
-        if not isinstance(frame, nw.DataFrame) and hasattr(X, "__arrow_c_stream__"):
-            frame = nw.from_arrow(X, backend="pyarrow")  # a stream of Arrow batches, which can be read once
-        if isinstance(frame, nw.DataFrame):
+        frame = open_frame(X)
+        if frame is not None:
             if not all(frame.shape):
                 check_array(np.empty(frame.shape, dtype=bool))  # no rows, no columns: the same message as for arrays
             return Source(FrameSource(frame))
-        X = _as_objects_if_text(X)
     return Source(ArraySource(_read_array(X)))
+
+
+def open_asked(X: Any, names: tuple[str, ...] | None) -> Source:
+    """What a model is asked about: rows as they were at fit, or one row as a Series or a mapping from its columns."""
+    if isinstance(X, np.ndarray) or not (isinstance(X, Mapping) or _is_named_row(X)):
+        return open_source(X)
+    return open_row(X, names)
+
+
+def _is_named_row(row: Any) -> bool:
+    return hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1
 
 
 def open_row(row: Any, names: tuple[str, ...] | None) -> Source:
     """One row: a table of one row, a mapping from column to value, or the values in order."""
-    if hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:
+    if _is_named_row(row):
         row = row.to_dict()
-    if isinstance(row, Mapping) and names is not None:
-        lacking = [name for name in names if name not in row]
-        if lacking:
-            raise ClasswiseError(
-                f"The row lacks the column {lacking[0]!r}; give every column a value, None if missing."
-            )
-        row = [row[name] for name in names]
+    if isinstance(row, Mapping):
+        row = list(row.values()) if names is None else _in_order(row, names)
     if not isinstance(row, (list, tuple, np.ndarray)) or np.ndim(np.asarray(row, dtype=object)) != 1:
         return open_source(row)
     values = np.empty((1, len(row)), dtype=object)
     values[0] = list(row)
     return Source(ArraySource(values, names if names is not None and len(names) == len(row) else None))
+
+
+def _in_order(row: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
+    """The values of a row, each column with one."""
+    for name in names:
+        if name not in row:
+            raise ClasswiseError(f"The row lacks the column {name!r}; give every column a value, None if missing.")
+        if isinstance(row[name], (list, tuple, np.ndarray)):
+            raise ClasswiseError(
+                f"A mapping is one row, and it holds a {type(row[name]).__name__} in column {name!r}; for several rows "
+                "give a table."
+            )
+    return [row[name] for name in names]
 
 
 def read_table(X: Any, y: Any = None, weights: Any = None, families: Families = "auto", strict: bool = False) -> Table:
@@ -211,32 +245,53 @@ def read_table(X: Any, y: Any = None, weights: Any = None, families: Families = 
     return open_source(X).read(families, y, weights, strict)
 
 
-def _as_objects_if_text(X: Any) -> Any:
-    """Lists of numbers and text as objects: NumPy would make text of the numbers."""
-    if isinstance(X, (list, tuple)) and X and any(isinstance(v, str) for v in np.ravel(np.asarray(X[0], dtype=object))):
-        return np.array(X, dtype=object)
-    return X
+def read_counted(
+    X: Any, y: Any, weights: Any = None, families: Families = "auto", strict: bool = False
+) -> tuple[Source, Table, NDArray[np.bool_]]:
+    """The rows that count, as a source and as a table, and which of all rows (n,) they are.
+
+    A row of weight zero, or without a label, is no row: whoever deals rows out must not see it, nor its levels.
+    """
+    source = open_source(X)
+    table = source.read(families, y, weights, strict)
+    counted = np.ones(len(table), dtype=bool) if table.weights is None else table.weights > 0
+    if counted.all():
+        return source, table, counted
+    kept = table.weighted()
+    source = source.take(np.flatnonzero(counted))
+    return source, source.read(families, kept.labels, kept.weights, strict), counted
 
 
 def _read_array(X: Any) -> NDArray[Any]:
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "fiub" and X.dtype.itemsize <= 8:
         return X  # what scikit-learn's check would say yes to, which takes longer than fitting a small table
-    if isinstance(X, np.ndarray) and X.dtype.kind in "OUST" and X.ndim == 2:
-        checked = check_array(X.astype(object), dtype=None, ensure_all_finite=False, input_name="X")
-        try:
-            return np.asarray(checked, dtype=np.float64) if X.dtype.kind == "O" else checked
-        except (TypeError, ValueError):
-            return checked
-    rows = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
+    # NumPy would make text of numbers beside text, and numbers of yes and no beside numbers.
+    values = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else unmasked(X)
+    kind = values.dtype.kind if isinstance(values, np.ndarray) else ""
+    if kind in (*"OUST", *DATES):
+        objects = values if kind in DATES else values.astype(object)
+        return _simplest(check_array(objects, dtype=None, ensure_all_finite=False, input_name="X"))
+    rows = check_array(values, dtype="numeric", ensure_all_finite=False, input_name="X")
     return rows if rows.dtype.kind in "fiub" and rows.dtype.itemsize <= 8 else rows.astype(np.float64)
+
+
+def _simplest(values: NDArray[Any]) -> NDArray[Any]:
+    """Objects that are all of one kind, as an array of that kind."""
+    kinds = set(map(type, values.ravel().tolist())) if values.dtype.kind == "O" else set()
+    if kinds and kinds <= {float, NoneType}:
+        return values.astype(np.float64)
+    simple = {frozenset({bool}): np.bool_, frozenset({int}): np.int64}.get(frozenset(kinds))
+    try:
+        return values if simple is None else values.astype(simple)
+    except OverflowError:  # integers beyond 2**63
+        return values
 
 
 def _read_labels(y: Any, length: int, strict: bool) -> tuple[Labels, NDArray[np.bool_] | None]:
     """The labels, and which rows have one, where not all do."""
-    labels = y if type(y) is np.ndarray and y.ndim == 1 else np.asarray(column_or_1d(_label_values(y), warn=True))
+    labels, missing = read_labels(y)
     if len(labels) != length:
         raise ClasswiseError(f"X has {length} rows and y has {len(labels)} labels; every row needs one label.")
-    missing = _missing_labels(labels)
     if missing is None:
         return labels, None
     count = int(missing.sum())
@@ -245,38 +300,14 @@ def _read_labels(y: Any, length: int, strict: bool) -> tuple[Labels, NDArray[np.
     if count == length:
         raise ClasswiseError("y contains missing labels in every row, so there is nothing to learn from.")
     warnings.warn(f"{count} of {length} rows have no label and were left out.", MissingLabelWarning, stacklevel=5)
-    labels = labels.copy()
-    labels[missing] = labels[~missing][0]  # their weight will be zero
-    return labels, ~missing
-
-
-def _label_values(y: Any) -> Any:
-    if isinstance(y, (np.ndarray, list, tuple)):
-        return y
-    series = nw.from_native(y, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series) and series.dtype in (nw.String, nw.Categorical, nw.Enum):
-        coded = code_series(series)
-        names = np.empty(len(coded.names) + 1, dtype=object)
-        names[:-1] = coded.names
-        return names[coded.codes]
-    return np.asarray(y)
-
-
-def _missing_labels(labels: Labels) -> NDArray[np.bool_] | None:
-    if labels.dtype.kind == "f":
-        missing = np.isnan(labels)
-    elif labels.dtype.kind == "O" and any(is_missing(label) for label in set(labels.tolist())):
-        missing = np.array([is_missing(label) for label in labels.tolist()])
-    else:
-        return None
-    return missing if missing.any() else None
+    return np.where(missing, labels[~missing][:1], labels), ~missing  # their weight will be zero
 
 
 def _read_weights(weights: Any, length: int, labeled: NDArray[np.bool_] | None) -> Array | None:
     """The weights, zero for rows without a label."""
     if weights is None:
         return None if labeled is None else labeled.astype(np.float64)
-    values = np.asarray(weights, dtype=np.float64)
+    values = np.asarray(unmasked(weights), dtype=np.float64)
     if values.ndim == 0:
         values = np.full(length, float(values))
     if values.shape != (length,):

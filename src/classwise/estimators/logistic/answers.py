@@ -24,7 +24,7 @@ from classwise.logistic import LogisticClassifier
 from classwise.logistic.predictive import POINTS
 from classwise.options import choose, fraction
 from classwise.shift import PriorShift, estimate_shift
-from classwise.tables import Table, open_row, open_source, refuse_unsuitable
+from classwise.tables import Table, open_asked, open_row, refuse_unsuitable
 
 MISSING = {"mean": True, "error": False}
 
@@ -169,7 +169,7 @@ class LogisticAnswers(BaseEstimator):
 
     def _table(self, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
         self._fitted()
-        source = open_source(X)
+        source = open_asked(X, self.model_.schema.names)
         check_columns(self, source)
         return source.read_like(self.model_.schema, self.model_.levels, y, sample_weight)
 
@@ -192,7 +192,7 @@ class LogisticAnswers(BaseEstimator):
     def _scoring_rows(self) -> int:
         """So many rows at once that what is computed of them fits in cache, or of draws and lattices in memory."""
         design, likelihood = self.classifier_.design, self.classifier_.likelihood
-        plain = SCORING_SIZE // (design.width + 2 * likelihood.classes**2)
+        plain = max(SCORING_SIZE // (design.room + 2 * likelihood.classes**2), design.merged_rows // 16)
         many = 64 * SCORING_SIZE // (POINTS * likelihood.classes)
         return max(min(plain, many), 64)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, Labels
+from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError, ImputedValueWarning
 from classwise.gathering import Counted, Roles, as_frame
 from classwise.schema import Schema
-from classwise.statistics import ClassStatistics, code_labels, is_id
+from classwise.statistics import ClassStatistics, code_labels, positions
 from classwise.tables import Coded, Table
 from classwise.tables.table import Columns
 
@@ -18,7 +18,8 @@ from classwise.tables.table import Columns
 def recoded(table: Table, statistics: ClassStatistics) -> Table:
     """The table with classes as codes, and categories as positions among the levels that some row of weight has."""
     assert table.labels is not None
-    classes = codes_of_classes(*code_labels(table.labels), statistics.labels)
+    labels, codes = code_labels(table.labels)
+    classes = positions(labels, statistics.labels)[codes]
     levels = known_levels(statistics)
     if not levels:
         return replace(table, labels=classes)
@@ -48,14 +49,8 @@ class Reading:
                 f"The label {others.pop()!r} was not there in the first pass; rows must stay as they are until the "
                 "last."
             )
-        classes = codes_of_classes(labels, codes, self.classes)
+        classes = positions(labels, self.classes)[codes]
         return counted.source().read_like(self.schema, self.levels, classes, counted.weights)
-
-
-def codes_of_classes(labels: Labels, codes: Codes, classes: Labels) -> Codes:
-    """The positions among sorted classes (g,) of rows whose labels are labels[codes]; (m,)."""
-    place = {label: k for k, label in enumerate(classes.tolist())}
-    return np.array([place[label] for label in labels.tolist()], dtype=np.intp)[codes]
 
 
 def known_levels(statistics: ClassStatistics) -> dict[int, Any]:
@@ -64,17 +59,6 @@ def known_levels(statistics: ClassStatistics) -> dict[int, Any]:
         return {}
     columns = zip(statistics.schema.levels, statistics.levels.columns, strict=True)
     return {j: column.levels for j, column in columns if column is not None}
-
-
-def why_ignored(statistics: ClassStatistics) -> dict[int, str]:
-    """Columns that cannot tell classes apart: without a value, or with a level for every other row."""
-    whole = statistics.weight.sum()
-    empty = np.flatnonzero(statistics.missing_weight().sum(axis=0) >= whole * (1 - 1e-9))
-    ignored = {int(j): "no values" for j in empty}
-    for j, levels in known_levels(statistics).items():
-        if is_id(len(levels), statistics.rows) and not statistics.schema.columns[j].asked:
-            ignored[j] = f"{len(levels)} levels in {statistics.rows} rows, an id or free text"
-    return ignored
 
 
 def warn_of_imputed(schema: Schema, missing: Array) -> None:

@@ -7,13 +7,13 @@ from sklearn.base import ClassifierMixin
 
 from classwise.engines import MemoryEngine
 from classwise.estimators.answers import read_generator
-from classwise.estimators.base import refuse_few_classes
-from classwise.estimators.blocks import warn_of_ignored
+from classwise.estimators.base import refuse_few_classes, refuse_underflow
+from classwise.estimators.blocks import refuse_silent, warn_of_ignored, why_constant, why_ignored
 from classwise.estimators.columns import remember_columns
 from classwise.estimators.fitted import required
 from classwise.estimators.logistic.answers import MISSING
 from classwise.estimators.logistic.beliefs import draw, nearest
-from classwise.estimators.logistic.columns import known_levels, recoded, warn_of_imputed, why_ignored
+from classwise.estimators.logistic.columns import known_levels, recoded, warn_of_imputed
 from classwise.estimators.logistic.groups import read_groups
 from classwise.estimators.logistic.learning import Rows, TableRows, learn
 from classwise.estimators.logistic.model import LogisticModel
@@ -148,6 +148,7 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
     def _learn(self, statistics: ClassStatistics, rows_of: Callable[[Model], Rows], near: Near | None) -> Self:
         """rows_of: the rows, as the model sees them."""
         refuse_few_classes(statistics.labels)
+        refuse_underflow(statistics)
         model = self._make(statistics, rows_of, near)
         warn_of_imputed(statistics.schema, model.missing)
         self.model_ = model
@@ -156,7 +157,7 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
 
     def _facts(self) -> dict[str, Any]:
         """What the header of a file tells; statistics are not kept, nor how many rows there were."""
-        about = {"labels": self.classes_.tolist(), "columns": self._fitted().model_.schema.listed()}
+        about = {"labels": self.classes_.tolist(), **self._fitted().model_.schema.facts()}
         return {**about, "options": shown(self.get_params(deep=False)), "statistics": False}
 
     def _is_sound(self) -> bool:
@@ -168,7 +169,10 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
         return seeded and self.n_features_in_ == len(self.model_.schema) and names == self.model_.schema.names
 
     def _make(self, statistics: ClassStatistics, rows_of: Callable[[Model], Rows], near: Near | None) -> LogisticModel:
-        ignored = why_ignored(statistics)
+        missing = statistics.missing_weight()
+        ignored = why_ignored(statistics, missing) | why_constant(statistics.constants())
+        if len(ignored) == len(statistics.schema):
+            refuse_silent(statistics)
         design = make_design(
             statistics,
             ignored,
@@ -195,7 +199,7 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
             classifier=classifier,
             schema=statistics.schema,
             levels=known_levels(statistics),
-            missing=statistics.missing_weight().sum(axis=0) / statistics.weight.sum(),
+            missing=missing.sum(axis=0) / statistics.weight.sum(),
             notes={j: f"left out: {why}" for j, why in ignored.items()},
             shares=shares,
             deviations=spread_of_numbers(statistics)[1],
@@ -209,5 +213,6 @@ class BayesianLogistic(ClassifierMixin, LogisticVariants):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "mean"
+        tags.classifier_tags.multi_class = self.link != "probit"
         tags.input_tags.string = True
         return tags

@@ -114,10 +114,8 @@ class TableRows:
 
     def _chunk_rows(self) -> int:
         size = COPY_SIZE if self.table.is_copied else CHUNK_SIZE
-        # The work is by columns of the design, of which categories have many, and there is much of it for each. A
-        # statistic holds c matrices of q², and chunks grow with them, so that merging stays a small part of the work.
-        width = self.model.design.width
-        return max(size // (4 * max(len(self.table.schema), width)), 8 * self.model.likelihood.factors * width)
+        # The work is by columns of the design, of which categories have many, and there is much of it for each.
+        return max(size // (4 * max(len(self.table.schema), self.model.design.room)), self.model.least_rows)
 
     def fewer(self) -> Iterator["TableRows"]:
         weights = self.model.shape[0] * self.model.shape[1]

@@ -63,5 +63,8 @@ def likelihood_of(link: str, classes: int) -> Likelihood:
     if classes == 2:
         return chosen()
     if chosen is Probit:
-        raise ClasswiseError(f"link='probit' is for two classes, and y has {classes}; use link='logit' (softmax).")
+        raise ClasswiseError(
+            f"Only binary classification is supported by link='probit': it has two classes, and y has {classes}; use "
+            "link='logit' (softmax)."
+        )
     return Softmax(classes)

@@ -80,9 +80,7 @@ class SourceRows:
         return self._gathered(TableRows.averaged, beliefs)
 
     def _gathered(self, verb: Verb, at: Any) -> Curvature:
-        # A statistic holds c matrices of q²: chunks grow with them, so that merging stays a small part of the work.
-        least = 8 * self.model.likelihood.factors * self.model.design.width
-        total = self.passes.gather(Gathering(self.reading, self.model, verb, at), rows=least) or Sum()
+        total = self.passes.gather(Gathering(self.reading, self.model, verb, at), rows=self.model.least_rows) or Sum()
         if total.value is None:
             raise changed(0.0, self.weight)
         self.refuse_changed(total.value.weight)

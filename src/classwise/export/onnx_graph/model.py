@@ -13,7 +13,7 @@ from classwise.arrays import Labels
 from classwise.auto import AutoClassifier
 from classwise.decision import Policy
 from classwise.errors import ClasswiseError
-from classwise.estimators import Decision
+from classwise.estimators import Decision, model_within
 from classwise.estimators.deciding import read_policy
 from classwise.estimators.logistic.model import LogisticModel
 from classwise.estimators.model import Model
@@ -91,13 +91,12 @@ def _read(model: Any) -> tuple[Any, Policy | None, list[Any]]:
     estimator = _estimator(model)
     policy = read_policy(model.costs, model.reject, estimator.classes_)
     labels = estimator.classes_.tolist()
-    return estimator, policy, labels if model.reject is None else [*labels, model.reject_label]
+    return estimator, policy, labels if model.reject is None else [*labels, model.reject_label_]
 
 
 def _estimator(model: Any) -> Any:
     """The estimator that a model comes down to."""
-    if isinstance(model, Decision):
-        return _estimator(getattr(model, "model_", model.model))
+    model = model_within(model)
     if isinstance(model, BaseEstimator):
         check_is_fitted(model)
     if isinstance(model, AutoClassifier):

@@ -23,12 +23,15 @@ def to_sql(
     dialect: "duckdb", "postgres", "sqlite", "spark", "bigquery", "snowflake", "mysql" or "tsql".
     columns: those of the table to carry along, such as a key. They come first.
     output: "label" is what predict announces, in a column of that name. "posteriors" is predict_proba, in a column
-        posterior_<label> for each label in their order. "scores" is predict_log_proba, in score_<label>.
+        posterior_<label> for each label in their order. "scores" is predict_log_proba, in score_<label>. Where labels
+        differ by case alone, the later ones have a number after them: posterior_A and posterior_a_2.
     features: what the model's columns are called in the table, if they had other names in fit, or none.
 
     All names are quoted, so they must be written as the engine stores them. NULL and NaN are missing values: they are
-    integrated out, but for Gaussians with full covariances, where the answer is NULL; in logistic regression, and in an
-    AutoClassifier, the mean stands for them. It is NULL too where predict would be an error.
+    integrated out, but for Gaussians with full covariances, where the answer is NULL: an UnansweredRowWarning and a
+    comment at the top of the query say so, unless the model refuses gaps itself (missing="error"). In logistic
+    regression, and in an AutoClassifier, the mean stands for them. The answer is NULL too where predict would be an
+    error.
 
     >>> import classwise as cw
     >>> m = cw.LDA().fit([[1.0], [2.0], [4.0], [5.0]], ["low", "low", "high", "high"])

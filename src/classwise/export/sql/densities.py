@@ -41,7 +41,7 @@ from classwise.export.sql.arithmetic import (
     times,
 )
 from classwise.export.sql.draft import Draft
-from classwise.export.sql.gaussians import About, add_gaussian, add_independent_student, add_student
+from classwise.export.sql.gaussians import About, add_gaussian, add_independent_student, add_student, as_diagonal
 
 
 @singledispatch
@@ -68,11 +68,13 @@ def _(density: Constant, columns: Sequence[int], draft: Draft) -> None:
 
 @add_density.register
 def _(density: Gaussian, columns: Sequence[int], draft: Draft) -> None:
+    _note_joint(density, columns, draft)
     add_gaussian(density, columns, draft.about, draft)
 
 
 @add_density.register
 def _(density: Student, columns: Sequence[int], draft: Draft) -> None:
+    _note_joint(density, columns, draft)
     add_student(density, columns, draft.about, draft)
 
 
@@ -84,7 +86,15 @@ def _(density: IndependentStudent, columns: Sequence[int], draft: Draft) -> None
 @add_density.register
 def _(density: LogNormal, columns: Sequence[int], draft: Draft) -> None:
     """The density of the logarithms; log x itself, which makes it that of x, is common to all classes."""
+    if isinstance(density.logs, (Gaussian, Student)):
+        _note_joint(density.logs, columns, draft)
     _add_logs(density.logs, columns, draft.logarithm, draft)
+
+
+def _note_joint(density: Gaussian | Student, columns: Sequence[int], draft: Draft) -> None:
+    """Remember columns that vary together within a class."""
+    if as_diagonal(density.covariance) is None:
+        draft.joint += columns
 
 
 @singledispatch
@@ -103,10 +113,12 @@ def _(density: Presence, columns: Sequence[int], draft: Draft) -> None:
     add_density(density.numbers, columns, draft)
     telling = [(j, place) for j, place in enumerate(columns) if not np.isnan(density.missing[:, j]).any()]
     for j, place in telling:
+        # A column that never varies was not read for its values.
+        x = draft.plain(place) if isinstance(density.numbers, Constant) else draft.number_of(place)
         for k, chance in enumerate(density.missing[:, j].tolist()):
             with np.errstate(divide="ignore"):
                 absent, there = float(np.log(chance)), float(np.log1p(-chance))
-            told = case((is_null(column(draft.number_of(place))), score(absent)), otherwise=score(there))
+            told = case((is_null(column(x)), score(absent)), otherwise=score(there))
             draft.add(k, double(told))
 
 

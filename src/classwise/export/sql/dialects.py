@@ -44,7 +44,8 @@ class Dialect:
     ignores_nulls: whether GREATEST does; it never matters, but sqlglot would see to it.
     fence: what keeps an engine from copying a column's expression to wherever the column is used, squares and all.
     longest_name: in bytes, where longer ones are cut without a word. most_columns: of one step.
-    casts_to_bool: whether yes and no are a type of their own.
+    casts_to_bool: whether yes and no are a type of their own. folds_case: whether names of columns that differ by case
+    alone are one, even in quotes.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Dialect:
     longest_name: int | None = None
     most_columns: int | None = None
     casts_to_bool: bool = True
+    folds_case: bool = True
 
     def endless(self, sign: int) -> Expression:
         """Infinity or minus infinity; NULL where there is none."""
@@ -97,11 +99,12 @@ DIALECTS = {
             fence="offset",
             longest_name=63,
             most_columns=1600,
+            folds_case=False,
         ),
         Dialect("sqlite", no_nan, "9e999", fence="materialized", most_columns=1900, casts_to_bool=False),
         Dialect("spark", nan_equals_nan, "Infinity", ignores_nulls=True),
         Dialect("bigquery", nan_is_told, "inf"),
-        Dialect("snowflake", nan_equals_nan, "inf"),
+        Dialect("snowflake", nan_equals_nan, "inf", folds_case=False),
         Dialect("mysql", no_nan, fence="limit", casts_to_bool=False, most_columns=4000),
         Dialect("tsql", no_nan, casts_to_bool=False, most_columns=4000),
     )

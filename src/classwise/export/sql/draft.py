@@ -34,6 +34,7 @@ class Draft:
 
     scores (g): the terms of each class. constants (g): what does not depend on the row. refusals: conditions on a row
     that make it impossible to score, as it would be in Python. missing: whether each column that is read has no value.
+    joint: the columns that are described jointly; a row that lacks one of them has no score.
     """
 
     dialect: Dialect
@@ -44,6 +45,7 @@ class Draft:
     constants: list[float] = field(init=False)
     refusals: list[Expression] = field(default_factory=list)
     missing: list[Expression] = field(default_factory=list)
+    joint: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.steps = Steps(self.dialect)

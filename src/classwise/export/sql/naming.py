@@ -8,7 +8,7 @@ from sqlglot import exp
 from classwise.errors import ClasswiseError
 from classwise.export.sql.dialects import Dialect
 from classwise.export.sql.draft import check_text
-from classwise.schema import Schema
+from classwise.schema import Schema, label_columns
 
 OUTPUTS = {"label": "", "posteriors": "posterior_", "scores": "score_"}
 
@@ -31,8 +31,8 @@ def read_table(table: Any) -> exp.Table:
     return exp.Table(this=name, **dict(zip(("db", "catalog"), outer, strict=False)))
 
 
-def feature_names(schema: Schema, features: Sequence[str] | None) -> list[str]:
-    """What the model's columns are called in the table."""
+def feature_names(schema: Schema, features: Sequence[str] | None, dialect: Dialect) -> list[str]:
+    """What the model's columns are called in the table: each another column of it."""
     if features is None and schema.names is None:
         raise ClasswiseError(
             f"The model was fitted on {len(schema)} columns without names; say with features=[...] what they are "
@@ -41,7 +41,21 @@ def feature_names(schema: Schema, features: Sequence[str] | None) -> list[str]:
     names = _texts("features", schema.names if features is None else features)
     if len(names) != len(schema):
         raise ClasswiseError(f"features has {len(names)} names, and the model has {len(schema)} columns.")
+    _refuse_twins(names, dialect)
     return names
+
+
+def _refuse_twins(names: Sequence[str], dialect: Dialect) -> None:
+    """Refuse columns of the model that are one to the engine: both would be read from it, and the answers be wrong."""
+    known: dict[str, str] = {}
+    for name in names:
+        key = name.lower() if dialect.folds_case else name
+        if key in known:
+            raise ClasswiseError(
+                f"The model has the columns {known[key]!r} and {name!r}, and {dialect.name} takes these names for one; "
+                "call one of them otherwise, such as in a view of the table, and say so with features=[...]."
+            )
+        known[key] = name
 
 
 def key_names(columns: Sequence[str], results: Sequence[str]) -> list[str]:
@@ -64,7 +78,7 @@ def result_names(output: Any, labels: Sequence[Any], dialect: Dialect) -> list[s
         raise ClasswiseError(f"output={output!r} is not an option; choose {', '.join(map(repr, OUTPUTS))}.")
     if output == "label":
         return ["label"]
-    names = [f"{OUTPUTS[output]}{label}" for label in labels]
+    names = label_columns(OUTPUTS[output], labels)
     for name in names:
         check_text(name, "a column of the result")
         size, most = len(name.encode()), dialect.longest_name

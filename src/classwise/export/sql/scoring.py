@@ -1,5 +1,6 @@
 """A fitted model as a query: a draft of the scores, an answer made of them, and the tree written in a dialect."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,8 @@ from classwise.arrays import Labels
 from classwise.auto import AutoClassifier
 from classwise.calibration import Calibration
 from classwise.decision import Policy
-from classwise.errors import ClasswiseError
+from classwise.diagnostics.section import listed
+from classwise.errors import ClasswiseError, UnansweredRowWarning
 from classwise.estimators import BayesEstimator, BayesianLogistic, Decision
 from classwise.estimators.deciding import read_policy
 from classwise.export.sql.answers import decisions_of, labels_of, posteriors_of, scores_of
@@ -33,12 +35,28 @@ def write_query(
     estimator = question.estimator
     names = result_names(output, estimator.classes_.tolist(), kind)
     keys = key_names(columns, names)
-    draft = Draft(kind, feature_names(question.schema, features), question.levels, len(estimator.classes_))
+    draft = Draft(kind, feature_names(question.schema, features, kind), question.levels, len(estimator.classes_))
     carried = [exp.alias_(exp.column(draft.key(i, key)), key, quoted=True) for i, key in enumerate(keys)]
     question.add_scores(draft, output)
     answers = question.answers(draft, output, kind)
     result = [exp.alias_(answer, name, quoted=True) for answer, name in zip(answers, names, strict=True)]
-    return draft.steps.query(read_table(table), [*carried, *result]).sql(dialect=kind.name, pretty=True)
+    text = draft.steps.query(read_table(table), [*carried, *result]).sql(dialect=kind.name, pretty=True)
+    if draft.joint and isinstance(estimator, BayesEstimator) and estimator.missing != "error":
+        return f"/* {_warn_of_gaps(draft)} */\n{text}"
+    return text
+
+
+def _warn_of_gaps(draft: Draft) -> str:
+    """Say that rows with gaps have no answer here, where they have one in Python; the same as a comment in a query."""
+    names = listed(repr(draft.names[j]) for j in draft.joint)
+    fact = f"A row with a gap in one of {names} is answered with NULL."
+    warnings.warn(
+        f"{fact} These columns are described jointly, and SQL does not integrate gaps out of them as predict does: "
+        "score such rows with predict; where there are none, set_params(missing='error') says so.",
+        UnansweredRowWarning,
+        stacklevel=4,
+    )
+    return fact.replace("*/", "* /").replace("/*", "/ *")  # whatever columns are called, the comment ends at its end
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +91,7 @@ class Question:
             )
         labels = decision.classes_
         asked = cls.read(getattr(decision, "model_", decision.model)).estimator
-        return cls(asked, read_policy(decision.costs, decision.reject, labels), decision.reject_label)
+        return cls(asked, read_policy(decision.costs, decision.reject, labels), decision.reject_label_)
 
     @property
     def schema(self) -> Schema:
