@@ -123,6 +123,8 @@ def test_tables_of_postgres(source):
         engine.run("CREATE TABLE prices (amount numeric(10, 2), class integer)")
         engine.run("INSERT INTO prices VALUES (1.25, 0), (2.5, 0), (8, 1), (NULL, 1)")
         assert cw.summarize(f"{address}#prices", target="class").mean.ravel().tolist() == [1.875, 8.0]
+        without = cw.summarize(cw.Query("prices", address, missing=("2.5",)), target="class")
+        assert without.mean.ravel().tolist() == [1.25, 8.0]
         with pytest.raises(cw.ClasswiseError, match="no column 'klass'; did you mean 'class'"):
             cw.summarize(f"{address}#prices", target="klass")
         with pytest.raises(cw.ClasswiseError, match=r"cannot be read: .*nowhere"):
