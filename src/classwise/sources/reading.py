@@ -21,7 +21,7 @@ from classwise.errors import ClasswiseError, MissingExtraError
 from classwise.sources.formats import Format, find_format
 from classwise.sources.kinds import EXACT, KINDS, NUMBER, TEXT, WHOLE, Kind, find_kinds
 from classwise.sources.lines import Head, literal, matching, misfit, read_head
-from classwise.sources.texts import Reading, WiderTypeError, quoted, read_texts, sql_text
+from classwise.sources.texts import MISFIT, Reading, WiderTypeError, quoted, read_texts, sql_text
 
 # What stands for a missing value in text files, besides nothing at all.
 MISSING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", ".")
@@ -135,7 +135,7 @@ class RowFile:
 
     def _reason(self, files: Sequence[str], problem: Exception) -> str:
         """What DuckDB says, unless the lines themselves tell more plainly."""
-        if not self.is_text or len(files) > 1:
+        if not self.is_text or len(files) > 1 or MISFIT.search(str(problem)):
             return _first_sentence(problem)
         try:
             return misfit(files[0], self._head(files[0]).separator) or _first_sentence(problem)
