@@ -257,6 +257,12 @@ class TestLines:
         with pytest.raises(ClasswiseError, match="first line does not name columns"):
             read_rows(written(tmp_path, f"a,{long}\n1,2\n"))
 
+    @pytest.mark.parametrize("end", ["\n", "\r\n"])
+    @pytest.mark.parametrize("inside", ["\n", "\r\n", "\r"])
+    def test_names_may_have_ends_of_lines(self, tmp_path, inside, end):
+        path = written(tmp_path, end.join([f'"a{inside}b",c', "1,2", f'3,"4{inside}"', ""]))
+        assert read_rows(path).to_pydict() == {f"a{inside}b": [1, 3], "c": [2.0, 4.0]}
+
     def test_names_may_differ_by_case_alone(self, tmp_path):
         assert read_rows(written(tmp_path, "a,A\n1,2\n")).to_pydict() == {"a": [1], "A": [2]}
 

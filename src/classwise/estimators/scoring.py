@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from os import PathLike, fspath
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -94,19 +95,17 @@ def _as_they_stand(stream: Stream, answer: "Answer", to_text: bool) -> tuple[Str
         return stream, answer
     differ = any(to_text if file.is_text else file.missing is not None for file in files)
     twice = [name for name in answer.keys if name in answer.features and differ]
-    copies = {name: _unused(name, stream.names) for name in twice}
+    copies = dict(zip(twice, _unused(stream.names), strict=False))
     own = {name: name for name in answer.keys if name not in answer.features}
     by_name = own | {copy: name for name, copy in copies.items()}
     pieces = [piece.copying(by_name) if isinstance(piece, FilePiece) else piece for piece in stream.pieces]
     return Stream(pieces, stream.kind), replace(answer, copies=copies)
 
 
-def _unused(name: str, names: Sequence[str]) -> str:
-    """A name like this one that no column has, in capitals or not."""
+def _unused(names: Sequence[str]) -> Iterator[str]:
+    """Names that no column has, in capitals or not."""
     taken = {name.lower() for name in names}
-    while name.lower() in taken:
-        name += "'"
-    return name
+    return (name for i in count() if (name := f"copy {i}") not in taken)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from classwise.errors import ClasswiseError, MissingExtraError
 from classwise.rows.formats import MISSING, Format, find_format, marked
 from classwise.rows.kinds import EXACT, KINDS, NUMBER, TEXT, WHOLE, Kind, find_kinds
 from classwise.rows.lines import Head, literal, matching, misfit, read_head
-from classwise.rows.texts import Reading, WiderTypeError, quoted, read_texts, sql_text
+from classwise.rows.texts import MISFIT, Reading, WiderTypeError, quoted, read_texts, sql_text
 
 # Rows of a batch, unless another number is asked for.
 BATCH = 65_536
@@ -131,7 +131,7 @@ class RowFile:
 
     def _reason(self, files: Sequence[str], problem: Exception) -> str:
         """What DuckDB says, unless the lines themselves tell more plainly."""
-        if not self.is_text or len(files) > 1:
+        if not self.is_text or len(files) > 1 or MISFIT.search(str(problem)):
             return _first_sentence(problem)
         try:
             return misfit(files[0], self._head(files[0]).separator) or _first_sentence(problem)

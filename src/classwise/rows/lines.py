@@ -41,11 +41,14 @@ def literal(path: str) -> str:
 
 @dataclass(frozen=True)
 class Head:
-    """How a text file begins. names: of its columns; separator: what stands between them; blank: lines before them."""
+    """How a text file begins. names: of its columns; separator: what stands between them; blank: lines before; end:
+    of the line, "\\r\\n", "\\n" or "\\r", and "" where none is found.
+    """
 
     names: tuple[str, ...]
     separator: str
     blank: int
+    end: str
 
 
 def read_head(path: str, sep: str | None = None) -> Head:
@@ -64,7 +67,8 @@ def read_head(path: str, sep: str | None = None) -> Head:
     is_quoted = any('"' in line for line in text.splitlines()[: lines.line_num])
     names = tuple((name if is_quoted else name.strip()) or f"column{i}" for i, name in enumerate(fields))
     _refuse_twins(names, path)
-    return Head(names, sep, len(LINE_END.findall(start[: len(start) - len(text)])))
+    end = LINE_END.match(text, len(_first_line(text)))
+    return Head(names, sep, len(LINE_END.findall(start[: len(start) - len(text)])), end.group() if end else "")
 
 
 def _start(path: str) -> bytes:
@@ -87,9 +91,14 @@ def separator(text: str) -> str:
     >>> separator('length;"width, in mm"\\n1,5;2,5')
     ';'
     """
-    first = FIRST_LINE.match(text)
-    bare = re.sub(r'"[^"]*"', "", first.group() if first else "")
+    bare = re.sub(r'"[^"]*"', "", _first_line(text))
     return max(SEPARATORS, key=bare.count)
+
+
+def _first_line(text: str) -> str:
+    """Names may have ends of lines inside quotes."""
+    first = FIRST_LINE.match(text)
+    return first.group() if first else ""
 
 
 def misfit(path: str, sep: str) -> str | None:

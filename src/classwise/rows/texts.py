@@ -74,6 +74,8 @@ def _read_alike(
         "delim": sql_text(head.separator),
         "compression": sql_text(compression),
     }
+    if head.end:  # DuckDB would take the first that it sees, also inside of quotes
+        options["new_line"] = sql_text(head.end.replace("\r", "\\r").replace("\n", "\\n"))
     told = ", ".join(f"{option}={value}" for option, value in options.items())
     rows = connection.sql(f"FROM read_csv({_list(list(map(literal, files)))}, {told})")
     others = [quoted(name) for name in rows.columns[len(columns) :]]  # folders such as year=2026 are columns
