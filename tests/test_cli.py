@@ -125,6 +125,7 @@ class TestCompare:
         assert notes[found["best"]] == "best"
         assert set(found["advice"]) == {"equality", "normality", "spectrum", "overlap"}
 
+    @pytest.mark.filterwarnings("ignore::classwise.ImputedValueWarning")  # the twin may win
     def test_the_winner_is_saved_and_the_report_written(self, here):
         options = ["-d", "year", "--save", "best.cw", "--html", "report.html", "--seed", "7", *QUICK]
         run("compare", "penguins.csv", "-t", "species", *options)

@@ -449,7 +449,7 @@ def test_logistic_labels_need_no_average(engine: Engine, link: str) -> None:
 
 
 def test_logistic_rows_that_python_refuses_are_null(engine: Engine) -> None:
-    frame = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "y": [1.0, 1.0, 1.0, 1.0], "color": ["red", "blue"] * 2})
+    frame = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "y": [1.0, 2.0, 2.0, 1.0], "color": ["red", "blue"] * 2})
     new = pd.DataFrame({"x": [0.5, np.inf, -np.inf, 1.0, 1.0, 1.0], "y": [1.0, 1.0, 1.0, np.inf, 2.0, None]})
     new["color"] = ["red", "red", "red", "red", None, "green"]
     put(engine, new, types={"color": "text"})
