@@ -48,7 +48,7 @@ def duckdb(source: str) -> Facts:
 
 def scan(source: str) -> Facts:
     """The batches that a fit reads, and nothing done with them."""
-    from classwise.rows import open_stream
+    from classwise.rows.opening import open_stream
     from classwise.statistics.chunks import chunk_rows
 
     warm_up()

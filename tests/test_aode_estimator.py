@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import classwise as cw
 from classwise.cli.app import app
-from classwise.rows import read_table
+from classwise.rows.reading import read_table
 from classwise.statistics.binning import learn_places
 from surgery import closed, found, of_class, opened, replaced
 

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import classwise as cw
 from classwise import plot
-from classwise.comparison.learning_curve import nested_order
+from classwise.comparison.learning_curves import nested_order
 from classwise.diagnostics.checking.measures import (
     Ruler,
     adjusted_probabilities,

@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 import classwise as cw
 from classwise.cli.app import app
 from classwise.cli.verbs import EXAMPLE
-from classwise.rows import read_rows, write_rows
+from classwise.rows.files import read_rows
 from classwise.rows.formats import MISSING
+from classwise.rows.writing import write_rows
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
 PENGUINS = load_penguins()
@@ -408,8 +409,10 @@ class TestDecisions:
         run("predict", f"{name}.cw", "two.csv", "-o", "out.csv")
         run("predict", f"{name}.cw", "two.csv", "-o", "out.parquet")
         for file in ("out.csv", "out.parquet"):
-            assert read_rows(file, text=["label"])["label"].to_pylist() == text
-        assert cw.predict(decision, "two.csv").read_all()["label"].to_pylist() == text
+            found = read_rows(file, text=["label"])["label"].to_pylist()
+            assert [None if label is None else str(label) for label in found] == text
+        answered = cw.predict(decision, "two.csv").read_all()["label"].to_pylist()
+        assert [None if label is None else str(label) for label in answered] == text
         answer = Client({"m": f"{name}.cw"}).post("/predict", {"columns": TWO.to_dict("list")}).json()
         assert answer["label"] == labels
         refusals = {"novelty": "novelty", "novelty by its law": "novelty", "no name for it": "reject_label=None"}
@@ -594,7 +597,7 @@ class TestStreams:
         assert "All 344 rows were scored in a second pass" in result.stdout
 
     def test_compare_by_how_many_rows_there_are(self, here, monkeypatch):
-        monkeypatch.setattr("classwise.comparison.by_name.MOST_CELLS", 2000)
+        monkeypatch.setattr("classwise.limits.MOST_HELD", 2000)
         result = run("compare", "penguins.csv", "-t", "species", *QUICK)
         assert "in a second pass" in result.stdout
         assert "in a second pass" not in run("compare", "penguins.csv", "-t", "species", "--no-stream", *QUICK).stdout
@@ -609,19 +612,21 @@ class TestStreams:
         whole, stream = cw.load("whole.cw"), cw.load("stream.cw")
         np.testing.assert_allclose(stream.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9, atol=1e-9)
         assert stream.statistics_.moments.scatter.name == "pooled"
-        assert "needs the rows" in fails("fit", "penguins.csv", "-t", "species", "-m", "rda", "--stream", "-o", "x.cw")
-        monkeypatch.setattr("classwise.comparison.by_name.MOST_CELLS", 2000)
-        monkeypatch.setattr("classwise.rows.RowFile.table", lambda file: 1 / 0)  # no table of all rows is made
+        rda = ["-t", "species", "-d", "year", "-m", "rda"]
+        run("fit", "penguins.csv", *rda, "--stream", "-o", "rda.cw")
+        run("fit", "penguins.csv", *rda, "--no-stream", "-o", "rda-whole.cw")
+        assert cw.load("rda.cw").dials_.best == cw.load("rda-whole.cw").dials_.best
+        monkeypatch.setattr("classwise.limits.MOST_HELD", 2000)
+        monkeypatch.setattr("classwise.rows.files.RowFile.table", lambda file: 1 / 0)  # no table of all rows is made
         run("fit", "penguins.csv", *options, "-o", "large.cw")
         np.testing.assert_array_equal(cw.load("large.cw").means_, stream.means_)
 
     def test_fit_by_several_passes(self, here, monkeypatch):
         options = ["-t", "species", "-d", "year", "-m", "logistic", "--set", "precision=1"]
         run("fit", "penguins.csv", *options, "-o", "whole.cw", "--no-stream")
-        monkeypatch.setattr("classwise.comparison.by_name.MOST_CELLS", 2000)
-        monkeypatch.setattr("classwise.estimators.logistic.source.MOST_VALUES", 1000)
+        monkeypatch.setattr("classwise.limits.MOST_HELD", 1000)
         run("fit", "penguins.csv", *options, "--set", "posterior=sampled", "--set", "draws=8", "-o", "sampled.cw")
-        monkeypatch.setattr("classwise.rows.RowFile.table", lambda file: 1 / 0)  # no table of all rows is made
+        monkeypatch.setattr("classwise.rows.files.RowFile.table", lambda file: 1 / 0)  # no table of all rows is made
         run("fit", "penguins.csv", *options, "-o", "large.cw")
         np.testing.assert_allclose(cw.load("large.cw").coef_, cw.load("whole.cw").coef_, rtol=1e-9, atol=1e-10)
         line = fails("fit", "penguins.csv", *options, "--set", "posterior=sampled", "-o", "x.cw", "--stream")
@@ -655,7 +660,7 @@ class TestStreams:
         assert answers["label"].to_pylist() == read_stdout(run("predict", "nb.cw", "new.csv"))["label"].tolist()
 
     def test_predict_makes_no_table_of_all_rows(self, here, monkeypatch):
-        monkeypatch.setattr("classwise.rows.RowFile.table", lambda file: 1 / 0)
+        monkeypatch.setattr("classwise.rows.files.RowFile.table", lambda file: 1 / 0)
         whole = read_stdout(run("predict", "nb.cw", "penguins.csv"))
         assert whole["year"].tolist() == PENGUINS["year"].tolist()  # in their order, and whole
         assert whole["year"].dtype.kind == "i"
@@ -838,7 +843,7 @@ class TestStandardOutput:
     def test_rows_exports_and_pictures(self, here):
         assert run("predict", "nb.cw", "new.csv", "-o", "-").stdout == run("predict", "nb.cw", "new.csv").stdout
         assert run("sample", "nb.cw", "-n", "1", "-o", "-", "--format", "jsonl").stdout.startswith('{"island"')
-        assert run("export", "sql", "lda.cw", "--table", "t", "-o", "-").stdout.startswith("WITH ")
+        assert run("export", "sql", "nb.cw", "--table", "t", "-o", "-").stdout.startswith("WITH ")
         assert run("export", "json", "lda.cw", "-o", "-").stdout.startswith("{")
         run("export", "onnx", "lda.cw", "-o", "lda.onnx")
         assert run("export", "onnx", "lda.cw", "-o", "-").stdout_bytes == (here / "lda.onnx").read_bytes()

@@ -18,7 +18,7 @@ import pytest
 from palmerpenguins import load_penguins
 
 import classwise as cw
-from classwise.rows import read_rows
+from classwise.rows.files import read_rows
 
 BIN = Path(sys.executable).parent
 ENVIRONMENT = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}

@@ -8,7 +8,7 @@ import pytest
 from palmerpenguins import load_penguins
 
 import classwise as cw
-from classwise.rows import read_rows
+from classwise.rows.files import read_rows
 from sql_engines import duckdb_engine
 from test_cli import fails, run
 

@@ -17,7 +17,7 @@ import pyarrow.dataset as pds
 import pytest
 
 import classwise as cw
-from classwise.rows import write_rows
+from classwise.rows.writing import write_rows
 from clusters import SPARK, dask_cluster, spark_environment, spark_session
 from sql_engines import absent, postgres_engine
 

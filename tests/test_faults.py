@@ -16,7 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import classwise as cw
-from classwise.rows import RowFile, open_sink, read_rows, write_rows
+from classwise.rows.files import RowFile, read_rows
+from classwise.rows.sinks import open_sink
+from classwise.rows.writing import write_rows
 from classwise.statistics import checkpoint as checkpoints
 from clusters import dask_cluster, spark_session
 

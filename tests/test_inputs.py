@@ -311,7 +311,7 @@ class TestSmallNumbers:
     @pytest.mark.parametrize("name", SQUARING)
     def test_smaller_ones_are_refused(self, name, power):
         with pytest.raises(
-            cw.ClasswiseError, match=r"1e-145, whose squares underflow, in column 0, column 2; .* 1e150"
+            cw.ClasswiseError, match=r"1e-152, whose squares underflow, in column 0, column 2; .* 1e150"
         ):
             clone(SQUARING[name]).fit(in_small_units(power), y)
 

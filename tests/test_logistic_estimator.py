@@ -18,7 +18,7 @@ from classwise.estimators.logistic import learning
 from classwise.estimators.logistic.learning import TableRows
 from classwise.logistic import Groups, Model, approach
 from classwise.logistic.evidence import _crossing
-from classwise.rows import read_table
+from classwise.rows.reading import read_table
 
 X, y = load_iris(return_X_y=True)
 RNG = np.random.default_rng(0)

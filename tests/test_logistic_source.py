@@ -12,13 +12,12 @@ import pytest
 
 import classwise as cw
 from classwise.engines import StreamEngine, open_rows
-from classwise.estimators.logistic import source as sources
 from classwise.estimators.logistic.columns import Reading
 from classwise.estimators.logistic.drawing import Chances, Drawing
 from classwise.estimators.logistic.learning import TableRows
 from classwise.estimators.logistic.source import Gathering
 from classwise.logistic import Design, Groups, Logit, Model, Point, make_design, refine
-from classwise.rows import Roles
+from classwise.rows.roles import Roles
 from classwise.statistics import DiagonalScatter, summarize_rows
 from test_engines_agree import FEATURES, ROWS, SOURCES, folder, servers, slow  # noqa: F401
 
@@ -49,7 +48,7 @@ every_source = pytest.mark.parametrize(
 @pytest.fixture
 def many(monkeypatch):
     """As if there were many rows: 2,400 are too many to hold, and some 600 are drawn."""
-    monkeypatch.setattr(sources, "MOST_HELD", 2400)
+    monkeypatch.setattr("classwise.limits.MOST_HELD", 2400)
 
 
 def in_memory(model, rows, target, columns, weights=None):
@@ -197,7 +196,7 @@ class TestModels:
         scores = rows.to_numpy() @ rng.normal(size=(5, 3)) + rng.gumbel(size=(40_000, 3))
         rows["y"] = np.array(["u", "v", "w"])[scores.argmax(axis=1)]
         expected = in_memory(cw.BayesianLogistic(), rows, "y", list("abcde"))
-        monkeypatch.setattr(sources, "MOST_HELD", 40_000)
+        monkeypatch.setattr("classwise.limits.MOST_HELD", 40_000)
         found = cw.BayesianLogistic().fit_source(batches(rows, 3000), target="y")
         assert_same(found, expected, rows[list("abcde")])
         assert found.passes_ <= 2 < expected.passes_
@@ -266,7 +265,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("most", [20_000_000, 2400])
     def test_rows_that_change_between_passes(self, most, monkeypatch):
-        monkeypatch.setattr(sources, "MOST_HELD", most)
+        monkeypatch.setattr("classwise.limits.MOST_HELD", most)
         calls = []
 
         def fewer_and_fewer():
@@ -366,7 +365,7 @@ class TestPasses:
         """As much for four times as many rows."""
         import tracemalloc
 
-        monkeypatch.setattr(sources, "MOST_HELD", 50_000)
+        monkeypatch.setattr("classwise.limits.MOST_HELD", 50_000)
         peaks = []
         for count in (40, 160):
 
@@ -448,7 +447,7 @@ class TestDrawing:
     @pytest.mark.parametrize("weighted", [False, True])
     def test_a_level_that_hardly_any_row_has(self, weighted, monkeypatch):
         """Where rows have weights none of it may be drawn: steps that their metric takes for short are not believed."""
-        monkeypatch.setattr(sources, "MOST_HELD", 2000)
+        monkeypatch.setattr("classwise.limits.MOST_HELD", 2000)
         rng = np.random.default_rng(0)
         rows = pd.DataFrame({"a": rng.normal(size=8000), "c": rng.choice(list("uvw"), 8000), "weight": 1.0})
         rows["y"] = np.where(rows["a"] + rng.logistic(size=8000) > 0, "yes", "no")

@@ -19,7 +19,11 @@ from hypothesis import strategies as st
 from pyarrow import feather
 
 import classwise as cw
-from classwise.rows import MISSING, WiderTypeError, kinds, open_stream, read_rows
+from classwise.rows import kinds
+from classwise.rows.files import read_rows
+from classwise.rows.formats import MISSING
+from classwise.rows.opening import open_stream
+from classwise.rows.texts import WiderTypeError
 
 MODEL = cw.NaiveBayes().fit(pd.DataFrame({"x": [1.0, 2.0, 8.0, 9.0]}), list("aabb"))
 

@@ -11,7 +11,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
-from classwise.rows import kinds, open_stream, read_rows, write_rows
+from classwise.rows import kinds
+from classwise.rows.files import read_rows
+from classwise.rows.opening import open_stream
+from classwise.rows.writing import write_rows
 from sql_engines import postgres_engine
 
 RNG = np.random.default_rng(5)

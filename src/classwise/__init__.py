@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from classwise.estimators.scoring import predict as predict
     from classwise.export import to_onnx as to_onnx
     from classwise.export import to_sql as to_sql
+    from classwise.export.files import load as load
     from classwise.report import write_report as write_report
-    from classwise.rows import Query as Query
+    from classwise.rows.databases import Query as Query
     from classwise.statistics import ClassStatistics as ClassStatistics
     from classwise.statistics import summarize as summarize
     from classwise.storage import describe as describe
-    from classwise.storage import load as load
     from classwise.storage import save as save
 
 __version__ = "0.1.0"
@@ -95,11 +95,12 @@ _HOMES = {
         "RDA",
     ],
     "estimators.scoring": ["predict"],
+    "export.files": ["load"],
     "export": ["to_onnx", "to_sql"],
     "report": ["write_report"],
-    "rows": ["Query"],
+    "rows.databases": ["Query"],
     "statistics": ["ClassStatistics", "summarize"],
-    "storage": ["describe", "load", "save"],
+    "storage": ["describe", "save"],
 }
 
 __all__ = sorted(["datasets", "plot", *(name for names in _HOMES.values() for name in names)])

@@ -1,9 +1,9 @@
 """What can go wrong, each kind defined by its docstring; and what messages call a column."""
 
 from collections.abc import Mapping
+from math import inf
+from numbers import Integral, Real
 from typing import Any, TypeVar
-
-import numpy as np
 
 
 def column_name(name: str | None, place: int) -> str:
@@ -98,14 +98,16 @@ def choose(option: str, value: Any, table: Mapping[Any, T]) -> T:
     ...
     classwise.errors.ClasswiseError: estimate='map' is not an option; choose 'mle' or 'unbiased'.
     """
-    if (value is None or isinstance(value, (str, bool, np.bool_))) and value in table:
+    # Not 1 for True; NumPy's own yes and no are told by name, for nothing here waits for NumPy.
+    is_name = value is None or isinstance(value, (str, bool)) or type(value).__name__ == "bool"
+    if is_name and value in table:
         return table[value]
     raise ClasswiseError(f"{option}={value!r} is not an option; choose {_either(table)}.")
 
 
 def fraction(option: str, value: Any, *names: str) -> float:
     """A number in [0, 1]; `names` are the words the caller might have used instead."""
-    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and 0 <= value <= 1:
+    if isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= 1:
         return float(value)
     words = f", or {_either(names)}" if names else ""
     raise ClasswiseError(f"{option}={value!r} is not an option; give a number from 0 to 1{words}.")
@@ -113,21 +115,21 @@ def fraction(option: str, value: Any, *names: str) -> float:
 
 def at_least(option: str, value: Any, least: float) -> float:
     """A number that is not below `least`."""
-    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and least <= value < np.inf:
+    if isinstance(value, Real) and not isinstance(value, bool) and least <= float(value) < inf:
         return float(value)
     raise ClasswiseError(f"{option}={value!r} is not an option; give a number of at least {least:g}.")
 
 
 def above(option: str, value: Any, least: float) -> float:
     """A number above `least`."""
-    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and least < value < np.inf:
+    if isinstance(value, Real) and not isinstance(value, bool) and least < float(value) < inf:
         return float(value)
     raise ClasswiseError(f"{option}={value!r} is not an option; give a number above {least:g}.")
 
 
 def whole(option: str, value: Any, least: int) -> int:
     """A whole number that is not below `least`."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least:
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least:
         return int(value)
     raise ClasswiseError(f"{option}={value!r} is not an option; give a whole number of at least {least}.")
 

@@ -11,7 +11,7 @@ import numpy as np
 from classwise.arrays import Array, Codes, Labels, finite, first_leader, level_ties, log_sum_exp
 from classwise.densities import Density, Observed
 from classwise.errors import ClasswiseError
-from classwise.rows import is_sorted
+from classwise.rows.labels import is_sorted
 from classwise.storage import stored
 
 Priors: TypeAlias = str | Mapping[Any, float] | Sequence[float] | Array | None

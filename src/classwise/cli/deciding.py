@@ -7,7 +7,7 @@ from classwise.cli.modeling import find_label, model_within
 from classwise.cli.rows import pairs
 from classwise.cli.saying import note
 from classwise.errors import ClasswiseError
-from classwise.rows import read_rows
+from classwise.rows.files import read_rows
 
 
 def with_priors(model: Any, priors: str | None, X: Any) -> Any:

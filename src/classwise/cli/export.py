@@ -8,7 +8,7 @@ from classwise.cli import options as o
 from classwise.cli.modeling import load_model, model_within
 from classwise.cli.rows import names
 from classwise.cli.verbs import Verbs, add
-from classwise.rows import writing
+from classwise.rows.writing import writing
 
 app = typer.Typer(cls=Verbs, no_args_is_help=True, help="Write a model for other programs: SQL, ONNX or JSON.")
 

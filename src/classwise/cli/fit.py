@@ -7,7 +7,7 @@ import typer
 from classwise.cli import options as o
 from classwise.cli.compare import refuse_many_classes
 from classwise.cli.modeling import keep, load_statistics, make_model, refuse_output
-from classwise.cli.rows import Learning, Roles, called, kept_rows, learn_rows, names, open_learning, pairs
+from classwise.cli.rows import Roles, called, kept_rows, learn_rows, names, open_learning, pairs
 from classwise.errors import ClasswiseError
 
 
@@ -81,43 +81,12 @@ def _from_rows(estimator: Any, data: str, roles: Roles, missing: list[str] | Non
         if stream is None:
             stream = can_stream(estimator) and not rows.is_table
         if stream:
-            return _from_stream(estimator, rows, roles)
+            return estimator.fit_source(rows.stream, target=roles.target, columns=rows.columns, weights=roles.weights)
         table = learn_rows(path, roles, missing, called(data))
     refuse_many_classes(table.y, roles.target)
     return estimator.fit(table.X, table.y, **({} if table.weights is None else {"sample_weight": table.weights}))
 
 
-def needs_no_choice(estimator: Any) -> bool:
-    """Whether statistics by class are all that a model is made from."""
-    return not getattr(estimator, "_is_choosing", True)
-
-
 def can_stream(estimator: Any) -> bool:
     """Whether a model can be made of rows that are read as they come, once or several times."""
-    reads_again = hasattr(estimator, "fit_source") and estimator.get_params().get("posterior") != "sampled"
-    return needs_no_choice(estimator) or reads_again
-
-
-def _from_stream(estimator: Any, rows: Learning, roles: Roles) -> Any:
-    """From statistics, where these are all that it takes; or by several passes."""
-    import classwise as cw
-
-    if hasattr(estimator, "fit_source"):
-        return estimator.fit_source(rows.stream, target=roles.target, columns=rows.columns, weights=roles.weights)
-    if not needs_no_choice(estimator):
-        raise ClasswiseError(
-            f"--stream learns from statistics alone, and {' '.join(repr(estimator).split())} needs the rows; choose "
-            "its options yourself, as by --set shrink=oas, or leave --stream out."
-        )
-    return estimator.fit_statistics(
-        cw.summarize(
-            rows.stream,
-            target=roles.target,
-            columns=rows.columns,
-            weights=roles.weights,
-            families=estimator.families,
-            scatter=estimator._checked_form().name,
-            missing="error" if estimator.missing == "error" else "integrate",
-            quartics=estimator._needs_quartics,
-        )
-    )
+    return bool(estimator.get_params().get("posterior") != "sampled")

@@ -92,8 +92,7 @@ def refuse_output(path: str, force: bool) -> None:
 
 def keep(value: Any, path: str, **options: Any) -> None:
     """Save a model or statistics, and say where; "-" is standard output."""
-    from classwise.rows import writing
-    from classwise.rows.writing import STANDARD
+    from classwise.rows.writing import STANDARD, writing
     from classwise.storage import as_bytes, save
 
     if path == STANDARD:

@@ -11,7 +11,8 @@ from classwise.cli.modeling import load_model, model_within
 from classwise.cli.rows import model_rows, names, score_rows
 from classwise.cli.saying import say
 from classwise.errors import ClasswiseError
-from classwise.rows import no_such_column, writing
+from classwise.rows.files import no_such_column
+from classwise.rows.writing import writing
 
 
 class Kind(StrEnum):

@@ -9,8 +9,11 @@ from classwise.cli.deciding import deciding_by, read_costs, with_priors
 from classwise.cli.modeling import load_model, model_within
 from classwise.cli.rows import called, kept_rows, missing_marks, names, text_columns
 from classwise.errors import ClasswiseError
-from classwise.rows import Format, Stream, WiderTypeError, no_such_column, open_stream, output_format
-from classwise.rows.files import BATCH
+from classwise.rows.files import BATCH, no_such_column
+from classwise.rows.formats import Format, output_format
+from classwise.rows.opening import open_stream
+from classwise.rows.streams import Stream
+from classwise.rows.texts import WiderTypeError
 
 
 def predict(
@@ -88,7 +91,7 @@ def _stream(path: str, model: Any, missing: Any) -> Stream:
 
 def _all_rows(stream: Stream, columns: list[str]) -> Any:
     """All rows in memory, as priors are estimated from; begun again where later ones show other types."""
-    from classwise.rows import as_arrow, as_frame
+    from classwise.rows.roles import as_arrow, as_frame
     from classwise.rows.sampling import joined
 
     while True:

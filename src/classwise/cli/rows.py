@@ -9,7 +9,10 @@ from typing import Any
 
 from classwise.cli.saying import note
 from classwise.errors import ClasswiseError
-from classwise.rows import RowFile, Stream, no_such_column, open_stream, spooled
+from classwise.rows.files import RowFile, no_such_column
+from classwise.rows.opening import open_stream
+from classwise.rows.streams import Stream
+from classwise.rows.writing import spooled
 
 STANDARD = "-"
 
@@ -65,7 +68,7 @@ def learn_rows(path: str, roles: Roles, missing: Sequence[str] | None, name: str
 
 def open_learning(path: str, roles: Roles, missing: Sequence[str] | None, families: Any, name: str) -> "Learning":
     """Rows with labels as a stream, and the columns to learn from."""
-    from classwise.rows import level_columns
+    from classwise.rows.roles import level_columns
 
     exact = [*filter(None, [roles.target]), *level_columns(families)]
     stream = open_stream(path, exact=exact, missing=missing)
@@ -84,10 +87,10 @@ class Learning:
     def is_table(self) -> bool:
         """Whether it is files of rows that fit in memory well: then they are read as a table."""
 
+        from classwise import limits
         from classwise.engines.rows import expected_values
-        from classwise.limits import MOST_HELD
 
-        return self.stream.kind == "file" and expected_values(self.stream, len(self.columns) + 1) <= MOST_HELD
+        return self.stream.kind == "file" and expected_values(self.stream, len(self.columns) + 1) <= limits.MOST_HELD
 
 
 def part(table: Any, roles: Roles, name: str) -> Rows:

@@ -7,7 +7,8 @@ import typer
 from classwise.cli import options as o
 from classwise.cli.modeling import load_model, model_within
 from classwise.errors import ClasswiseError
-from classwise.rows import Format, write_rows
+from classwise.rows.formats import Format
+from classwise.rows.writing import write_rows
 
 
 def sample(

@@ -12,7 +12,6 @@ from classwise.comparison.trials import Trials
 from classwise.engines import open_rows
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, choose
-from classwise.limits import MOST_HELD
 
 CALIBRATIONS = {None: False, "temperature": True}
 REFERENCES = {"auto": None, True: True, False: False}
@@ -86,7 +85,7 @@ def compare(
     if y is not None or sample_weight is not None:
         raise ClasswiseError(f"target={target!r} names the column of the labels: leave y out, and name the weights.")
     rows = open_rows(X, target=target, columns=columns, weights=weights, groups=groups, families=families)
-    held = None if streamed else rows.held(MOST_HELD if streamed is None else np.inf)
+    held = None if streamed else rows.held(None if streamed is None else np.inf)
     if held is not None:
         trials = Trials(held.X, held.y, folds, held.weights, held.groups, families, random_state)
         return _in_memory(trials, given, rivals, power)

@@ -12,7 +12,7 @@ from classwise.comparison.evidence import summed_up
 from classwise.comparison.references import Given, Reference, Twin
 from classwise.comparison.trial import Trial
 from classwise.estimators import ChoosingEstimator, Crossing, Fold, out_of_fold
-from classwise.rows import open_source
+from classwise.rows.reading import open_source
 from classwise.statistics import ClassStatistics
 
 

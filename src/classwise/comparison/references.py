@@ -20,7 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic, Crossing, Fold
-from classwise.rows import Table
+from classwise.rows.table import Table
 
 NEIGHBORS = 15
 

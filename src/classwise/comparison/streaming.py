@@ -20,7 +20,7 @@ from classwise.engines import BLAS, Rows
 from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError
 from classwise.estimators import ChoosingEstimator, Crossing, refuse_few_classes
-from classwise.rows import Counted, as_frame
+from classwise.rows.roles import Counted, as_frame
 from classwise.rows.sampling import Part
 from classwise.selection.dealing import Dealer
 from classwise.selection.first_pass import (

@@ -16,7 +16,7 @@ from classwise.engines import BLAS
 from classwise.engines.progress import silent
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic, ChoosingEstimator, Crossing
-from classwise.rows import open_source
+from classwise.rows.reading import open_source
 from classwise.selection.first_pass import MOST_BYTES, Reading, bytes_by_fold
 from classwise.statistics import DiagonalScatter, FullScatter, Scatter
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from classwise.arrays import BLOCK_SIZE, Array, Codes, product, row_norms, slices
 from classwise.covariance import FullCovariance
-from classwise.rows import Table
+from classwise.rows.table import Table
 from classwise.statistics import Moments
 
 

@@ -13,8 +13,10 @@ from classwise.engines import Engine, MemoryEngine
 from classwise.engines.protocol import S
 from classwise.errors import ClasswiseError
 from classwise.limits import CHUNK_SIZE
-from classwise.rows import Matrix, Table, code_labels, read_table
+from classwise.rows.labels import code_labels
+from classwise.rows.reading import read_table
 from classwise.rows.schema import Families, Family, Schema
+from classwise.rows.table import Matrix, Table
 from classwise.statistics import ClassStatistics, FullScatter
 from classwise.statistics.chunks import summarize_chunk
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from classwise.engines.protocol import Answer, S, total
 from classwise.errors import ClasswiseError
-from classwise.rows import ArrayChunk, Chunk
+from classwise.rows.roles import ArrayChunk, Chunk
 from classwise.rows.sampling import PLACES
 
 # So many statistics are added by one task.

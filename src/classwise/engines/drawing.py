@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Codes, Labels, sums_by
-from classwise.rows import Chunk, Counted, Roles, as_arrow, as_frame
+from classwise.rows.roles import Chunk, Counted, Roles, as_arrow, as_frame
 from classwise.rows.sampling import Part, Sample, decoded, joined, may_be_drawn, ranks_of_rows
 
 
@@ -42,11 +42,16 @@ class Tables:
     most: float
     is_full: bool = False
 
+    @classmethod
+    def of(cls, tables: tuple[tuple[int, Any], ...], most: float) -> "Tables":
+        """None of them, if they hold more values than may be held."""
+        full = sum(table.num_rows * table.num_columns for _, table in tables) > most
+        return cls(() if full else tables, most, full)
+
     def __add__(self, other: "Tables") -> "Tables":
-        both = self.tables + other.tables
-        size = sum(table.num_rows * table.num_columns for _, table in both)
-        full = self.is_full or other.is_full or size > self.most
-        return Tables(() if full else both, self.most, full)
+        if self.is_full or other.is_full:
+            return Tables((), self.most, True)
+        return Tables.of(self.tables + other.tables, self.most)
 
     def whole(self) -> Any:
         """All rows in their order."""
@@ -62,7 +67,7 @@ class Keeping:
 
     def __call__(self, chunk: Chunk) -> Tables | None:
         table = as_arrow(chunk.frame.select(self.roles.needed))
-        return Tables(((chunk.first, decoded(table)),), self.most) if len(chunk) else None
+        return Tables.of(((chunk.first, decoded(table)),), self.most) if len(chunk) else None
 
 
 # Some -----------------------------------------------------------------------------------------------------------------

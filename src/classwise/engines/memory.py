@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from classwise.engines.blas import BLAS
 from classwise.engines.protocol import S, total
-from classwise.rows import Table
+from classwise.rows.table import Table
 
 T = TypeVar("T")
 R = TypeVar("R")

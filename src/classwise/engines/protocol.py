@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from numpy.typing import NDArray
 
-from classwise.rows import Chunk, as_arrow
+from classwise.rows.roles import Chunk, as_arrow
 
 # What chunks add up to: a statistic, or None of chunks that add nothing.
 S = TypeVar("S")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from classwise import limits
 from classwise.arrays import Array, Labels
 from classwise.engines.dask import DaskEngine, is_dask
 from classwise.engines.drawing import Count, Drawing, Keeping
@@ -20,20 +21,18 @@ from classwise.engines.protocol import Answer, S, SourceEngine
 from classwise.engines.spark import SparkEngine, is_spark
 from classwise.engines.stream import StreamEngine
 from classwise.errors import ClasswiseError
-from classwise.limits import MOST_HELD, chunk_rows
-from classwise.rows import (
+from classwise.rows.opening import open_stream
+from classwise.rows.roles import (
     Chunk,
-    ChunkPiece,
     Counted,
     Roles,
-    Stream,
     as_frame,
     count_rows,
     level_columns,
-    open_stream,
     read_weights,
     warn_of_unlabeled,
 )
+from classwise.rows.streams import ChunkPiece, Stream
 
 # Where a glance does not tell how many rows there are, as in compressed text, so many bytes stand for a value.
 PACKED = 2.0
@@ -112,7 +111,7 @@ class Rows:
     @property
     def chunk_rows(self) -> int:
         """About how many rows a chunk has."""
-        return chunk_rows(len(self.roles.needed))
+        return limits.chunk_rows(len(self.roles.needed))
 
     def refuse_gone(self, who: str) -> None:
         """Refuse to read again what can be read once; who: reads it again."""
@@ -121,8 +120,9 @@ class Rows:
 
     # Some of the rows, or all, in memory --------------------------------------------------------------------------
 
-    def held(self, most: float = MOST_HELD) -> Held | None:
+    def held(self, most: float | None = None) -> Held | None:
         """All rows, if they hold no more values than this; else None."""
+        most = limits.MOST_HELD if most is None else most
         if self.expected_values() > 1.2 * most:
             return None
         tables = self.gather(Keeping(self.roles, most), "Reading", numbered=True)

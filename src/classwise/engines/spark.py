@@ -11,7 +11,7 @@ from typing import Any
 
 from classwise.engines.protocol import Answer, S, beside, total
 from classwise.errors import ClasswiseError
-from classwise.rows import Chunk
+from classwise.rows.roles import Chunk
 
 # So many tasks add the statistics of many partitions, before they are sent here.
 FAN = 16

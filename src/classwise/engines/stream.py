@@ -16,7 +16,9 @@ from classwise.engines.memory import threads
 from classwise.engines.progress import Meter, metered
 from classwise.engines.protocol import Answer, S, beside, total
 from classwise.errors import ClasswiseError
-from classwise.rows import Chunk, Piece, Stream, WiderTypeError, columns_of
+from classwise.rows.roles import Chunk
+from classwise.rows.streams import Piece, Stream, columns_of
+from classwise.rows.texts import WiderTypeError
 
 T = TypeVar("T")
 R = TypeVar("R")

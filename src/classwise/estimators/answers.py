@@ -18,7 +18,8 @@ from classwise.estimators.columns import check_columns
 from classwise.estimators.fitted import Fitted, required
 from classwise.estimators.leaving_out import LeavingOut
 from classwise.plot import DensityGrid, density_grid
-from classwise.rows import make_frame, open_row, open_source
+from classwise.rows.frames import make_frame
+from classwise.rows.reading import open_row, open_source
 from classwise.selection import Downdates
 
 TIES = {"first": False, "random": True}

@@ -15,8 +15,8 @@ from classwise.estimators.blocks import warn_of_ignored, why_ignored
 from classwise.estimators.leaving_out import LeavingOut
 from classwise.estimators.model import Model
 from classwise.estimators.report import SchemaReport
-from classwise.rows import Table
 from classwise.rows.schema import Families, read_families
+from classwise.rows.table import Table
 from classwise.selection import Downdates
 from classwise.statistics import (
     Bins,

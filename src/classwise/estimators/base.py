@@ -17,8 +17,10 @@ from classwise.estimators.blocks import Blocks, GaussianFit, Smoothing, warn_of_
 from classwise.estimators.columns import check_columns, remember_columns
 from classwise.estimators.fitted import required
 from classwise.estimators.model import Model
-from classwise.rows import Table, code_labels, open_source
+from classwise.rows.labels import code_labels
+from classwise.rows.reading import open_source
 from classwise.rows.schema import read_families
+from classwise.rows.table import Table
 from classwise.selection import choose_families
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter, summarize_rows
 from classwise.statistics.chunks import MISSING, summarize_table
@@ -247,7 +249,7 @@ def refuse_underflow(statistics: ClassStatistics) -> None:
     if lost:
         where = ", ".join(map(statistics.name, lost[:5])) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
         raise ClasswiseError(
-            f"X contains numbers that differ by less than 1e-145, whose squares underflow, in {where}; measure them in "
+            f"X contains numbers that differ by less than 1e-152, whose squares underflow, in {where}; measure them in "
             "another unit: multiply them by 1e150, say."
         )
 

@@ -12,9 +12,12 @@ from classwise.classifier.bayes import BayesClassifier
 from classwise.engines import Rows
 from classwise.errors import ClasswiseError
 from classwise.estimators.base import BayesEstimator, refuse_few_classes, refuse_underflow
-from classwise.rows import Counted, Source, Table, as_frame, code_labels, open_source, positions, read_counted
+from classwise.rows.labels import code_labels, positions
+from classwise.rows.reading import Source, open_source, read_counted
+from classwise.rows.roles import Counted, as_frame
 from classwise.rows.sampling import Part
 from classwise.rows.schema import Schema
+from classwise.rows.table import Table
 from classwise.selection import FoldStatistics, assign_folds, no_more_than, summarize_folds
 from classwise.selection.dealing import Dealer
 from classwise.selection.first_pass import FirstLook, Reading, look_at

@@ -16,7 +16,7 @@ from classwise.arrays import Array, Labels
 from classwise.classifier.decision import Policy, read_costs
 from classwise.classifier.novelty import learned_threshold
 from classwise.errors import ClasswiseError, choose, fraction
-from classwise.rows import read_labels
+from classwise.rows.targets import read_labels
 from classwise.storage import shown, stored
 
 LAWS = {"leave-one-out": False, "chi-square": True}

@@ -16,8 +16,11 @@ from classwise.errors import ClasswiseError, NotAvailableError, UnscorableError,
 from classwise.estimators.columns import check_columns
 from classwise.estimators.model import Model
 from classwise.estimators.report import SchemaReport
-from classwise.rows import Table, code_labels, open_asked, positions, refuse_unscorable, refuse_unsuitable
+from classwise.rows.checks import refuse_unscorable, refuse_unsuitable
+from classwise.rows.labels import code_labels, positions
+from classwise.rows.reading import open_asked
 from classwise.rows.schema import Families
+from classwise.rows.table import Table
 from classwise.selection import Downdates
 from classwise.statistics import ClassStatistics, Scatter
 from classwise.statistics.chunks import MISSING

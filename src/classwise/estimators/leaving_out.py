@@ -10,7 +10,8 @@ from classwise.classifier.bayes import BayesClassifier, class_priors
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, SingularRowWarning
 from classwise.estimators.fitted import Fitted
-from classwise.rows import Source, Table
+from classwise.rows.reading import Source
+from classwise.rows.table import Table
 from classwise.selection import Downdates, groups_of
 from classwise.statistics import ClassStatistics
 

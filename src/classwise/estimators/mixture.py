@@ -4,6 +4,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from classwise import limits
 from classwise.arrays import Array
 from classwise.classifier.bayes import Priors
 from classwise.covariance import DiagonalCovariance, FullCovariance, NormalInverseWishart, read_prior, refuse_never_seen
@@ -25,9 +26,9 @@ from classwise.estimators.base import BayesEstimator
 from classwise.estimators.belief import believe, complete_to_mode
 from classwise.estimators.blocks import GaussianFit
 from classwise.estimators.fitted import codes_among, required
-from classwise.limits import MOST_HELD
-from classwise.rows import Table, open_source
+from classwise.rows.reading import open_source
 from classwise.rows.schema import Families
+from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
 from classwise.storage import stored
 
@@ -125,7 +126,7 @@ class MixtureClassifier(BayesEstimator):
         if fitted is not None:
             return fitted
         rows.refuse_gone("fit_source")
-        X, y, weights = rows.sample(MOST_HELD // len(rows.roles.needed), seed=0)
+        X, y, weights = rows.sample(limits.MOST_HELD // len(rows.roles.needed), seed=0)
         return self.fit(X, y, weights)
 
     def with_priors(self, priors: Priors) -> Self:

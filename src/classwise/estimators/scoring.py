@@ -17,21 +17,14 @@ from classwise.arrays import Array, Labels
 from classwise.engines import Rows, open_rows
 from classwise.errors import ClasswiseError
 from classwise.estimators.deciding import model_within
-from classwise.rows import (
-    Chunk,
-    FilePiece,
-    Format,
-    Stream,
-    WiderTypeError,
-    find_format,
-    is_text_sink,
-    no_such_column,
-    open_sink,
-    writing,
-)
+from classwise.rows.files import no_such_column
+from classwise.rows.formats import Format, find_format
+from classwise.rows.roles import Chunk
 from classwise.rows.schema import label_columns
-from classwise.rows.streams import arrow_batches
-from classwise.rows.writing import STANDARD
+from classwise.rows.sinks import is_text_sink, open_sink
+from classwise.rows.streams import FilePiece, Stream, arrow_batches
+from classwise.rows.texts import WiderTypeError
+from classwise.rows.writing import STANDARD, writing
 
 # A text file of fewer bytes is seen whole when its types are told.
 ALL_SEEN = 40_000

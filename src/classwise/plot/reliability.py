@@ -11,7 +11,7 @@ from classwise.classifier.evaluation import Evaluation
 from classwise.errors import ClasswiseError
 from classwise.plot.canvas import BLUE, GRAY, class_styles, contrasting, new_axes, plain_spines, split_below
 from classwise.plot.rows import read_labels
-from classwise.rows import code_labels
+from classwise.rows.labels import code_labels
 
 
 def plot_confusion(evaluation: Evaluation, axes: Any = None) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError
 from classwise.plot.canvas import GRAY, Style, scatter
-from classwise.rows import read_labels as read_any_labels
+from classwise.rows.targets import read_labels as read_any_labels
 
 # How far rows of one level are spread, on each side of it.
 SPREAD = 0.3

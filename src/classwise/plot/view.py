@@ -16,7 +16,8 @@ from classwise.errors import ClasswiseError
 from classwise.plot.canvas import Style, class_styles
 from classwise.plot.moments import given, moments
 from classwise.plot.polynomials import polynomials
-from classwise.rows import make_frame, open_source
+from classwise.rows.frames import make_frame
+from classwise.rows.reading import open_source
 from classwise.rows.schema import Column
 
 # Rows drawn from the model, to see how far it reaches where no rows are given.

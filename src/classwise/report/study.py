@@ -22,7 +22,7 @@ from classwise.diagnostics import Diagnosis, diagnose
 from classwise.errors import ClasswiseError
 from classwise.plot.looking import look
 from classwise.report.page import Picture
-from classwise.rows import is_missing
+from classwise.rows.labels import is_missing
 
 # Text as outlines, so that no font is needed; the same bytes for the same rows.
 SHARED = {"svg.fonttype": "path", "svg.hashsalt": "classwise", "font.size": 10, "savefig.transparent": False}

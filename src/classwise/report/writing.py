@@ -8,7 +8,7 @@ from classwise.errors import ClasswiseError
 from classwise.report.page import page
 from classwise.report.sections import SECTIONS
 from classwise.report.study import Study
-from classwise.rows import writing
+from classwise.rows.writing import writing
 
 
 def write_report(

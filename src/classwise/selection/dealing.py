@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Codes
-from classwise.rows import Chunk, Counted, Roles, fold_of_groups, fold_of_rows
 from classwise.rows.coding import code_series
-from classwise.rows.sampling import Bits, bits_of
+from classwise.rows.roles import Chunk, Counted, Roles
+from classwise.rows.sampling import Bits, bits_of, fold_of_groups, fold_of_rows
 
 # Of so many columns a mark is made: enough to tell rows apart.
 MARKED = 8

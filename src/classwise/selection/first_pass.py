@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from classwise import limits
 from classwise.engines import Rows, draw
 from classwise.errors import ClasswiseError
-from classwise.limits import MOST_HELD
-from classwise.rows import Chunk, warn_of_unlabeled
+from classwise.rows.roles import Chunk, warn_of_unlabeled
 from classwise.rows.sampling import ALL, Sample
 from classwise.selection import FoldTally
 from classwise.selection.dealing import Dealer, Hand
@@ -120,7 +120,7 @@ def look_at(
     rows: Rows, dealer: Dealer, readings: tuple[Reading, ...], sample: int, what: str = "Pass 1/2"
 ) -> FirstLook:
     """The first pass. Where covariances would take too much memory, it is begun again without them."""
-    size = max(min(sample, MOST_HELD // len(rows.roles.needed)), 1)
+    size = max(min(sample, limits.MOST_HELD // len(rows.roles.needed)), 1)
     try:
         look = _looked(rows, FirstPass(dealer, readings, FullScatter, size, MOST_BYTES), what)
     except TooLargeError:

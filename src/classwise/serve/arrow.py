@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from classwise.arrays import Array
-from classwise.rows import Coded
+from classwise.rows.coding import Coded
 from classwise.rows.schema import label_columns
 from classwise.serve.columns import Checked, InputColumn, LevelColumn, NumberColumn
 from classwise.serve.problems import Problem, as_json, misfit

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Labels
-from classwise.rows import Coded
 from classwise.rows.checks import RANGES
-from classwise.rows.coding import code_values
+from classwise.rows.coding import Coded, code_values
 from classwise.rows.schema import Column
 from classwise.serve.problems import Problem, misfit, shown
 

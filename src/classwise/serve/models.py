@@ -17,12 +17,13 @@ from typing import Any
 
 from classwise.errors import ClasswiseError, StoredFileError
 from classwise.estimators import Decision
+from classwise.export.files import load
 from classwise.serve.metrics import Metrics
 from classwise.serve.problems import Problem
 from classwise.serve.reading import Options
 from classwise.serve.scoring import Scorer
 from classwise.serve.work import Deadline
-from classwise.storage import Description, describe, load
+from classwise.storage import Description, describe
 
 LOG = logging.getLogger("classwise.serve")
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Codes, Labels
-from classwise.rows import Coded, Source
 from classwise.rows.checks import RANGES
-from classwise.rows.reading import ArraySource
+from classwise.rows.coding import Coded
+from classwise.rows.reading import ArraySource, Source
 from classwise.rows.schema import Family, Schema
 from classwise.serve.columns import LARGEST, Checked, InputColumn, LevelColumn, NumberColumn
 from classwise.serve.problems import Problem, misfit, shown

@@ -14,8 +14,9 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, slices
 from classwise.errors import ClasswiseError
-from classwise.rows import Coded, Table, code_labels
-from classwise.rows.table import Columns
+from classwise.rows.coding import Coded
+from classwise.rows.labels import code_labels
+from classwise.rows.table import Columns, Table
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.pairs import PairCounts, gather_pairs
 from classwise.statistics.places import Bins, Named, Place

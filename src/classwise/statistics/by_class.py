@@ -10,7 +10,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import StatisticsError
-from classwise.rows import is_sorted, positions, union_labels
+from classwise.rows.labels import is_sorted, positions, union_labels
 from classwise.rows.schema import Column, Family, Schema
 from classwise.statistics.consistency import parts_fit
 from classwise.statistics.counts import Counts, LevelCounts

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from classwise.errors import ClasswiseError
-from classwise.rows import Piece
+from classwise.rows.streams import Piece
 from classwise.statistics.by_class import ClassStatistics
 from classwise.storage import describe, load, save
 

@@ -7,7 +7,9 @@ from classwise.arrays import Array, Codes
 from classwise.engines import Engine, MemoryEngine
 from classwise.errors import ClasswiseError
 from classwise.limits import CHUNK_SIZE, COPY_SIZE, chunk_rows
-from classwise.rows import Table, code_labels, refuse_unsuitable
+from classwise.rows.checks import refuse_unsuitable
+from classwise.rows.labels import code_labels
+from classwise.rows.table import Table
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.columnwise import gather_from_columns, suits_columns
 from classwise.statistics.counts import Counts, LevelCounts, gather_counts

@@ -8,7 +8,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import StatisticsError
-from classwise.rows import is_sorted, positions, union_labels
+from classwise.rows.labels import is_sorted, positions, union_labels
 from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import stored
 

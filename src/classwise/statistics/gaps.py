@@ -22,7 +22,7 @@ from classwise.storage import stored
 MOST_NUMBERS = 1 << 27
 
 # Of a smaller variance, squares are below 1e-308 here and there, and lose digits; so are pivots of its covariances.
-LEAST_VARIANCE = 1e-290
+LEAST_VARIANCE = 1e-304
 
 
 @stored("Gaps")

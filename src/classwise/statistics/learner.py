@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from classwise.errors import ClasswiseError
-from classwise.rows import ArrayChunk, Chunk, Roles, Table, warn_of_unlabeled
+from classwise.rows.roles import ArrayChunk, Chunk, Roles, warn_of_unlabeled
 from classwise.rows.schema import Families
+from classwise.rows.table import Table
 from classwise.statistics.binning import Also
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.chunks import summarize_table

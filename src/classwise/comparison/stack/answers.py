@@ -19,8 +19,11 @@ from classwise.comparison.stack.seen import StackModel, StackRule
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators import check_columns, codes_among, position_among, read_generator, required
-from classwise.rows import Source, Table, make_frame, open_asked, open_row, refuse_unsuitable
+from classwise.rows.checks import refuse_unsuitable
+from classwise.rows.frames import make_frame
+from classwise.rows.reading import Source, open_asked, open_row
 from classwise.rows.schema import Schema
+from classwise.rows.table import Table
 
 # Rows are scored in blocks of this many.
 BLOCK_OF_ROWS = 4096

@@ -23,8 +23,12 @@ from classwise.engines import open_rows
 from classwise.engines.progress import Deadline
 from classwise.errors import ClasswiseError, at_least, choose
 from classwise.estimators import check_columns, codes_among, read_seed, refuse_few_classes, required
-from classwise.rows import Chunk, Roles, Table, code_labels, is_sorted, open_source, read_counted, refuse_unsuitable
+from classwise.rows.checks import refuse_unsuitable
+from classwise.rows.labels import code_labels, is_sorted
+from classwise.rows.reading import open_source, read_counted
+from classwise.rows.roles import Chunk, Roles
 from classwise.rows.schema import Families, Schema
+from classwise.rows.table import Table
 from classwise.selection import assign_folds, no_more_than
 from classwise.storage import shown, stored
 

@@ -10,8 +10,8 @@ import numpy as np
 from classwise.arrays import Array, Codes, Labels, sums_by
 from classwise.comparison.stack.encoding import Encoding
 from classwise.engines.progress import Deadline
-from classwise.rows import Matrix, Table
 from classwise.rows.schema import Schema
+from classwise.rows.table import Matrix, Table
 from classwise.selection import FoldStatistics, summarize_folds
 from classwise.statistics import FullScatter, Scatter
 

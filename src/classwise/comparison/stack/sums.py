@@ -12,8 +12,8 @@ from classwise.comparison.stack.columns import Category
 from classwise.comparison.stack.encoding import Encoding
 from classwise.comparison.stack.study import Study
 from classwise.errors import StatisticsError
-from classwise.rows import Matrix, Table
 from classwise.rows.schema import Schema
+from classwise.rows.table import Matrix, Table
 from classwise.selection import FoldStatistics
 from classwise.statistics import ClassStatistics, FullScatter, Named, PairCounts, gather_pairs
 from classwise.statistics.chunks import summarize_table

@@ -17,7 +17,7 @@ from classwise.diagnostics.checking.measures import Ruler
 from classwise.diagnostics.checking.replicates import Replicates
 from classwise.diagnostics.checking.report import CheckLine, CheckTable, Histogram, sentences, wrapped
 from classwise.errors import ClasswiseError
-from classwise.rows import Table
+from classwise.rows.table import Table
 
 # An adjusted probability up to this is a surprise: the chance that a model that is right is blamed for anything.
 LEVEL = 0.05

@@ -23,7 +23,9 @@ from classwise.estimators.logistic.reasons import linear_boundary, linear_explan
 from classwise.estimators.report import SchemaReport
 from classwise.logistic import LogisticClassifier
 from classwise.logistic.predictive import POINTS
-from classwise.rows import Table, open_asked, open_row, refuse_unsuitable
+from classwise.rows.checks import refuse_unsuitable
+from classwise.rows.reading import open_asked, open_row
+from classwise.rows.table import Table
 
 MISSING = {"mean": True, "error": False}
 

@@ -6,7 +6,7 @@ from classwise.arrays import Array
 from classwise.engines import BLAS
 from classwise.estimators.logistic.learning import CurvatureRows, Learned, TableRows
 from classwise.logistic import Chain, Design, Draws, Groups, draw_chain, nearest_gaussian
-from classwise.rows import Table
+from classwise.rows.table import Table
 
 CHAINS = 4
 

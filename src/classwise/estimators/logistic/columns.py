@@ -8,9 +8,11 @@ import numpy as np
 
 from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError, ImputedValueWarning
-from classwise.rows import Chunk, Coded, Counted, Roles, Table, code_labels, positions
+from classwise.rows.coding import Coded
+from classwise.rows.labels import code_labels, positions
+from classwise.rows.roles import Chunk, Counted, Roles
 from classwise.rows.schema import Schema
-from classwise.rows.table import Columns
+from classwise.rows.table import Columns, Table
 from classwise.statistics import ClassStatistics
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from classwise.arrays import Array, Codes
 from classwise.estimators.fitted import required
 from classwise.estimators.logistic.columns import Reading
-from classwise.rows import Chunk, Matrix, Table
+from classwise.rows.roles import Chunk
 from classwise.rows.sampling import uniform_of_rows
+from classwise.rows.table import Matrix, Table
 from classwise.statistics import ClassStatistics
 
 # Of each class and level about so many rows are drawn at least, if it has them.

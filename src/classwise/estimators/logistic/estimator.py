@@ -38,7 +38,7 @@ from classwise.logistic import (
     make_design,
     spread_of_numbers,
 )
-from classwise.rows import open_source
+from classwise.rows.reading import open_source
 from classwise.rows.schema import Families
 from classwise.statistics import ClassStatistics, DiagonalScatter, summarize_rows
 from classwise.statistics.chunks import summarize_table

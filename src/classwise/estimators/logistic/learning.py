@@ -26,7 +26,7 @@ from classwise.logistic import (
     refuse_flat,
     settled,
 )
-from classwise.rows import Table
+from classwise.rows.table import Table
 from classwise.statistics import Curvature
 
 # Newton's method starts from near the mode of a tenth of the rows, at least so many and so many for each weight, where

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from classwise import limits
 from classwise.arrays import Array
 from classwise.engines import BLAS, MemoryEngine, Rows
 from classwise.errors import ClasswiseError
 from classwise.estimators.logistic.columns import Reading, known_levels
 from classwise.estimators.logistic.drawing import Chances, Drawing
 from classwise.estimators.logistic.learning import ROWS_PER_WEIGHT, CurvatureRows, TableRows
-from classwise.limits import MOST_HELD
 from classwise.logistic import Laplace, Model
-from classwise.rows import Chunk
+from classwise.rows.roles import Chunk
 from classwise.statistics import ClassStatistics, Curvature
 
 # So many rows are drawn, or more where there are many weights.
@@ -75,7 +75,7 @@ class SourceRows:
 
     def fewer(self) -> Iterator[TableRows]:
         r, q = self.model.shape
-        count = min(max(DRAWN_ROWS, ROWS_PER_WEIGHT * r * q), MOST_HELD // len(self.reading.schema))
+        count = min(max(DRAWN_ROWS, ROWS_PER_WEIGHT * r * q), limits.MOST_HELD // len(self.reading.schema))
         drawn = self.drawn(self._chances(count), "Drawing rows")
         yield from drawn.fewer()
         yield drawn
@@ -107,7 +107,7 @@ def rows_of(source: Rows, statistics: ClassStatistics, model: Model) -> Curvatur
     levels = {j: names if j in used else names[:0] for j, names in known_levels(statistics).items()}
     reading = Reading(source.roles, statistics.schema, levels, statistics.labels)
     rows = SourceRows(source, reading, statistics, model)
-    if statistics.rows * len(statistics.schema) > MOST_HELD:
+    if statistics.rows * len(statistics.schema) > limits.MOST_HELD:
         return rows
     held = rows.drawn(Chances(1.0), "Reading")
     rows.refuse_changed(held.weight)

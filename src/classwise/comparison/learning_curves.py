@@ -18,7 +18,8 @@ from classwise.comparison.references import encoded, matrix
 from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError, choose, fraction
 from classwise.estimators import LDA
-from classwise.rows import code_labels, read_table
+from classwise.rows.labels import code_labels
+from classwise.rows.reading import read_table
 
 # Rows of each class that every subset has.
 FEWEST = 2
