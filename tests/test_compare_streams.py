@@ -17,6 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import classwise as cw
 from classwise.rows.roles import as_frame
@@ -344,6 +346,23 @@ class Exporting:
 
 
 STREAMED = {"stream": True, **ROLES, **QUICK}
+
+
+def test_a_model_is_asked_whatever_it_is_called():
+    """Also where it has the name of a reference that is left out."""
+    rows = ROWS[["length", "width", "tree"]].dropna()
+    told = make_pipeline(StandardScaler(), LogisticRegression())
+    named = {name: {name: told} for name in ("class shares", "15 nearest neighbors", "stack", "mine")}
+    losses = [
+        cw.compare(chunks(rows, 50), target="tree", models=models, stream=True, references=False)[name]
+        .estimate("log_loss")
+        .value
+        for name, models in named.items()
+    ]
+    assert max(losses) - min(losses) < 1e-12
+    assert (
+        losses[0] < cw.compare(chunks(rows, 50), target="tree", stream=True)["class shares"].estimate("log_loss").value
+    )
 
 
 class TestRefusals:

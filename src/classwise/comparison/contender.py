@@ -9,7 +9,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes
 from classwise.comparison.evidence import summed_up
-from classwise.comparison.references import Given, Reference, Twin
+from classwise.comparison.references import ClassShares, Given, Reference, Twin
 from classwise.comparison.trial import Trial
 from classwise.estimators import ChoosingEstimator, Crossing, Fold, out_of_fold
 from classwise.rows.reading import open_source
@@ -47,7 +47,7 @@ def contend(trial: Trial, crossing: Crossing, sample: Any, calibrate: bool) -> C
         contender = _member(trial, crossing)
     elif isinstance(trial.model, Twin):
         contender, calibrate = _twin(trial, crossing), False
-    elif trial.name == "class shares":
+    elif isinstance(trial.model, ClassShares):
         contender = _shares(trial, crossing)
     else:
         contender = _reference(trial, crossing)

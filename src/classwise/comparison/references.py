@@ -48,6 +48,10 @@ class Reference:
             logs = np.log(fitted.predict_proba(matrix(rows)))
         return fold.spread(fold.crossing.labels[fitted.classes_], logs)
 
+    def work(self, table: Table) -> int:
+        """How long it takes, about: rows times columns."""
+        return len(table) * len(table.schema)
+
     def count(self, crossing: Crossing) -> int:
         """Its parameters, if it is fitted to all rows."""
         rows = np.arange(len(crossing.codes))
@@ -131,14 +135,30 @@ class Twin(Given):
         return fitted.predicting(self.model.predictive)
 
 
+class Neighbors(Reference):
+    """Looked for among indicators of levels, of which there are many more than columns."""
+
+    def work(self, table: Table) -> int:
+        return super().work(table) + len(table) * sum(len(levels) - 1 for levels in table.levels.values())
+
+
+class ClassShares(Reference):
+    """The shares of the classes, whatever the row: statistics know them."""
+
+    def work(self, table: Table) -> int:
+        return 0
+
+
 def references(crossing: Crossing) -> dict[str, Reference]:
     """Softmax regression, nearest neighbors, and the shares of the classes."""
-    models = {
-        "softmax regression": (LogisticRegression(max_iter=500), lambda n, p, g: (g - 1) * (p + 1)),
-        f"{NEIGHBORS} nearest neighbors": (KNeighborsClassifier(NEIGHBORS), lambda n, p, g: n * p),
-        "class shares": (DummyClassifier(strategy="prior"), lambda n, p, g: g - 1),
+    table = crossing.table
+    softmax, neighbors = LogisticRegression(max_iter=500), KNeighborsClassifier(NEIGHBORS)
+    shares = DummyClassifier(strategy="prior")
+    return {
+        "softmax regression": Reference(encoded(softmax, table), lambda n, p, g: (g - 1) * (p + 1)),
+        f"{NEIGHBORS} nearest neighbors": Neighbors(encoded(neighbors, table), lambda n, p, g: n * p),
+        "class shares": ClassShares(encoded(shares, table), lambda n, p, g: g - 1),
     }
-    return {name: Reference(encoded(model, crossing.table), count) for name, (model, count) in models.items()}
 
 
 def encoded(model: Any, table: Table) -> Pipeline:

@@ -11,7 +11,7 @@ import numpy as np
 
 from classwise.comparison.contender import Contender, contend
 from classwise.comparison.family import needs_full
-from classwise.comparison.references import Given
+from classwise.comparison.references import ClassShares, Given
 from classwise.comparison.result import Comparison
 from classwise.comparison.second_pass import CHANGED, ChangedRowsError, SecondPass, Verdict
 from classwise.comparison.trial import Trial, failed
@@ -137,7 +137,7 @@ class StreamTrials(Trials):
         return trial
 
     def _checked(self, trial: Trial, rivals: bool | None) -> Trial:
-        if trial.kind == "reference" and trial.name != "class shares" and rivals is not True:
+        if trial.kind == "reference" and not isinstance(trial.model, ClassShares) and rivals is not True:
             return failed(trial, ClasswiseError(NEEDS_ROWS))
         if trial.kind == "stack":
             return failed(trial, ClasswiseError("Needs the rows in memory."))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from classwise.comparison.family import family, needs_full, twins
-from classwise.comparison.references import Given, Twin, references
+from classwise.comparison.references import Given, Reference, Twin, references
 from classwise.comparison.stack import MOST_ROWS, AutoClassifier
 from classwise.comparison.trial import Trial, failed
 from classwise.comparison.trying import try_member, try_reference, try_stack, try_twin
@@ -127,18 +127,12 @@ class Trials:
             return failed(trial, ClasswiseError(f"Tries {MOST_ROWS} rows at most; fit AutoClassifier by itself."))
         return trial
 
-    def _work(self, trial: Trial) -> int:
-        """Rows times columns; neighbors are looked for among indicators of levels, of which there are many more."""
-        table = self.crossing().table
-        levels = sum(len(levels) - 1 for levels in table.levels.values()) if "neighbors" in trial.name else 0
-        return 0 if trial.name == "class shares" else len(table) * (len(table.schema) + levels)
-
     def _takes_long(self, trial: Trial) -> bool:
         """Whether a reference, or the stack, takes long beside all the others."""
         crossing = self.crossing()
         if trial.kind == "stack":
             return len(crossing.table) * len(crossing.table.schema) * len(crossing.labels) > LONG_STACKING
-        return trial.kind == "reference" and self._work(trial) > LONG
+        return isinstance(trial.model, Reference) and trial.model.work(crossing.table) > LONG
 
     def _newton_work(self) -> int:
         """Multiplications of one pass over the rows: products of all pairs of columns, for each pair of classes."""

@@ -1,5 +1,6 @@
 """Decisions as an estimator: least expected cost, or none, or something never seen."""
 
+from collections.abc import Sequence
 from copy import copy
 from types import NoneType
 from typing import Any, NamedTuple, Self
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from classwise.arrays import Array, Labels
 from classwise.classifier.decision import Policy, read_costs
 from classwise.classifier.novelty import learned_threshold
+from classwise.engines import open_rows
 from classwise.errors import ClasswiseError, choose, fraction
 from classwise.rows.targets import read_labels
 from classwise.storage import shown, stored
@@ -93,6 +95,31 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.__dict__.pop("threshold_", None)
         if share is not None:
             self._learn_novelty(model, share, X, y, sample_weight)
+        return self._keep(model)
+
+    def fit_source(
+        self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
+    ) -> Self:
+        """Fit the model to rows wherever they are, as its own fit_source does.
+
+        source, target, columns, weights: as for the other estimators. With novelty, which is learned from single rows,
+        there may be no more of them than fit in memory.
+        """
+        named: dict[str, Any] = {"target": target, "columns": columns, "weights": weights}
+        if self._checked_novelty() is None:
+            model = clone(self.model).fit_source(source, **named)
+            self._policy(model.classes_)
+            self.__dict__.pop("threshold_", None)
+            return self._keep(model)
+        held = open_rows(source, **named, families=self.model.get_params().get("families", "auto")).held()
+        if held is None:
+            raise ClasswiseError(
+                f"novelty={self.novelty!r} is learned from single rows, and these are too many to hold in memory; fit "
+                "it to a sample of them."
+            )
+        return self.fit(held.X, held.y, held.weights)
+
+    def _keep(self, model: Any) -> Self:
         self.model_ = model
         if hasattr(model, "n_features_in_"):
             self.n_features_in_ = model.n_features_in_

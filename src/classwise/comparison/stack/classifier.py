@@ -109,7 +109,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
     def fit_source(
         self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
     ) -> Self:
-        """Learn from rows wherever they are, in two passes with flat memory.
+        """Learn from rows wherever they are; from more than 50,000, in two passes with flat memory.
 
         source: the path of a CSV, TSV, JSON, Parquet or Arrow file, a pattern, a query, a database's table, or a
             function that makes batches: whatever `summarize` takes with a target and can be read twice.
@@ -121,6 +121,9 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         """
         rows = open_rows(source, target=target, columns=columns, weights=weights, families=self.families)
         rows.refuse_gone("fit_source")
+        held = rows.held(MOST_ROWS * len(rows.roles.needed))
+        if held is not None:
+            return self.fit(held.X, held.y, held.weights)
         X, y, drawn = rows.sample(MOST_ROWS, FEWEST_OF_CLASS, read_seed(self.random_state))
         self.fit(X, y, drawn)
         statistics = rows.gather(partial(_summarize_chunk, self, rows.roles), "Learning")
