@@ -103,7 +103,7 @@ def test_rows_are_estimated_at_a_glance(tmp_path):
 
 SCRIPT = """
 import sys, classwise as cw, pandas as pd
-from classwise import progress
+from classwise.engines import progress
 progress.PATIENCE = progress.PACE = 0.0
 tables = (pd.DataFrame({"x": [1.0, 2.0], "y": [0, 1]}) for _ in range(50))
 print(cw.summarize(tables, target="y").rows)

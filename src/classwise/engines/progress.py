@@ -239,7 +239,13 @@ def metered(what: str, parts: Sequence[Measured]) -> Meter:
     return Meter(what, parts, None if _silence[0] else _display() or logged)
 
 
+def _in_notebook() -> bool:
+    """Whether this is the kernel of a notebook; some libraries import one without running it."""
+    kernel: Any = sys.modules.get("ipykernel.kernelapp")
+    return kernel is not None and bool(kernel.IPKernelApp.initialized())
+
+
 def _display() -> Callable[[str], Any] | None:
-    if "ipykernel" in sys.modules:
+    if _in_notebook():
         return Widget
     return Line if sys.stderr is not None and sys.stderr.isatty() else None
