@@ -1,8 +1,10 @@
 # Two commands do everything on a machine that has only Python 3.11+ and make: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+CHECKED := arrays bayes decision evaluation families laws leave_one_out missing mixed_laws naive_bayes \
+	projection references schema scoring statistics worked_examples
 
-.PHONY: demo test lint bench bench-mixed bench-selection bench-sql bench-scale docs clean
+.PHONY: demo check test lint bench bench-mixed bench-selection bench-sql bench-scale docs clean
 
 demo: .venv/demo.stamp  ## compare the family on penguins, print the table, write a report with pictures
 	$(BIN)/python examples/penguins.py penguins.csv
@@ -10,6 +12,9 @@ demo: .venv/demo.stamp  ## compare the family on penguins, print the table, writ
 
 test: .venv/test.stamp  ## all tests, slow ones too, and all doctests
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+check: .venv/test.stamp  ## the tests to run between two edits: under a minute
+	$(BIN)/python -m pytest -q -n auto -m "not slow" $(addprefix tests/test_,$(addsuffix .py,$(CHECKED)))
 
 lint: .venv/test.stamp .venv/lint.stamp  ## style, types, import contract
 	$(BIN)/ruff check .
