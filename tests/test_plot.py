@@ -216,7 +216,7 @@ class TestRegions:
 
     def test_a_column_that_was_left_out(self):
         rows = np.column_stack([X, np.ones(len(X))])
-        with pytest.warns(cw.DegenerateColumnWarning):
+        with pytest.warns(cw.IgnoredColumnWarning):
             m = cw.NaiveBayes().fit(rows, y)
         assert len(ellipses(drawn(plot.plot_regions(m, rows, y, columns=(0, 3))))) == 9
         with pytest.raises(cw.ClasswiseError, match="left out"):

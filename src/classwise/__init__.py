@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from classwise import datasets as datasets
+    from classwise import plot as plot
     from classwise.classifier.evaluation import Evaluation as Evaluation
     from classwise.comparison import Comparison as Comparison
     from classwise.comparison import LearningCurve as LearningCurve

@@ -279,11 +279,12 @@ def why_ignored(statistics: ClassStatistics, missing: Array) -> dict[int, str]:
     """Columns that cannot tell classes apart, by position: without a value, or with a level for every other row.
 
     missing (g, p): the weight without a value. A weight of two is the row twice, so that weight is what counts, unless
-    weights are shares, below one: then rows do.
+    weights are shares that add up to one: then rows do.
     """
     empty = missing.sum(axis=0) >= statistics.weight.sum() * (1 - 1e-9) if missing.any() else np.zeros(0)
     ignored = {int(j): "no values" for j in np.flatnonzero(empty)}
-    per_weight = max(1.0, statistics.rows / float(statistics.weight.sum()))
+    whole = float(statistics.weight.sum())
+    per_weight = statistics.rows / whole if whole <= 1 + 1e-9 else 1.0
     for j, column in zip(statistics.schema.levels, statistics.levels.columns, strict=True):
         assert column is not None
         count, rows = len(column.levels), per_weight * float(column.weight.sum())
