@@ -7,12 +7,12 @@ import pytest
 
 import classwise as cw
 from classwise.errors import ClasswiseError
-from classwise.rows import kinds, writing
+from classwise.rows import kinds
 from classwise.rows.files import RowFile, read_rows
 from classwise.rows.formats import Format, find_format
 from classwise.rows.opening import open_stream
 from classwise.rows.texts import WiderTypeError
-from classwise.rows.writing import spooled, write_rows
+from classwise.rows.writing import spooled, write_rows, writing
 
 ROWS = pa.table(
     {
