@@ -284,6 +284,20 @@ def test_every_source_is_compared_alike(name, folder, servers, compared):
             assert abs(ours.log_loss.value - theirs.log_loss.value) < 1e-9
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["dask", "spark"])
+def test_clusters_score_rows_where_they_are(name, folder, servers):
+    """In two passes, of which the second asks every model about rows that it has not seen."""
+    options = {"groups": "id", "folds": 3, "references": False, "stream": True, **ROLES}
+    found, expected = (cw.compare(source, **options) for source in (SOURCES[name](folder, servers), ROWS))
+    assert found.streamed == expected.streamed > 0
+    for ours, theirs in zip(found.table().lines, expected.table().lines, strict=True):
+        assert (ours.name, ours.reason) == (theirs.name, theirs.reason)
+        if theirs.log_loss is not None:
+            assert abs(ours.log_loss.value - theirs.log_loss.value) < 1e-9
+
+
 @pytest.fixture(scope="module")
 def compared():
     with warnings.catch_warnings():

@@ -13,6 +13,9 @@ from classwise.engines.protocol import Answer, S, beside, total
 from classwise.errors import ClasswiseError
 from classwise.rows.roles import Chunk
 
+# Spark's batches are short: at least so many rows of them are put together for a chunk.
+CHUNK = 1 << 16
+
 # So many tasks add the statistics of many partitions, before they are sent here.
 FAN = 16
 
@@ -52,7 +55,7 @@ class SparkEngine:
         return rows.select(*("`" + name.replace("`", "``") + "`" for name in columns), *number)
 
     def gather(self, summarize: Callable[[Any], S], rows: Any, size: int) -> S:
-        parts = _quietly(rows.mapInArrow, partial(_summarize_partition, summarize, size, self.count), PART)
+        parts = _quietly(rows.mapInArrow, partial(_summarize_partition, summarize, max(size, CHUNK), self.count), PART)
         with _complaining():
             if _has_many_partitions(rows):
                 parts = _quietly(parts.repartition(FAN).mapInArrow, _add_parts, PART)
@@ -69,7 +72,7 @@ class SparkEngine:
             for name, values in answer.empty.items()
         ]
         schema = types.StructType([*kept, *added])
-        return _quietly(rows.mapInArrow, partial(_answer_partition, answer, size), schema)
+        return _quietly(rows.mapInArrow, partial(_answer_partition, answer, max(size, CHUNK)), schema)
 
 
 def _has_many_partitions(rows: Any) -> bool:
@@ -121,7 +124,7 @@ def _answer_partition(answer: Answer, size: int, batches: Iterator[Any]) -> Iter
 
 
 def _chunks(batches: Iterator[Any], size: int) -> Iterator[Any]:
-    """Spark's batches are short: they are put together until they have enough rows; tables of pyarrow's."""
+    """Batches put together until they have enough rows; tables of pyarrow's."""
     import pyarrow as pa
 
     held: list[Any] = []
