@@ -24,7 +24,6 @@ from classwise.rows.roles import Counted, as_frame
 from classwise.rows.sampling import Part
 from classwise.selection.dealing import Dealer
 from classwise.selection.first_pass import (
-    AHEAD,
     FirstLook,
     Reading,
     bytes_by_fold,
@@ -76,7 +75,8 @@ class Streamed:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say is said when the best is fitted
             least = least_rows(self.rows, self.folds)
-            verdict = self.rows.gather(judge, "Pass 2/2", least, numbered=True, ahead=AHEAD)
+            # To ask every model about a row takes many times as long as to read it.
+            verdict = self.rows.gather(judge, "Pass 2/2", least, numbered=True, ahead=1)
         if verdict is None or (verdict.rows, verdict.mark) != (look.rows, look.mark):
             raise ChangedRowsError(CHANGED)
         return verdict
