@@ -1,8 +1,8 @@
 # Two commands do everything on a machine that has only Python 3.11+ and make: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-CHECKED := arrays bayes decision evaluation families laws leave_one_out missing mixed_laws naive_bayes \
-	projection references schema scoring statistics worked_examples
+CHECKED := arrays bayes decision evaluation laws leave_one_out mixed_laws naive_bayes projection schema \
+	statistics worked_examples
 
 .PHONY: demo check test lint bench bench-mixed bench-selection bench-sql bench-scale docs clean
 
