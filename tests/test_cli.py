@@ -819,6 +819,17 @@ class TestOtherVerbs:
         assert "posterior_Gentoo" in run("export", "sql", "lda.cw", "--table", "t", "--answer", "posteriors").stdout
 
 
+def test_levels_keep_all_their_digits_with_and_without_a_stream(here):
+    """Ids beyond 64 bits, which are one number in float64, stay apart where a column is asked to be levels."""
+    first = 10**20
+    rows = "".join(f"{first + i % 2},{i},{'ab'[i % 2]}\n" for i in range(40))
+    (here / "ids.csv").write_text("id,x,y\n" + rows)
+    for stream in ("--no-stream", "--stream"):
+        options = ["-t", "y", "-m", "naive-bayes", "--families", "id=categorical", stream, "--force"]
+        run("fit", "ids.csv", *options, "-o", "ids.cw")
+        assert cw.load("ids.cw").model_.levels[0].tolist() == [str(first), str(first + 1)]
+
+
 class TestStandardOutput:
     """A dash is standard output for every verb, and never the name of a file."""
 

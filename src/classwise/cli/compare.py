@@ -73,7 +73,7 @@ def compare(
         if not rows.is_table if stream is None else stream:
             compared = _of_stream(rows, roles, html, options, called(data))
         else:
-            compared = _of_table(learn_rows(path, roles, missing, called(data)), target, options)
+            compared = _of_table(learn_rows(path, roles, missing, chosen, called(data)), target, options)
     if save:
         cw.save(compared.kept(keep), save, source=called(data))
     _print(compared.as_json(target) if as_json else compared.comparison)

@@ -77,12 +77,13 @@ def _from_rows(estimator: Any, data: str, roles: Roles, missing: list[str] | Non
     """From rows in memory, or from rows that are read as they come."""
     assert roles.target is not None
     with kept_rows(data) as path:
-        rows = open_learning(path, roles, missing, estimator.get_params().get("families", "auto"), called(data))
+        families = estimator.get_params().get("families", "auto")
+        rows = open_learning(path, roles, missing, families, called(data))
         if stream is None:
             stream = can_stream(estimator) and not rows.is_table
         if stream:
             return estimator.fit_source(rows.stream, target=roles.target, columns=rows.columns, weights=roles.weights)
-        table = learn_rows(path, roles, missing, called(data))
+        table = learn_rows(path, roles, missing, families, called(data))
     refuse_many_classes(table.y, roles.target)
     return estimator.fit(table.X, table.y, **({} if table.weights is None else {"sample_weight": table.weights}))
 

@@ -57,9 +57,11 @@ def called(data: str) -> str:
     return "standard input" if data == STANDARD else data
 
 
-def learn_rows(path: str, roles: Roles, missing: Sequence[str] | None, name: str) -> Rows:
+def learn_rows(path: str, roles: Roles, missing: Sequence[str] | None, families: Any, name: str) -> Rows:
     """All rows with labels, in memory; those without one are left out, with a note."""
-    exact = frozenset(filter(None, [roles.target]))
+    from classwise.rows.roles import level_columns
+
+    exact = frozenset([*filter(None, [roles.target]), *level_columns(families)])
     table = RowFile(path, None, None if missing is None else tuple(missing), exact=exact).table()
     if not table.num_rows:
         raise ClasswiseError(f"{name} has no rows.")
