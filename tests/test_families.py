@@ -333,6 +333,15 @@ class TestBest:
         m = cw.NaiveBayes(families="best").fit(X, np.repeat([0, 1], 300))
         assert m.families_ == {"flag": "categorical"}
 
+    def test_logarithms_that_are_a_straight_line_are_not_tried(self):
+        """Rounded, they would tell less than the numbers do: far from zero both families are the same."""
+        deviations = self.rng.lognormal(0, 0.5, 400)
+        for shift, families in ((0.0, {"gaussian", "lognormal"}), (1e9, {"gaussian"})):
+            m = cw.NaiveBayes(families="best").fit((deviations + shift)[:, None], np.arange(400) % 2)
+            note = m.schema_[0].note
+            assert m.families_[0] in families
+            assert ("lognormal" in note + m.families_[0]) == ("lognormal" in families)
+
     def test_the_evidence_of_a_gaussian_by_quadrature(self):
         from classwise.selection.families import _normal
         from classwise.statistics import DiagonalScatter, gather_moments

@@ -150,8 +150,8 @@ class RowFile:
         else:
             rows, written, values = READERS[format](connection, files)
         if self.missing is not None:
-            numbers = numbers_of(rows)
-            values = {name: unmarked(value, self.missing, name in numbers) for name, value in values.items()}
+            numbers = set(map(quoted, numbers_of(rows)))
+            values = {name: unmarked(value, self.missing, value in numbers) for name, value in values.items()}
         return Opened(rows, values, written)
 
     def _json(self, connection: Any, files: Sequence[str], compression: str) -> Typed:
@@ -258,7 +258,18 @@ AS_TYPES = {"JSON": "VARCHAR", "UUID": "VARCHAR", '"NULL"': "DOUBLE", "NULL": "D
 
 
 def _read_parquet(connection: Any, files: Sequence[str]) -> Typed:
-    return _as_it_is(connection.read_parquet(list(map(literal, files))))
+    rows = connection.read_parquet(list(map(literal, files)))
+    return _as_it_is(rows, _own_names(rows.columns, files[0]))
+
+
+def _own_names(names: Sequence[str], file: str) -> list[str]:
+    """The names in a Parquet file: to DuckDB, which takes x and X for one name, the second of them is X_1."""
+    if not any(RENAMED.search(name) for name in names):
+        return list(names)
+    from pyarrow import parquet
+
+    own = parquet.read_schema(file).names
+    return [*own, *names[len(own) :]]
 
 
 def _read_arrow(connection: Any, files: Sequence[str]) -> Typed:
@@ -266,15 +277,20 @@ def _read_arrow(connection: Any, files: Sequence[str]) -> Typed:
     from pyarrow import feather
 
     try:
-        return _as_it_is(connection.from_arrow(pa.concat_tables([feather.read_table(name) for name in files])))
+        table = pa.concat_tables([feather.read_table(name) for name in files])
     except pa.ArrowException as problem:
         raise ClasswiseError(f"{files[0]} cannot be read: {_first_sentence(problem)}") from problem
+    return _as_it_is(connection.from_arrow(table), table.column_names)
 
 
-def _as_it_is(rows: Any) -> Typed:
-    columns = {name: quoted(name) for name in rows.columns}
+def _as_it_is(rows: Any, names: Sequence[str]) -> Typed:
+    """Every column as it stands; names: those in the file, where DuckDB has others."""
+    columns = dict(zip(names, map(quoted, rows.columns), strict=True))
     return rows, columns, columns
 
+
+# How DuckDB tells names apart that differ by case alone.
+RENAMED = re.compile(r"_[0-9]+$")
 
 READERS = {
     Format.PARQUET: _read_parquet,
@@ -311,6 +327,8 @@ def without(marks: Sequence[str], rows: Any) -> Any:
 def _first_sentence(problem: Exception) -> str:
     lines = [line.strip() for line in str(problem).strip().splitlines()]
     text = " ".join(line for line in lines[:3] if line)
+    if "differ only in case" in text:
+        return "two of its keys differ by upper and lower case alone; rename one of them, or write the rows as CSV."
     if "not utf-8" in text:
         return "it is not written in UTF-8; convert it first, as by iconv -f latin1 -t utf-8."
     return text.removeprefix("Invalid Input Error: ")[:300]

@@ -23,6 +23,10 @@ from classwise.statistics import ClassStatistics, LevelCounts, Moments
 # A value of a number that is to be a level must occur in this many rows on average.
 ROWS_PER_VALUE = 4
 
+# A column whose logarithms have a smaller standard deviation than this is as Gaussian as it is lognormal (a hundred
+# thousand standard deviations from zero, a logarithm is a straight line), and its logarithms lose digits by rounding.
+LEAST_SPREAD_OF_LOGS = 1e-5
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:
@@ -87,7 +91,7 @@ class Candidate:
         """The log marginal likelihood of each family that can have made the column."""
         step = self._step()
         evidence = {"gaussian": _normal(self.numbers, step)}
-        if self._has_all(self.logs):
+        if self._has_all(self.logs) and self.logs.overall_variance()[0] > LEAST_SPREAD_OF_LOGS**2:
             # In logs a step at the typical value is a step over that value.
             relative = None if step is None else step / float(np.exp(self.logs.overall_mean()[0]))
             jacobian = -float((self.logs.weight * self.logs.mean).sum())
