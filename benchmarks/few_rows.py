@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from classwise import LDA, QDA, NaiveBayes
 from classwise.comparison.trial import Trial
 from classwise.comparison.trying import try_member
-from classwise.estimators import Crossing
+from classwise.selection.crossing import Crossing
 
 FOLDS = 5
 FEWEST_ROWS = 5

@@ -30,7 +30,7 @@ from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFo
 from timing import seconds
 
 from classwise import LDA, QDA, RDA, compare
-from classwise.estimators.dials import SHARES, SHRINKS
+from classwise.selection.dials import SHARES, SHRINKS
 
 RESULTS = Path(__file__).parent / "results" / "selection.json"
 

@@ -10,8 +10,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import classwise as cw
 from classwise.classifier.bayes import Calibration
-from classwise.estimators import Crossing
 from classwise.selection import OutOfFold
+from classwise.selection.crossing import Crossing
 
 X, y = load_breast_cancer(return_X_y=True)
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)

@@ -343,7 +343,7 @@ class TestBest:
             assert ("lognormal" in note + m.families_[0]) == ("lognormal" in families)
 
     def test_the_evidence_of_a_gaussian_by_quadrature(self):
-        from classwise.selection.families import _normal
+        from classwise.densities.families import _normal
         from classwise.statistics import DiagonalScatter, gather_moments
 
         rows = np.array([[0.3], [1.1], [-0.4]])

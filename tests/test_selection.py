@@ -9,8 +9,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict
 
 import classwise as cw
-from classwise.estimators import Crossing
 from classwise.selection import assign_folds
+from classwise.selection.crossing import Crossing
 
 X, y = load_iris(return_X_y=True)
 MODELS = {
@@ -118,7 +118,7 @@ class TestStatisticsByFold:
         labels = y.copy()
         labels[:2] = 7
         crossing = Crossing.read(X, labels, 10)
-        (posterior,) = crossing.log_posteriors([cw.LDA()])
+        (posterior,) = crossing.log_posteriors([cw.LDA()._plan()])
         assert posterior.shape == (150, 4)
 
 
@@ -132,7 +132,7 @@ def test_scores_equal_those_of_scikit_learn(name, table):
     else:
         rows, labels = load_iris(return_X_y=True) if table == "iris" else load_wine(return_X_y=True)
     splitter = StratifiedKFold(10, shuffle=True, random_state=3)
-    (ours,) = Crossing.read(rows, labels, splitter).log_posteriors([MODELS[name]])
+    (ours,) = Crossing.read(rows, labels, splitter).log_posteriors([MODELS[name]._plan()])
     theirs = cross_val_predict(MODELS[name], rows, labels, cv=splitter, method="predict_proba")
     tolerance = 1e-9 if table != "penguins" or name in ("nb", "nearest", "diagonal") else 1e-6  # by EM
     np.testing.assert_allclose(np.exp(ours), theirs, atol=tolerance)
@@ -143,7 +143,7 @@ def test_levels_that_training_rows_lack():
     table = pd.DataFrame({"x": rng.normal(size=60), "city": [f"c{i}" for i in rng.integers(0, 15, 60)]})
     labels = np.arange(60) % 2
     splitter = StratifiedKFold(6, shuffle=True, random_state=0)
-    (ours,) = Crossing.read(table, labels, splitter).log_posteriors([cw.NaiveBayes()])
+    (ours,) = Crossing.read(table, labels, splitter).log_posteriors([cw.NaiveBayes()._plan()])
     theirs = cross_val_predict(cw.NaiveBayes(), table, labels, cv=splitter, method="predict_proba")
     np.testing.assert_allclose(np.exp(ours), theirs, atol=1e-9)
 

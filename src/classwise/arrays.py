@@ -1,6 +1,5 @@
 """Numbers: the array types and the few numerical helpers that the mathematics shares."""
 
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,13 +26,13 @@ TIE = 1e-12
 BLOCK_OF_CLASSES = 32
 
 
-def slices(length: int, size: int) -> Iterator[slice]:
+def slices(length: int, size: int) -> list[slice]:
     """Consecutive slices of at most `size` that cover `range(length)`.
 
-    >>> list(slices(5, 2))
+    >>> slices(5, 2)
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    return (slice(start, min(start + size, length)) for start in range(0, length, size))
+    return [slice(start, min(start + size, length)) for start in range(0, length, size)]
 
 
 def unmasked(values: Any) -> Any:

@@ -13,8 +13,20 @@ CHUNK_SIZE = 16 * BLOCK_SIZE
 # Chunks of a table whose columns must first be put side by side are copies, and shorter: memory stays flat.
 COPY_SIZE = 10 * BLOCK_SIZE
 
+# Rows are scored in chunks of this many numbers, so that what is computed from a chunk is still in cache.
+SCORING_SIZE = 3 * BLOCK_SIZE
+
+# Where a chunk is first put together column by column, twice as long ones pay: threads then wait less for each other.
+COPIED_SCORING_SIZE = 6 * BLOCK_SIZE
+
 
 def chunk_rows(features: int, size: int = COPY_SIZE) -> int:
     """How many rows a chunk of so many features has."""
     # A statistic holds matrices of p²: chunks grow with them, so that merging stays a small part of the work.
     return max(size, 8 * features * features) // features
+
+
+# Choosing by rows held out --------------------------------------------------------------------------------------------
+
+# Of a source with more rows than are held in memory, so many are drawn to choose options by.
+SAMPLE_TO_CHOOSE_BY = 100_000

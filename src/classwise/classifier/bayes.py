@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from classwise import limits
 from classwise.arrays import Array, Codes, Labels, finite, first_leader, level_ties, log_sum_exp
 from classwise.densities import Density, Observed
 from classwise.errors import ClasswiseError
@@ -207,3 +208,7 @@ class BayesClassifier:
     def observing(self) -> "BayesClassifier":
         """The same classifier for rows with gaps, whose missing values are integrated out."""
         return replace(self, density=Observed(self.density))
+
+    def chunk_rows(self, copied: bool) -> int:
+        """How many rows to score at once."""
+        return max((limits.COPIED_SCORING_SIZE if copied else limits.SCORING_SIZE) // self.density.width, 64)

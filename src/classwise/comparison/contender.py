@@ -11,8 +11,9 @@ from classwise.arrays import Array, Codes
 from classwise.comparison.evidence import summed_up
 from classwise.comparison.references import ClassShares, Given, Reference, Twin
 from classwise.comparison.trial import Trial
-from classwise.estimators import ChoosingEstimator, Crossing, Fold, out_of_fold
+from classwise.estimators import crosses
 from classwise.rows.reading import open_source
+from classwise.selection.crossing import Crossing, Fold
 from classwise.statistics import ClassStatistics
 
 
@@ -43,7 +44,7 @@ class Contender:
 def contend(trial: Trial, crossing: Crossing, sample: Any, calibrate: bool) -> Contender:
     """Everything that is to be chosen, chosen, by the rows of a sample; sample: these, as a table of pyarrow's."""
     start = perf_counter()
-    if isinstance(trial.model, ChoosingEstimator):
+    if crosses(trial.model):
         contender = _member(trial, crossing)
     elif isinstance(trial.model, Twin):
         contender, calibrate = _twin(trial, crossing), False
@@ -59,7 +60,7 @@ def contend(trial: Trial, crossing: Crossing, sample: Any, calibrate: bool) -> C
 def _member(trial: Trial, crossing: Crossing) -> Contender:
     """A member of the family: its dials and strengths are chosen by the sample, its covariances are of all rows."""
     tuned = trial.model._tune(crossing)
-    fitted = [fold.fit(model) for fold, model in zip(crossing.each(), tuned.by_fold, strict=True)]
+    fitted = [fold.fit(model._plan()) for fold, model in zip(crossing.each(), tuned.by_fold, strict=True)]
     trial, whole = summed_up(replace(trial, tuned=tuned), crossing.statistics.total())
     return Contender(trial, tuple(map(_asked, fitted)), density=None if trial.evidence else whole)
 
@@ -119,7 +120,7 @@ def _calibrated(contender: Contender, crossing: Crossing, sample: Any) -> Conten
     for fold, answer in zip(crossing.each(), contender.answers, strict=True):
         if len(fold.rows):
             answers[fold.rows] = answer(held_out(crossing, fold, sample))
-    calibration, by_fold = out_of_fold(answers, crossing).fit_by_fold()
+    calibration, by_fold = crossing.out_of_fold(answers).fit_by_fold()
     powers = [each.power for each in by_fold]
     powers += [calibration.power] * (len(crossing) - len(powers))  # folds of which the sample has no row
     return replace(contender, trial=replace(contender.trial, calibration=calibration), powers=tuple(powers))

@@ -10,7 +10,7 @@ from classwise.arrays import Array, Codes
 from classwise.classifier.bayes import BayesClassifier
 from classwise.comparison.trial import Trial
 from classwise.densities import Gaussian
-from classwise.estimators import Crossing, Fold, is_complete
+from classwise.selection.crossing import Crossing, Fold, is_complete
 from classwise.statistics import ClassStatistics
 
 
@@ -23,17 +23,18 @@ def described(trial: Trial, crossing: Crossing) -> Trial:
 def summed_up(trial: Trial, total: ClassStatistics) -> tuple[Trial, Any]:
     """With free parameters and evidence of the model of all rows, as far as statistics tell, and that model."""
     assert trial.tuned is not None
-    fitted: Any = trial.tuned.plain._roughly().fit_statistics(total)
-    count = fitted.classifier_.density.free_parameters + len(total.labels) - 1
+    fitted = trial.tuned.plain._plan().roughly().fit(total)
+    count = fitted.model.classifier.density.free_parameters + len(total.labels) - 1
     trial = replace(trial, statistics=total, free_parameters=count)
-    exact = fitted.model_.log_evidence
+    exact = fitted.model.log_evidence
     if exact is not None:
-        counted = fitted.priors is None or (isinstance(fitted.priors, str) and fitted.priors == "empirical")
+        priors = fitted.plan.priors
+        counted = priors is None or (isinstance(priors, str) and priors == "empirical")
         evidence = exact + (_dirichlet(total.weight) if counted else _of_labels(fitted, total))
         return replace(trial, log_evidence=float(evidence), evidence="exact"), fitted
-    density = fitted.classifier_.density
-    if isinstance(density, Gaussian) and is_complete(fitted.statistics_):
-        return by_bic(trial, fitted, density.log_likelihood(fitted.statistics_.moments)), fitted
+    density = fitted.model.classifier.density
+    if isinstance(density, Gaussian) and is_complete(fitted.statistics):
+        return by_bic(trial, fitted, density.log_likelihood(fitted.statistics.moments)), fitted
     return trial, fitted
 
 
@@ -52,7 +53,7 @@ def by_bic(trial: Trial, fitted: Any, log_likelihood: float) -> Trial:
 
 def _of_labels(fitted: Any, total: ClassStatistics) -> float:
     """log p(labels), under the class priors of the model."""
-    priors = fitted.classifier_.priors
+    priors = fitted.model.classifier.priors
     return float(total.weight @ np.log(priors, where=priors > 0, out=np.zeros(len(priors))))
 
 
@@ -71,6 +72,6 @@ def _log_likelihood(fitted: Any, crossing: Crossing) -> float:
 
 def own_densities(fitted: Any, fold: Fold, codes: Codes) -> Array:
     """log p(x | own class) of the rows of a fold, whose classes are codes; (m,)."""
-    log_density = fitted._apply(BayesClassifier.log_density, fold.read(fitted))
-    own = np.searchsorted(fitted.classes_, fold.crossing.labels[codes])
+    log_density = fitted.apply(BayesClassifier.log_density, fold.read(fitted))
+    own = np.searchsorted(fitted.labels, fold.crossing.labels[codes])
     return np.asarray(log_density[np.minimum(own, len(log_density) - 1), np.arange(len(own))])

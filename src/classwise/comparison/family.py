@@ -7,10 +7,10 @@ from classwise.estimators import (
     QDA,
     RDA,
     BayesianLogistic,
-    ChoosingEstimator,
     GaussianClassifier,
     NaiveBayes,
     NearestMean,
+    SummaryEstimator,
 )
 from classwise.rows.schema import Families
 
@@ -18,7 +18,7 @@ from classwise.rows.schema import Families
 QUICKLY_AVERAGED = 4
 
 
-def family(numbers: int, missing: bool) -> dict[str, ChoosingEstimator]:
+def family(numbers: int, missing: bool) -> dict[str, SummaryEstimator]:
     """The members that differ, for so many columns of numbers; missing: whether values are missing."""
     members = dict(_naive(numbers, missing))
     if numbers:
@@ -27,7 +27,7 @@ def family(numbers: int, missing: bool) -> dict[str, ChoosingEstimator]:
     return members
 
 
-def _joint() -> Iterator[tuple[str, ChoosingEstimator]]:
+def _joint() -> Iterator[tuple[str, SummaryEstimator]]:
     """Covariances between columns."""
     yield "LDA", LDA()
     yield "LDA, OAS", LDA(shrink="oas")
@@ -44,7 +44,7 @@ def _joint() -> Iterator[tuple[str, ChoosingEstimator]]:
     yield "QDA, Student-t, loo", QDA(estimate="bayes", prior="loo")
 
 
-def _alone() -> Iterator[tuple[str, ChoosingEstimator]]:
+def _alone() -> Iterator[tuple[str, SummaryEstimator]]:
     """Of a single number all structures are the same."""
     yield "LDA", LDA()
     yield "QDA", QDA()
@@ -52,7 +52,7 @@ def _alone() -> Iterator[tuple[str, ChoosingEstimator]]:
     yield "RDA", RDA(shrink=0.0)
 
 
-def _separate(numbers: int) -> Iterator[tuple[str, ChoosingEstimator]]:
+def _separate(numbers: int) -> Iterator[tuple[str, SummaryEstimator]]:
     """No covariances between columns."""
     if numbers > 1:
         yield "diagonal LDA", GaussianClassifier(structure="diagonal", share=1.0)
@@ -63,7 +63,7 @@ def _separate(numbers: int) -> Iterator[tuple[str, ChoosingEstimator]]:
         yield "nearest mean, standardized", NearestMean(standardize=True)
 
 
-def _naive(numbers: int, missing: bool) -> Iterator[tuple[str, ChoosingEstimator]]:
+def _naive(numbers: int, missing: bool) -> Iterator[tuple[str, SummaryEstimator]]:
     """Each column by itself."""
     yield "naive Bayes", NaiveBayes()
     if numbers:
@@ -85,6 +85,6 @@ def twins(classes: int, families: Families) -> dict[str, BayesianLogistic]:
     return models
 
 
-def needs_full(model: ChoosingEstimator) -> bool:
+def needs_full(model: SummaryEstimator) -> bool:
     """Whether a member models covariances between columns."""
     return getattr(model, "structure", "diagonal") == "full"

@@ -19,8 +19,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import ClasswiseError
-from classwise.estimators import BayesianLogistic, Crossing, Fold
+from classwise.estimators import BayesianLogistic
 from classwise.rows.table import Table
+from classwise.selection.crossing import Crossing, Fold
 
 NEIGHBORS = 15
 

@@ -16,10 +16,10 @@ from classwise.comparison.contender import Contender, HeldOut, part_of
 from classwise.comparison.evidence import by_bic, own_densities
 from classwise.comparison.trial import Trial, reason
 from classwise.errors import ClasswiseError
-from classwise.estimators import Crossing
 from classwise.rows.labels import positions
 from classwise.rows.roles import Chunk, as_arrow
 from classwise.rows.sampling import ALL
+from classwise.selection.crossing import Crossing
 from classwise.selection.dealing import Dealer, Hand
 
 

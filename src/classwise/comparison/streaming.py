@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from classwise.classifier.plan import refuse_few_classes
 from classwise.comparison.contender import Contender, contend
 from classwise.comparison.family import needs_full
 from classwise.comparison.references import ClassShares, Given
@@ -19,9 +20,10 @@ from classwise.comparison.trials import Trials, is_auto, readings_of
 from classwise.engines import BLAS, Rows
 from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError
-from classwise.estimators import ChoosingEstimator, Crossing, refuse_few_classes
+from classwise.estimators import crosses
 from classwise.rows.roles import Counted, as_frame
 from classwise.rows.sampling import Part
+from classwise.selection.crossing import Crossing
 from classwise.selection.dealing import Dealer
 from classwise.selection.first_pass import (
     FirstLook,
@@ -147,7 +149,7 @@ class StreamTrials(Trials):
         """Ready for the second pass; or the trial as it is, with the reason why it is not."""
         if trial.reason:
             return trial
-        own = trial.model.families if isinstance(trial.model, ChoosingEstimator) else "auto"
+        own = trial.model.families if crosses(trial.model) else "auto"
         crossing = self.crossing() if is_auto(own) else self.crossing(own, needs_full(trial.model))
         with silent(), BLAS.held(), warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -15,8 +15,9 @@ from classwise.comparison.trying import try_member, try_reference, try_stack, tr
 from classwise.engines import BLAS
 from classwise.engines.progress import silent
 from classwise.errors import ClasswiseError
-from classwise.estimators import BayesianLogistic, ChoosingEstimator, Crossing
+from classwise.estimators import BayesianLogistic, crosses
 from classwise.rows.reading import open_source
+from classwise.selection.crossing import Crossing
 from classwise.selection.first_pass import MOST_BYTES, Reading, bytes_by_fold
 from classwise.statistics import DiagonalScatter, FullScatter, Scatter
 
@@ -104,7 +105,7 @@ class Trials:
         return [self._checked(trial, rivals) for trial in trials]
 
     def _given(self, name: str, model: Any) -> Trial:
-        if isinstance(model, ChoosingEstimator):
+        if crosses(model):
             return Trial(name, "given", model)
         if isinstance(model, BayesianLogistic):
             return Trial(name, "given", Twin(model, self.X))
@@ -114,7 +115,7 @@ class Trials:
 
     def _checked(self, trial: Trial, rivals: bool | None) -> Trial:
         """With the reason, where it is not worth trying."""
-        if isinstance(trial.model, ChoosingEstimator):
+        if crosses(trial.model):
             if needs_full(trial.model) and self._bytes > MOST_BYTES:
                 size = self._bytes / 1e9
                 return failed(trial, ClasswiseError(f"Covariances by fold and class would take {size:.1f} GB."))
@@ -147,7 +148,7 @@ class Trials:
             return trial
         # Covariances are small: several threads on one of them would wait for each other longer than they work.
         with silent(), BLAS.held():
-            if isinstance(trial.model, ChoosingEstimator):
+            if crosses(trial.model):
                 own = trial.model.families
                 crossing = self.crossing() if is_auto(own) else self.crossing(own, needs_full(trial.model))
                 return try_member(trial, crossing, calibrate, step)
@@ -168,7 +169,7 @@ def readings_of(families: Any, models: Mapping[str, Any]) -> tuple[Reading, ...]
     readings = [Reading(families, True)]
     if isinstance(families, str):
         readings.append(Reading("best", False))
-    own = [model for model in models.values() if isinstance(model, ChoosingEstimator) and not is_auto(model.families)]
+    own = [model for model in models.values() if crosses(model) and not is_auto(model.families)]
     readings += [Reading(model.families, needs_full(model)) for model in own]
     return tuple({reading.key: reading for reading in readings}.values())
 

@@ -17,13 +17,14 @@ from classwise.comparison.references import Given, Reference, Twin
 from classwise.comparison.trial import Trial, failed
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError
-from classwise.estimators import ChoosingEstimator, Crossing, Fold, out_of_fold
+from classwise.estimators import SummaryEstimator
+from classwise.selection.crossing import Crossing, Fold
 
 
 def try_member(trial: Trial, crossing: Crossing, calibrate: bool, step: Callable[[], None]) -> Trial:
     """A member of the family on every fold, its options chosen on the other folds."""
     start = time.perf_counter()
-    model: ChoosingEstimator = trial.model
+    model: SummaryEstimator = trial.model
     answers = crossing.blank()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what there is to say is said when the best is fitted
@@ -40,9 +41,9 @@ def try_member(trial: Trial, crossing: Crossing, calibrate: bool, step: Callable
     return replace(trial, seconds=time.perf_counter() - start)
 
 
-def _answer(fold_and_model: tuple[Fold, ChoosingEstimator]) -> Array:
+def _answer(fold_and_model: tuple[Fold, SummaryEstimator]) -> Array:
     fold, model = fold_and_model
-    return fold.log_posterior(fold.fit(model))
+    return fold.log_posterior(fold.fit(model._plan()))
 
 
 def try_reference(trial: Trial, crossing: Crossing, calibrate: bool, step: Callable[[], None]) -> Trial:
@@ -109,7 +110,7 @@ def evaluated(trial: Trial, answers: Array, crossing: Crossing, calibrate: bool)
     trial = replace(trial, log_posterior=answers, as_is=as_is)
     if not calibrate:
         return trial
-    calibration, by_fold = out_of_fold(answers, crossing).fit_by_fold()
+    calibration, by_fold = crossing.out_of_fold(answers).fit_by_fold()
     calibrated = tuple(_evaluations(answers, crossing, parts, by_fold))
     return replace(trial, calibration=calibration, calibrated=calibrated)
 

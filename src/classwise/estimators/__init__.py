@@ -1,46 +1,41 @@
-"""The scikit-learn surface: thin, one idea per file."""
+"""The scikit-learn surface: options are read into a plan, and a fitted model answers. One idea a file."""
 
-from classwise.estimators.answers import NegativeLogLikelihood, read_generator, read_seed
+from classwise.estimators.answers import Answers, codes_among, position_among, read_generator, read_seed, required
 from classwise.estimators.aode import AODE
-from classwise.estimators.base import BayesEstimator, refuse_few_classes
-from classwise.estimators.choosing import ChoosingEstimator, Tuned, out_of_fold
 from classwise.estimators.columns import check_columns
-from classwise.estimators.crossing import Crossing, Fold, is_complete
 from classwise.estimators.deciding import Decision, model_within
-from classwise.estimators.fitted import codes_among, position_among, required
 from classwise.estimators.gaussian import GaussianClassifier
+from classwise.estimators.generative import GenerativeAnswers, NegativeLogLikelihood
 from classwise.estimators.logistic.columns import warn_of_imputed
 from classwise.estimators.logistic.estimator import BayesianLogistic
 from classwise.estimators.mixture import MixtureClassifier
 from classwise.estimators.naive_bayes import NaiveBayes
 from classwise.estimators.named import LDA, QDA, RDA, NearestMean
+from classwise.estimators.summary import SummaryEstimator, Tuned, crosses
 
 __all__ = [
     "AODE",
     "LDA",
     "QDA",
     "RDA",
-    "BayesEstimator",
+    "Answers",
     "BayesianLogistic",
-    "ChoosingEstimator",
-    "Crossing",
     "Decision",
-    "Fold",
     "GaussianClassifier",
+    "GenerativeAnswers",
     "MixtureClassifier",
     "NaiveBayes",
     "NearestMean",
     "NegativeLogLikelihood",
+    "SummaryEstimator",
     "Tuned",
     "check_columns",
     "codes_among",
-    "is_complete",
+    "crosses",
     "model_within",
-    "out_of_fold",
     "position_among",
     "read_generator",
     "read_seed",
-    "refuse_few_classes",
     "required",
     "warn_of_imputed",
 ]

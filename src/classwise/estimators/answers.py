@@ -1,101 +1,83 @@
-"""What a fitted estimator answers: labels, probabilities, densities, reasons, new rows."""
+"""What every fitted model answers: labels, probabilities, evaluations, reasons; once, on the Classifier protocol."""
 
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
 
-from classwise.arrays import Array, Labels, log_sum_exp
-from classwise.classifier.bayes import BayesClassifier
-from classwise.classifier.decision import RejectCurve, break_ties, reject_curve
+from classwise.arrays import Array, Labels
+from classwise.classifier.decision import RejectCurve, reject_curve
 from classwise.classifier.evaluation import Evaluation
-from classwise.classifier.explanation import Explanation, explain
-from classwise.classifier.novelty import Ordinary, is_present
+from classwise.classifier.explanation import Explanation
+from classwise.classifier.protocol import Classifier, FittedModel, score
 from classwise.classifier.shift import PriorShift, estimate_shift
-from classwise.diagnostics.checking import PredictiveCheck, check
-from classwise.errors import ClasswiseError, choose
+from classwise.errors import ClasswiseError
 from classwise.estimators.columns import check_columns
-from classwise.estimators.fitted import Fitted, required
-from classwise.estimators.leaving_out import LeavingOut
-from classwise.plot import DensityGrid, density_grid
-from classwise.rows.frames import make_frame
-from classwise.rows.reading import open_row, open_source
-from classwise.selection import Downdates
-
-TIES = {"first": False, "random": True}
+from classwise.rows.checks import INTEGRATE
+from classwise.rows.labels import code_labels, positions
+from classwise.rows.reading import open_asked, open_row
+from classwise.rows.schema_report import SchemaReport
+from classwise.rows.table import Table
 
 
-class NegativeLogLikelihood(NamedTuple):
-    """-log p(x, y) summed over rows, in the two parts that are minimized separately."""
+class Answers(ClassifierMixin, BaseEstimator):
+    """Everything that can be asked of a model, whatever it is.
 
-    labels: float
-    features: float
+    A subclass has `model_`, a FittedModel, once it is fitted; it says what its priors are, and what each column adds to
+    the log odds of a row.
+    """
+
+    # The attribute whose presence says that the estimator is fitted, and what to call for it.
+    _fitted_by: ClassVar[tuple[str, str]] = ("model_", "fit")
+    _remedy: ClassVar[str] = INTEGRATE
+
+    n_features_in_: int
+    feature_names_in_: Labels
 
     @property
-    def total(self) -> float:
-        """labels + features."""
-        return self.labels + self.features
+    def _model_seen(self) -> FittedModel:
+        """The fitted model: a classifier, and the columns of its rows."""
+        model: FittedModel = self._fitted().model_
+        return model
 
+    @property
+    def _strict(self) -> bool:
+        """Whether missing values are refused."""
+        return False
 
-class Answers(Fitted):
-    """Everything that can be asked of a model."""
+    @property
+    @abstractmethod
+    def priors_(self) -> Array:
+        """The prior of each class; (g,)."""
+
+    @abstractmethod
+    def _reasons(self, table: Table, first: int, second: int) -> Explanation:
+        """What each column of the one row of a table adds to the log odds of two classes."""
+
+    # Rows -----------------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Labels:
-        """The most probable label of each row; (n,). Ties go to the first label, or at random with ties="random"."""
-        table = self._table(X)
-        if choose("ties", self.ties, TIES):
-            generator = read_generator(self.random_state)
-            return self.classes_[break_ties(self._apply(BayesClassifier.announced, table), generator)]
-        return self.classes_[self._apply(BayesClassifier.decide, table)]
+        """The most probable label of each row; (n,). Ties go to the first label."""
+        return self.classes_[self._apply(_decide, self._table(X))]
 
     def predict_proba(self, X: Any) -> Array:
         """P(k | x); (n, g), columns in the order of `classes_`."""
-        return self._apply(BayesClassifier.posterior, self._table(X)).T
+        return self._apply(_posterior, self._table(X)).T
 
     def predict_log_proba(self, X: Any) -> Array:
         """log P(k | x), exact where the probability itself underflows; (n, g)."""
-        return self._apply(BayesClassifier.log_posterior, self._table(X)).T
+        return self._apply(_log_posterior, self._table(X)).T
 
     def decision_function(self, X: Any) -> Array:
         """log P(k | x) (n, g); for two classes the log odds of the second, (n,)."""
         if len(self.classes_) > 2:
             return self.predict_log_proba(X)
-        scores = self._apply(BayesClassifier.announced, self._table(X))
+        scores = self._apply(_announced, self._table(X))
         return np.asarray(scores[1] - scores[0])
-
-    def log_joint(self, X: Any) -> Array:
-        """log prior_k + log p(x | k); (n, g)."""
-        return self._apply(BayesClassifier.log_joint, self._table(X)).T
-
-    def log_density(self, X: Any) -> Array:
-        """log p(x | k), missing values integrated out, of the columns that were not left out (schema_); (n, g)."""
-        return self._apply(BayesClassifier.log_density, self._table(X)).T
-
-    def log_evidence(self, X: Any) -> Array:
-        """log p(x): how ordinary a row is under the model; (n,)."""
-        return self._apply(BayesClassifier.log_evidence, self._table(X))
-
-    def present(self, X: Any) -> NDArray[np.bool_]:
-        """Which values of each row are there, rather than missing; (n, p)."""
-        has_levels = self._has_levels
-        return self._apply(lambda _, rows: is_present(rows, has_levels).T, self._table(X)).T
-
-    def _ordinary(self, share: float) -> Ordinary:
-        """Rows drawn from the model, to see what evidence is ordinary whatever is missing; enough for this share."""
-        return Ordinary.of(self.classifier_, self._has_levels, share)
-
-    @property
-    def _has_levels(self) -> NDArray[np.bool_]:
-        return np.array([column.family.has_levels for column in self.model_.schema])
-
-    def nll(self, X: Any, y: Any, sample_weight: Any = None) -> NegativeLogLikelihood:
-        """Negative log-likelihood of labeled rows, split into .labels and .features; .total is their sum."""
-        table = self._table(X, required(y), sample_weight).weighted()
-        codes = self._codes_of(table)
-        weights = np.ones(len(table)) if table.weights is None else table.weights
-        log_prior = self.classifier_.log_prior[codes, 0]
-        log_density = self._apply(BayesClassifier.log_density, table)[codes, np.arange(len(table))]
-        return NegativeLogLikelihood(-float(weights @ log_prior), -float(weights @ log_density))
 
     def evaluate(self, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
         """Error, log loss, Brier score, confusion and calibration on labeled rows; evaluations of batches add up.
@@ -108,56 +90,9 @@ class Answers(Fitted):
                [ 0., 24.,  1.],
                [ 0.,  2., 23.]])
         """
-        table = self._table(X, required(y), sample_weight).weighted()
-        log_posterior = self._apply(BayesClassifier.log_posterior, table).T
+        table = self._labeled(X, y, sample_weight)
+        log_posterior = self._apply(_log_posterior, table).T
         return Evaluation.of(log_posterior, self._codes_of(table), self.classes_, table.weights)
-
-    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None, *, recount: bool = False) -> Array:
-        """log P(k | x) of each row under the model fitted without that row, exactly; (n, g).
-
-        X and y are the rows that the model was fitted on. Gaussians are not fitted again: a row is left out by a
-        rank-one downdate. Other models are fitted without each row in turn, from statistics; AODE, whose ranges depend
-        on all rows, from the other rows. Dials chosen by "cv" stay as they were chosen. A row without which the model
-        cannot be fitted has -inf for every class, and a warning names it.
-
-        recount: count the priors without the row too, rather than keep them.
-
-        >>> import classwise as cw
-        >>> from sklearn.datasets import load_iris
-        >>> X, y = load_iris(return_X_y=True)
-        >>> int((cw.QDA().fit(X, y).leave_one_out(X, y).argmax(axis=1) != y).sum())
-        4
-        """
-        leaving, downdates, rows = self._leaving_out(X, y, sample_weight, recount)
-        return leaving.log_posteriors(downdates, rows)
-
-    def leave_one_out_evidence(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """log p(x) of each row under the model fitted without that row: how ordinary it is to the others; (n,).
-
-        As leave_one_out, with the priors of all rows. -inf where there is no model without the row.
-        """
-        leaving, downdates, rows = self._leaving_out(X, y, sample_weight, recount=False)
-        scores = leaving.log_joints(downdates, rows)
-        evidence = np.full(scores.shape[1], -np.inf)
-        scored = np.isfinite(scores).any(axis=0)
-        evidence[scored] = log_sum_exp(scores[:, scored])
-        return evidence
-
-    def _leaving_out(
-        self, X: Any, y: Any, sample_weight: Any, recount: bool
-    ) -> tuple[LeavingOut, Downdates | None, Array]:
-        self._fitted()
-        source = open_source(X)
-        check_columns(self, source)
-        table = source.read_like(self.model_.schema, self.model_.levels, required(y), sample_weight)
-        if table.weights is not None and not table.weights.all():
-            raise ClasswiseError("Rows of weight zero, or without a label, were never in the model; drop them first.")
-        rows, downdates = np.asarray(table.rows, dtype=np.float64), self._downdates()
-        if downdates is not None and downdates.statistics.n_features < rows.shape[1]:
-            rows = rows[:, [column.place for column in downdates.statistics.schema]]
-        downdates = None if np.isnan(rows).any() else downdates
-        assert table.labels is not None
-        return LeavingOut(self, source, table.labels, self._codes_of(table), table.weights, recount), downdates, rows
 
     def reject_curve(self, X: Any, y: Any, sample_weight: Any = None) -> RejectCurve:
         """Error against coverage on labeled rows, as only the surest decisions are kept.
@@ -169,8 +104,8 @@ class Answers(Fitted):
         >>> round(curve.at(1.0), 4), curve.at(0.9)
         (0.02, 0.0)
         """
-        table = self._table(X, required(y), sample_weight).weighted()
-        return reject_curve(self._apply(BayesClassifier.posterior, table).T, self._codes_of(table), table.weights)
+        table = self._labeled(X, y, sample_weight)
+        return reject_curve(self._apply(_posterior, table).T, self._codes_of(table), table.weights)
 
     def estimate_priors(self, X: Any) -> PriorShift:
         """The class priors of rows without labels, whose classes may be mixed in other shares than those learned from.
@@ -186,15 +121,16 @@ class Answers(Fitted):
           0: 0.5 -> 0.8995 ± 0.011
           1: 0.5 -> 0.1005 ± 0.011
         """
-        log_posterior = self._apply(BayesClassifier.log_posterior, self._table(X)).T
-        return estimate_shift(log_posterior, self.classes_, self.priors_)
+        return estimate_shift(self.predict_log_proba(X), self.classes_, self.priors_)
 
     def explain(self, row: Any, label: Any = None, against: Any = None) -> Explanation:
         """Each column's share of the log odds of one label against another, for one row.
 
         row: a table of one row, a mapping from column to value, or the values in order. label: the most probable one,
-        unless given; against: the most probable of the others. The shares, the prior's and (for joint Gaussians) the
-        volumes' add up to the log odds.
+        unless given; against: the most probable of the others. The shares add up to the log odds, with the prior's and
+        with what belongs to no single column: the volumes of joint Gaussians, what columns of a stack say together.
+        A model of the rows takes the share of a column from its densities; logistic regression from its weight times
+        how far the row is from the column's mean; a stack from what the log odds would be without the column.
 
         >>> import classwise as cw
         >>> m = cw.LDA().fit([[1, 0], [2, 1], [3, 0], [6, 2], [7, 0], [8, 1]], ["low"] * 3 + ["high"] * 3)
@@ -204,66 +140,121 @@ class Answers(Fitted):
           0      4  +4.345
           1      1  -1.586
         """
-        source = open_row(row, self._fitted().statistics_.schema.names)
+        model = self._model_seen
+        source = open_row(row, model.schema.names)
         check_columns(self, source)
-        table = source.read_like(self.model_.schema, self.model_.levels)
+        table = source.read_like(model.schema, model.levels)
         if len(table) != 1:
             raise ClasswiseError(f"explain takes one row, not {len(table)}.")
-        scores = self._apply(BayesClassifier.log_posterior, table)[:, 0]
+        scores = self._apply(_log_posterior, table)[:, 0]
         second = None if against is None else self._position(against)
         first = _best(scores, second) if label is None else self._position(label)
-        second = _best(scores, first) if second is None else second
-        values = np.asarray(table.rows, dtype=np.float64)[0]
-        model = self.classifier_.observing() if np.isnan(values).any() else self.classifier_
-        names = list(table.schema.names or range(len(values)))
-        return explain(model, values, names, table.shown(0), first, second)
+        return self._reasons(table, first, _best(scores, first) if second is None else second)
 
-    def sample(self, n: int = 1, random_state: Any = None) -> tuple[Any, Labels]:
-        """n new rows (n, p) and their labels (n,), drawn from the fitted model.
+    # What was fitted ------------------------------------------------------------------------------------------------
 
-        The rows are a table of the kind, with the column types, that the model was fitted on.
-        """
-        if not (isinstance(n, (int, np.integer)) and n >= 0):
-            raise ClasswiseError(f"n={n!r} is not a number of rows.")
-        rows, labels = self.classifier_.sample(int(n), read_generator(random_state))
-        return make_frame(rows, self.model_.schema, self.model_.levels), labels
+    @property
+    def classes_(self) -> Labels:
+        """The labels, sorted; (g,)."""
+        labels: Labels = self._model_seen.classifier.labels
+        return labels
 
-    def check(
-        self, X: Any, y: Any, *, draws: int = 200, pairs: bool | None = None, random_state: Any = 0
-    ) -> PredictiveCheck:
-        """Do samples of the model look like the rows? Measured in each class, column by column and in pairs.
+    @property
+    def schema_(self) -> SchemaReport:
+        """What each column was taken for: type, kind, family, levels, missing values; a table."""
+        return self._model_seen.report()
 
-        X, y: the rows that the model was fitted on, or others. draws: how many samples; each has as many rows of each
-        class as y, with gaps where X has gaps, drawn as `sample` draws them. pairs: whether pairs of columns are
-        measured too; None if there are no more than 40 columns. What prints is what surprises, and what may help.
+    @property
+    def families_(self) -> dict[Any, str]:
+        """The family of each column, by name (or position)."""
+        schema = self._model_seen.schema
+        return {key: str(column.family) for key, column in zip(schema.names or range(len(schema)), schema, strict=True)}
 
-        >>> import classwise as cw, numpy as np
-        >>> rng = np.random.default_rng(0)
-        >>> X, y = rng.normal(size=(300, 2)), np.repeat(["a", "b"], 150)
-        >>> X[:, 1] += 0.8 * X[:, 0]
-        >>> cw.NaiveBayes().fit(X, y).check(X, y)
-        300 rows beside 200 samples of the model: of 26 measures 2 surprise.
-        - In classes 'a' and 'b' column 0 and column 1 rise together more than in the model: correlation
-          0.682 in class 'a', in samples -0.143 to 0.165 (the model has them independent within a class; let
-          them share a Gaussian (LDA, QDA)).
-        >>> cw.QDA().fit(X, y).check(X, y)
-        300 rows beside 200 samples of the model: of 26 measures none surprises.
-        """
-        table = self._table(X, required(y)).weighted()
-        return check(self.classifier_, table, self._codes_of(table), draws, read_generator(random_state), pairs)
+    # ----------------------------------------------------------------------------------------------------------------
 
-    def density_grid(self, columns: Any = None, at: Any = None, X: Any = None) -> DensityGrid:
-        """p(x | k) and P(k | x) on a grid of one or two columns, the others integrated out or held at a value.
+    def _table(self, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
+        model = self._model_seen
+        source = open_asked(X, model.schema.names)
+        check_columns(self, source)
+        return source.read_like(model.schema, model.levels, y, sample_weight)
 
-        As classwise.plot.density_grid, which says what columns, at and X may be.
-        """
-        return density_grid(self._fitted(), columns, at, X)
+    def _labeled(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        """Labeled rows that count."""
+        return self._table(X, required(y), sample_weight).weighted()
+
+    def _apply(self, function: Callable[[Any, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
+        """function(classifier, rows) of every chunk, side by side; where values are missing, of what is left."""
+        return score(function, self._classifier, table, strict=self._strict, remedy=self._remedy)
+
+    @property
+    def _classifier(self) -> Classifier:
+        """What makes posteriors of rows."""
+        classifier: Classifier = self._model_seen.classifier
+        return classifier
+
+    def _codes_of(self, table: Table) -> NDArray[Any]:
+        return codes_among(self.classes_, table.labels)
+
+    def _position(self, label: Any) -> int:
+        return position_among(self.classes_, label)
+
+    def _fitted(self) -> Self:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} is not fitted yet; call {self._fitted_by[1]} first.")
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted_by[0] in self.__dict__
+
+
+# Of a classifier and rows (m, p), class by class; see Classifier.
+
+
+def _decide(classifier: Classifier, rows: Array) -> NDArray[Any]:
+    return classifier.decide(rows)
+
+
+def _posterior(classifier: Classifier, rows: Array) -> Array:
+    return classifier.posterior(rows)
+
+
+def _log_posterior(classifier: Classifier, rows: Array) -> Array:
+    return classifier.log_posterior(rows)
+
+
+def _announced(classifier: Classifier, rows: Array) -> Array:
+    return classifier.announced(rows)
 
 
 def _best(scores: Array, but: int | None) -> int:
     """The position of the largest score, but for one."""
     candidates = [k for k in range(len(scores)) if k != but]
     return max(candidates, key=lambda k: float(scores[k]))
+
+
+def required(y: Any) -> Any:
+    """The labels themselves, or an error where there are none."""
+    if y is None:
+        raise ClasswiseError("This estimator requires y to be passed, but the target y is None.")
+    return y
+
+
+def codes_among(classes: Labels, labels: Labels | None) -> NDArray[Any]:
+    """The positions of labels (n,) among sorted classes (g,); an error names one that is none of them."""
+    distinct, codes = code_labels(required(labels))
+    known = classes.tolist()
+    unknown = [label for label in distinct.tolist() if label not in known]
+    if unknown:
+        raise ClasswiseError(f"y contains the label {unknown[0]!r}, which is not a class; the classes are {known}.")
+    return positions(distinct, classes)[codes]
+
+
+def position_among(classes: Labels, label: Any) -> int:
+    """Where a label stands among the classes (g,)."""
+    labels = classes.tolist()
+    if label not in labels:
+        raise ClasswiseError(f"{label!r} is not a class of the model; the classes are {labels}.")
+    return int(labels.index(label))
 
 
 def read_generator(random_state: Any) -> np.random.Generator:

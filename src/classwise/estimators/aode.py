@@ -1,23 +1,25 @@
 """AODE: every column in turn is the parent of all others, and the mean over parents is the density."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from classwise.arrays import Array
 from classwise.classifier.bayes import BayesClassifier, Priors
+from classwise.classifier.model import Model
+from classwise.classifier.plan import Plan, refuse_few_classes
 from classwise.densities import OneDependence, Unseen
+from classwise.densities.blocks import warn_of_ignored, why_ignored
 from classwise.engines import Rows
-from classwise.errors import ClasswiseError, above, whole
-from classwise.estimators.base import SummaryEstimator, refuse_few_classes
-from classwise.estimators.blocks import warn_of_ignored, why_ignored
-from classwise.estimators.leaving_out import LeavingOut
-from classwise.estimators.model import Model
-from classwise.estimators.report import SchemaReport
+from classwise.errors import ClasswiseError, above, choose, whole
+from classwise.estimators.generative import TIES
+from classwise.estimators.summary import SummaryEstimator
 from classwise.rows.schema import Families, read_families
+from classwise.rows.schema_report import SchemaReport
 from classwise.rows.table import Table
-from classwise.selection import Downdates
+from classwise.selection.leaving_out import LeavingOut
 from classwise.statistics import (
     Bins,
     ClassStatistics,
@@ -29,6 +31,7 @@ from classwise.statistics import (
     summarize_rows,
 )
 from classwise.statistics.binning import Pairing, known_places, learn_places, sketched_places, with_pairs, with_sketches
+from classwise.statistics.chunks import MISSING
 from classwise.storage import stored
 
 # What the families of a table may say here: all numbers are counted in ranges.
@@ -65,9 +68,7 @@ class AODE(SummaryEstimator):
     [0.54, 1.0]
     """
 
-    # It has no moments to estimate, and pools levels by their number alone.
-    estimate = "counts"
-    min_frequency = 0.0
+    _crosses = False
 
     def __init__(
         self,
@@ -113,12 +114,13 @@ class AODE(SummaryEstimator):
         told = [{**column, "family": family} for column, family in zip(facts["columns"], families, strict=True)]
         return {**facts, "columns": told}
 
-    def _scatter_form(self) -> type[Scatter]:
-        whole("bins", self.bins, 2)
-        above("backoff", self.backoff, 0)
-        above("smoothing", self.smoothing, 0)
+    def _plan(self) -> "OneDependencePlan":
+        choose("ties", self.ties, TIES)
+        strict = not choose("missing", self.missing, MISSING)
+        bins, backoff = whole("bins", self.bins, 2), above("backoff", self.backoff, 0)
+        smoothing = above("smoothing", self.smoothing, 0)
         self._refuse_families()
-        return DiagonalScatter
+        return OneDependencePlan(self.families, self.priors, smoothing, self.missing == "level", strict, bins, backoff)
 
     def _refuse_families(self) -> None:
         asked = self.families if isinstance(self.families, Mapping) else {}
@@ -129,24 +131,9 @@ class AODE(SummaryEstimator):
                 "columns that are to be 'categorical' or 'bernoulli'."
             )
 
-    def _summarize(self, table: Table, form: type[Scatter], before: ClassStatistics | None = None) -> ClassStatistics:
-        summary = super()._summarize(table, form, before)
-        if before is None:
-            places = learn_places(table, self.bins, missing=True)
-        else:
-            places = known_places(before.pairs.columns, table, self.bins)
-        return with_pairs(summary, table, places)
-
-    @property
-    def _is_sum_of_rows(self) -> bool:
-        """Ranges are cut, and rare levels pooled, by what all rows hold."""
-        return all(isinstance(place, Named) and place.places is None for place in self.statistics_.pairs.columns)
-
-    def _leaving_out(
-        self, X: Any, y: Any, sample_weight: Any, recount: bool
-    ) -> tuple[LeavingOut, Downdates | None, Array]:
-        leaving, downdates, rows = super()._leaving_out(X, y, sample_weight, recount)
-        if not self._is_sum_of_rows:
+    def _leaving_out(self, X: Any, y: Any, sample_weight: Any, recount: bool) -> tuple[LeavingOut, Array]:
+        leaving, rows = super()._leaving_out(X, y, sample_weight, recount)
+        if not leaving.fit.plan.is_sum_of_rows(self.statistics_):
             places = learn_places(leaving.read(np.arange(len(rows))), self.bins, missing=True)
             pairs = zip(places, self.statistics_.pairs.columns, strict=True)
             if not all(ours.is_like(theirs) for ours, theirs in pairs):
@@ -156,29 +143,56 @@ class AODE(SummaryEstimator):
                     "statistics bring their own. Fit all rows at once, or cross-validate: cw.compare(X, y, "
                     "models={'aode': AODE()})."
                 )
-        return leaving, downdates, rows
+        return leaving, rows
 
-    def _fit_rows(self, rows: Rows) -> Self:
-        """Two passes, where rows are many: the first for the ranges of numbers, the second counts."""
+    def _fit_rows(self, plan: Plan, rows: Rows) -> Self:
+        """From all rows, if they are few; else in two passes, the first of them for the ranges of numbers."""
         fitted = self._fit_held(rows)
         if fitted is not None:
             return fitted
         rows.refuse_gone("fit_source")
-        options: dict[str, Any] = {"families": self.families, "allow_missing": not self._strict}
-        places = sketched_places(summarize_rows(rows, DiagonalScatter, also=with_sketches, **options), self.bins)
-        return self._learn(summarize_rows(rows, DiagonalScatter, also=Pairing(places), **options))
+        return self._learn(plan, plan.gather(rows))
 
-    def _make(self, statistics: ClassStatistics) -> Model:
+
+@dataclass(frozen=True)
+class OneDependencePlan(Plan):
+    """Pairs of levels are counted, numbers in ranges."""
+
+    bins: int
+    backoff: float
+
+    @property
+    def form(self) -> type[Scatter]:
+        return DiagonalScatter
+
+    def summarize(self, table: Table, before: ClassStatistics | None = None) -> ClassStatistics:
+        """A batch keeps the ranges of those before."""
+        summary = super().summarize(table, before)
+        if before is None:
+            return with_pairs(summary, table, learn_places(table, self.bins, missing=True))
+        return with_pairs(summary, table, known_places(before.pairs.columns, table, self.bins))
+
+    def gather(self, rows: Rows) -> ClassStatistics:
+        """Two passes: the first for the ranges of numbers, the second counts."""
+        options: dict[str, Any] = {"families": self.families, "allow_missing": not self.strict}
+        places = sketched_places(summarize_rows(rows, self.form, also=with_sketches, **options), self.bins)
+        return summarize_rows(rows, self.form, also=Pairing(places), **options)
+
+    def is_sum_of_rows(self, statistics: ClassStatistics) -> bool:
+        """Not where ranges were cut, or rare levels pooled, by what all rows hold."""
+        return all(isinstance(place, Named) and place.places is None for place in statistics.pairs.columns)
+
+    def _made(self, statistics: ClassStatistics) -> Model:
         refuse_few_classes(statistics.labels)
         keys = list(statistics.schema.names or range(len(statistics.schema)))
         statistics = statistics.seen_as(read_families(self.families, keys, [False] * len(keys)))
         missing = statistics.missing_weight()
         ignored = why_ignored(statistics, missing)
         pairs = statistics.pairs.without(ignored)
-        pairs = pairs if self.missing == "level" else pairs.without_missing()
+        pairs = pairs if self.missing_is_level else pairs.without_missing()
         _refuse_constant(pairs)
         density = OneDependence.estimate(pairs, self.smoothing, self.backoff)
-        classifier = BayesClassifier(statistics.labels, self._priors(self.priors, statistics), density)
+        classifier = BayesClassifier(statistics.labels, self.class_priors(statistics), density)
         levels = {j: place.levels for j, place in enumerate(pairs.columns) if isinstance(place, Named)}
         notes = {j: _about(place) for j, place in enumerate(pairs.columns) if j not in ignored}
         notes |= {j: f"left out: {why}" for j, why in ignored.items()}

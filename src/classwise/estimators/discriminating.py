@@ -29,15 +29,20 @@ from classwise.densities import (
     Unseen,
 )
 from classwise.errors import ClasswiseError, NotAvailableError
-from classwise.estimators.fitted import Fitted
-from classwise.statistics import ClassStatistics
+from classwise.estimators.generative import GenerativeAnswers
 
 
-class Discriminating(Fitted):
+class Discriminating(GenerativeAnswers):
     """Discriminant functions, boundaries and distances of a model of numbers alone.
 
     Columns that never vary, or have no values, were left out: they have no part in any of these.
     """
+
+    estimate: str
+
+    @property
+    def _is_bayes(self) -> bool:
+        return isinstance(self.estimate, str) and self.estimate == "bayes"
 
     @property
     def gaussian_(self) -> Gaussian:
@@ -73,17 +78,6 @@ class Discriminating(Fitted):
         """Whether the classes are Gaussians, with no columns beside them but numbers that were left out."""
         kinds = [type(block.density) for block in self._blocks()]
         return Gaussian in kinds and set(kinds) <= {Gaussian, Constant} and not self.model_.levels
-
-    def _statistics_of_gaussian(self) -> ClassStatistics | None:
-        """What Gaussians alone were made of, if no value was missing."""
-        unseen = isinstance(self.classifier_.density, Unseen)
-        if self._is_bayes or unseen or not self._is_gaussian_alone():
-            return None
-        columns = self._numbers_block()[0].tolist()
-        statistics = self.statistics_
-        statistics = statistics if len(columns) == len(statistics.schema) else statistics.part(columns)
-        complete = not len(statistics.numbers.gaps) and statistics.moments.weight.shape[1] == 1
-        return statistics if complete else None
 
     def discriminant(self, label: Any, *, columns: Any = None, at: Mapping[Any, float] | None = None) -> Discriminant:
         """g_k(x) = x'A x + b'x + c: the log joint of a class, up to a constant that all classes share.

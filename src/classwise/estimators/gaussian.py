@@ -1,40 +1,26 @@
 """The Gaussian family: one estimator with two dials, share and shrink."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from sklearn.base import clone
-
-from classwise.classifier.bayes import Calibration, Priors
+from classwise.classifier.bayes import Priors
+from classwise.classifier.plan import BlockPlan
 from classwise.covariance import (
     ESTIMATES,
     STRUCTURES,
     TOLERANCE,
-    Blend,
     Completion,
     Covariance,
-    DiagonalCovariance,
-    Fixed,
-    FullCovariance,
     NormalInverseWishart,
     Recipe,
     check_prior,
-    complete,
-    read_sharing,
-    read_shrinkage,
-    refuse_never_seen,
 )
-from classwise.densities import Gaussian
+from classwise.densities.numbers import Believed, Estimated
 from classwise.errors import ClasswiseError, at_least, choose
-from classwise.estimators.belief import believe
-from classwise.estimators.blocks import GaussianFit
-from classwise.estimators.choosing import ChoosingEstimator, Chosen
-from classwise.estimators.crossing import Crossing
-from classwise.estimators.dials import DialChoice, choose_dials, is_cv
 from classwise.estimators.discriminating import Discriminating
-from classwise.estimators.strength import PriorChoice, chosen_prior, open_prior, settled_prior
+from classwise.estimators.summary import SummaryEstimator, read_common
 from classwise.rows.schema import Families
-from classwise.selection import Downdates
-from classwise.statistics import ClassStatistics, Scatter
+from classwise.selection.dials import DialChoice, is_cv, read_dials
+from classwise.selection.prior_strength import PriorChoice, is_open_prior
 from classwise.storage import stored
 
 Structure = Literal["full", "diagonal", "spherical"]
@@ -47,12 +33,8 @@ Ties = Literal["first", "random"]
 Missing = Literal["integrate", "level", "error"]
 
 
-# Where EM may stop in cross-validation: log losses are compared to far fewer digits.
-ROUGH = 1e-6
-
-
 @stored("GaussianClassifier", kind="model")
-class GaussianClassifier(Discriminating, ChoosingEstimator):
+class GaussianClassifier(Discriminating, SummaryEstimator):
     """One Gaussian per class: log p(x | k) = -p/2 log 2π - 1/2 log|C_k| - 1/2 (x - m_k)' C_k^-1 (x - m_k).
 
         C_k(share)         = (1 - share) C_k + share C_shared
@@ -134,18 +116,23 @@ class GaussianClassifier(Discriminating, ChoosingEstimator):
 
     dials_: DialChoice
     prior_choice_: PriorChoice
-    calibration_: Calibration
 
-    def _scatter_form(self) -> type[Scatter]:
+    def _plan(self) -> BlockPlan:
+        common = read_common(self)
         check_prior(self.prior)
         at_least("tol", self.tol, 0)
-        if self._is_bayes:
-            structure, shared = self._bayes_options()
-            return structure.scatter_form(shared)
-        return self._recipe().scatter_form()
+        structure = choose("structure", self.structure, STRUCTURES)
+        divisor = choose("estimate", self.estimate, {**ESTIMATES, "bayes": None})
+        standardize = choose("standardize", self.standardize, {True: True, False: False})
+        if divisor is None:
+            return BlockPlan(**common, numbers=self._believed(structure), rank=self._rank)
+        recipe = Recipe(structure, divisor, *read_dials(self.share, self.shrink), standardize)
+        plan = BlockPlan(**common, numbers=Estimated(recipe, self.tol, (self.share, self.shrink)), rank=self._rank)
+        recipe.scatter_form()  # refuses what does not go together, before any row is read
+        return plan
 
-    def _bayes_options(self) -> tuple[type[Covariance], bool]:
-        """Structure, and whether classes share a covariance; the dials are the prior's business."""
+    def _believed(self, structure: type[Covariance]) -> Believed:
+        """Under a prior, how much classes and features lend each other is the prior's to say."""
         if self.standardize:
             raise ClasswiseError(
                 "estimate='bayes' has standardize=False: the named priors are in the units of the data."
@@ -155,80 +142,18 @@ class GaussianClassifier(Discriminating, ChoosingEstimator):
                 f"estimate='bayes' has share=0 or share=1 and shrink=0, not share={self.share!r} and "
                 f"shrink={self.shrink!r}: how much classes and features lend each other is the prior's to say."
             )
-        return choose("structure", self.structure, STRUCTURES), self.share == 1
+        return Believed(structure, self.share == 1, self.prior, self.tol)
+
+    @property
+    def _rank(self) -> int | None:
+        """How many of Fisher's directions are kept; all."""
+        return None
 
     def _open_choices(self) -> dict[str, Any]:
         dials = {name: "cv" for name in ("share", "shrink") if is_cv(getattr(self, name))}
-        return dials | open_prior(self)
-
-    def _choose(self, crossing: Crossing) -> Chosen:
-        if self._is_bayes:
-            return chosen_prior(self, crossing, *self._bayes_options())
-        choice = choose_dials(self._with_options({}), crossing)
-
-        def options(dials: tuple[Any, Any]) -> dict[str, Any]:
-            return dict(zip(("share", "shrink"), dials, strict=True))
-
-        return Chosen(options(choice.best), lambda fold: options(choice.best_without(fold)), {"dials_": choice})
-
-    def _dials(self) -> tuple[Any, Any]:
-        """share and shrink: as given, or as chosen; while they are being chosen, values that need every statistic."""
-        if not is_cv(self.share) and not is_cv(self.shrink):
-            return self.share, self.shrink
-        return self.dials_.best if hasattr(self, "dials_") else (0.5, 0.5)
-
-    def _recipe(self) -> Recipe:
-        share, shrink = self._dials()
-        return Recipe(
-            choose("structure", self.structure, STRUCTURES),
-            choose("estimate", self.estimate, {**ESTIMATES, "bayes": ESTIMATES["mle"]}),
-            read_sharing(share),
-            read_shrinkage(shrink),
-            choose("standardize", self.standardize, {True: True, False: False}),
-        )
-
-    def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
-        if self._is_bayes:
-            return believe(statistics, *self._bayes_options(), self.prior, self.tol)
-        recipe = self._recipe()
-        if recipe.structure is not FullCovariance:
-            return _alone(statistics, recipe)
-        completion = complete(statistics, recipe, self.tol)
-        remarks = [] if completion.converged else [f"stopped EM for missing values early: {completion}"]
-        statistics = completion.statistics
-        return GaussianFit(Gaussian(statistics.mean, recipe.estimate(statistics)), remarks, completion)
-
-    def _independent(self, statistics: ClassStatistics) -> GaussianFit:
-        if self._is_bayes:
-            return believe(statistics, DiagonalCovariance, False, self.prior)
-        divisor = choose("estimate", self.estimate, ESTIMATES)
-        return _alone(statistics, Recipe(DiagonalCovariance, divisor, Blend(0.0), Fixed(0.0)))
-
-    @property
-    def _needs_quartics(self) -> bool:
-        return not self._is_bayes and self._recipe().needs_quartics
-
-    def _roughly(self) -> Self:
-        return clone(self).set_params(tol=max(self.tol, ROUGH))
-
-    def _unfitted(self) -> Self:
-        share, shrink = self._dials()
-        return clone(self).set_params(share=share, shrink=shrink, prior=settled_prior(self), calibrate=None)
-
-    def _downdates(self) -> Downdates | None:
-        statistics = self._statistics_of_gaussian()
-        if statistics is None or self._needs_quartics or self.standardize:
-            return None
-        return Downdates(statistics.denoised(), self._recipe())
+        return dials | ({"prior": self.prior} if self._is_bayes and is_open_prior(self.prior) else {})
 
     @property
     def em_(self) -> Completion | None:
         """How learning from rows with gaps went: iterations, log-likelihood, convergence; None if not by EM."""
         return self.model_.completion
-
-
-def _alone(statistics: ClassStatistics, recipe: Recipe) -> GaussianFit:
-    """Columns one by one, each with what it has; a class without a value in one is an error."""
-    refuse_never_seen(statistics, statistics.numbers.present_weight())
-    statistics = statistics.by_column() if len(statistics.numbers.gaps) else statistics
-    return GaussianFit(Gaussian(statistics.mean, recipe.estimate(statistics)))

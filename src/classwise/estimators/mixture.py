@@ -1,5 +1,7 @@
 """Mixture discriminant analysis: each class is a few Gaussians, so that it may be bent, or fall into clusters."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -7,6 +9,7 @@ import numpy as np
 from classwise import limits
 from classwise.arrays import Array
 from classwise.classifier.bayes import Priors
+from classwise.classifier.plan import BlockPlan
 from classwise.covariance import DiagonalCovariance, FullCovariance, NormalInverseWishart, read_prior, refuse_never_seen
 from classwise.densities import Block, Mixture, Presence, Product
 from classwise.densities.em import (
@@ -19,13 +22,12 @@ from classwise.densities.em import (
     Search,
     learn_mixture,
 )
-from classwise.engines import BLAS, Rows
+from classwise.densities.numbers import NumbersFit, believe, complete_to_mode
+from classwise.engines import BLAS, open_rows
 from classwise.errors import ClasswiseError, NotAvailableError, at_least, choose
-from classwise.estimators.answers import read_generator
-from classwise.estimators.base import BayesEstimator
-from classwise.estimators.belief import believe, complete_to_mode
-from classwise.estimators.blocks import GaussianFit
-from classwise.estimators.fitted import codes_among, required
+from classwise.estimators.answers import codes_among, read_generator, required
+from classwise.estimators.generative import GenerativeAnswers
+from classwise.estimators.summary import read_common
 from classwise.rows.reading import open_source
 from classwise.rows.schema import Families
 from classwise.rows.table import Table
@@ -35,17 +37,8 @@ from classwise.storage import stored
 COVARIANCES = {"tied": True, "class": False}
 
 
-def _lacks_rows(estimator: Any) -> NotAvailableError:
-    name = type(estimator).__name__
-    return NotAvailableError(
-        f"{name} learns from rows, which EM goes through many times: statistics of them do not suffice, so it has no "
-        "partial_fit, fit_statistics or leave_one_out. Call fit with all rows; LDA, QDA and NaiveBayes learn from "
-        "statistics."
-    )
-
-
 @stored("MixtureClassifier", kind="model")
-class MixtureClassifier(BayesEstimator):
+class MixtureClassifier(GenerativeAnswers):
     """A mixture of Gaussians for each class: log p(x | k) = log sum over components c of share_c N(x | m_c, C).
 
     components: how many each class has; a class has no more than one for every five rows (components_ tells).
@@ -102,6 +95,9 @@ class MixtureClassifier(BayesEstimator):
         self.ties = ties
         self.random_state = random_state
 
+    _told = ("em_",)
+    _fitted_by = ("statistics_", "fit")
+
     em_: Ascent | None
     """How EM went: objective, iterations, convergence; None where no column is a number."""
 
@@ -111,29 +107,30 @@ class MixtureClassifier(BayesEstimator):
         X is an array or a pandas, polars or Arrow table; text, categories, booleans and missing values are welcome.
         The columns of numbers are copied once, and gone through many times.
         """
-        form = self._checked_form()
-        table = open_source(X).read(self.families, required(y), sample_weight, strict=self._strict).weighted()
-        statistics = self._summarize(table, form)
+        plan = self._plan()
+        table = open_source(X).read(plan.families, required(y), sample_weight, strict=plan.strict).weighted()
+        statistics = plan.summarize(table)
         ascent: list[Ascent] = []
-        model = self._made(statistics, lambda numbers: self._mixture_of(numbers, table, ascent))
+        model = plan.model_with(statistics, lambda numbers: self._mixture_of(numbers, table, ascent))
         self._keep(model, statistics)
         self.em_ = ascent[0] if ascent else None
         return self
 
-    def _fit_rows(self, rows: Rows) -> Self:
-        """From all rows, if they fit in memory, and else from a sample of them: EM goes through rows many times."""
-        fitted = self._fit_held(rows)
-        if fitted is not None:
-            return fitted
-        rows.refuse_gone("fit_source")
-        X, y, weights = rows.sample(limits.MOST_HELD // len(rows.roles.needed), seed=0)
-        return self.fit(X, y, weights)
+    def fit_source(
+        self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
+    ) -> Self:
+        """Learn from rows wherever they are: all of them, if they fit in memory, and else a sample.
 
-    def with_priors(self, priors: Priors) -> Self:
-        """The same model under other class priors: a new estimator, with nothing fitted again."""
-        other = super().with_priors(priors)
-        other.em_ = self.em_
-        return other
+        source, target, columns, weights: as for the other estimators. EM goes through the rows many times.
+        """
+        plan = self._plan()
+        rows = open_rows(source, target=target, columns=columns, weights=weights, families=plan.families)
+        held = rows.held()
+        if held is not None:
+            return self.fit(held.X, held.y, held.weights)
+        rows.refuse_gone("fit_source")
+        X, y, drawn = rows.sample(limits.MOST_HELD // len(rows.roles.needed), seed=0)
+        return self.fit(X, y, drawn)
 
     # What was found -------------------------------------------------------------------------------------------------
 
@@ -170,7 +167,7 @@ class MixtureClassifier(BayesEstimator):
 
     # Learning -------------------------------------------------------------------------------------------------------
 
-    def _mixture_of(self, numbers: ClassStatistics, table: Table, ascent: list[Ascent]) -> GaussianFit:
+    def _mixture_of(self, numbers: ClassStatistics, table: Table, ascent: list[Ascent]) -> NumbersFit:
         """The mixture of the columns of numbers; how EM went is appended to ascent."""
         refuse_never_seen(numbers, numbers.numbers.present_weight())
         tied = choose("covariance", self.covariance, COVARIANCES)
@@ -186,51 +183,60 @@ class MixtureClassifier(BayesEstimator):
         learned = learn_mixture(arranged, prior, search, read_generator(self.random_state))
         ascent.append(learned.ascent)
         remarks = [] if learned.ascent.converged else [f"stopped EM early (max_iter, tol): {learned.ascent}"]
-        return GaussianFit(learned.mixture, remarks)
+        return NumbersFit(learned.mixture, remarks)
 
-    def _scatter_form(self) -> type[Scatter]:
+    def _plan(self) -> BlockPlan:
         for name in ("components", "starts", "max_iter"):
             _whole_number(name, getattr(self, name))
         at_least("tol", self.tol, 0)
         if not isinstance(self.prior, NormalInverseWishart) and self.prior != "weak":
             raise ClasswiseError(f"prior={self.prior!r} is not an option; choose 'weak' or a NormalInverseWishart.")
-        return PooledScatter if choose("covariance", self.covariance, COVARIANCES) else FullScatter
+        tied = choose("covariance", self.covariance, COVARIANCES)
+        return BlockPlan(**read_common(self), numbers=FromRows(tied, isinstance(self.prior, NormalInverseWishart)))
 
-    def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
-        raise _lacks_rows(self)
+    def __getattr__(self, name: str) -> Any:
+        """Says why there is nothing that takes statistics which add up."""
+        if name in ("partial_fit", "fit_statistics", "leave_one_out", "leave_one_out_evidence"):
+            raise NotAvailableError(
+                f"{type(self).__name__} learns from rows, which EM goes through many times: statistics of them do not "
+                "suffice, so it has no partial_fit, fit_statistics or leave_one_out. Call fit with all rows; LDA, QDA "
+                "and NaiveBayes learn from statistics."
+            )
+        return object.__getattribute__(self, name)  # the error that brought us here
 
-    def _independent(self, statistics: ClassStatistics) -> GaussianFit:
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        # Not the tag `categorical`: scikit-learn takes it for columns that hold nothing but codes.
+        tags.input_tags.string = True
+        return tags
+
+
+@dataclass(frozen=True)
+class FromRows:
+    """Numbers whose density takes the rows, which EM goes through many times: statistics of them do not suffice."""
+
+    tied: bool
+    keeps_constants: bool
+
+    needs_quartics = False
+    is_bayes = False
+
+    @property
+    def form(self) -> type[Scatter]:
+        return PooledScatter if self.tied else FullScatter
+
+    def joint(self, statistics: ClassStatistics) -> NumbersFit:
+        raise NotAvailableError("A mixture is learned from rows: statistics of them do not suffice. Call fit.")
+
+    def alone(self, statistics: ClassStatistics) -> NumbersFit:
         return believe(statistics, DiagonalCovariance, False, "weak")
 
-    @property
-    def _has_given_prior(self) -> bool:
-        return isinstance(self.prior, NormalInverseWishart)
+    def roughly(self) -> Self:
+        return self
 
-    @property
-    def _is_bayes(self) -> bool:
-        return False
-
-    # What takes statistics that add up ------------------------------------------------------------------------------
-
-    @property
-    def partial_fit(self) -> Any:
-        """Not available: EM needs all rows at once."""
-        raise _lacks_rows(self)
-
-    @property
-    def fit_statistics(self) -> Any:
-        """Not available: EM needs the rows."""
-        raise _lacks_rows(self)
-
-    @property
-    def leave_one_out(self) -> Any:
-        """Not available: a row cannot be taken out of a mixture."""
-        raise _lacks_rows(self)
-
-    @property
-    def leave_one_out_evidence(self) -> Any:
-        """Not available: a row cannot be taken out of a mixture."""
-        raise _lacks_rows(self)
+    def removal(self) -> None:
+        return None
 
 
 def _whole_number(option: str, value: Any) -> int:

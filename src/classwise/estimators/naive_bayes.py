@@ -1,30 +1,23 @@
 """Naive Bayes: features that are independent within a class, log p(x | k) = sum over features of log p(x_j | k)."""
 
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
-from sklearn.base import clone
-
-from classwise.arrays import Array, Codes
-from classwise.classifier.bayes import Calibration, Priors
-from classwise.covariance import ESTIMATES, Blend, DiagonalCovariance, Fixed, Recipe, check_prior
-from classwise.densities import Gaussian
-from classwise.errors import SingularCovarianceError, choose, fraction
-from classwise.estimators.belief import believe
-from classwise.estimators.blocks import GaussianFit, borrowed, borrowers
-from classwise.estimators.choosing import ChoosingEstimator, Chosen
-from classwise.estimators.crossing import Crossing
+from classwise.arrays import Array
+from classwise.classifier.bayes import Priors
+from classwise.classifier.plan import BlockPlan
+from classwise.covariance import ESTIMATES, DiagonalCovariance, check_prior
+from classwise.densities.numbers import Believed, Floored
+from classwise.errors import choose, fraction
 from classwise.estimators.discriminating import Discriminating
 from classwise.estimators.gaussian import Calibrate, Estimate, Missing, Prior, Ties
-from classwise.estimators.strength import PriorChoice, chosen_prior, open_prior, settled_prior
+from classwise.estimators.summary import SummaryEstimator, read_common
 from classwise.rows.schema import Families
-from classwise.selection import Downdates
-from classwise.statistics import ClassStatistics, DiagonalScatter, Scatter
+from classwise.selection.prior_strength import PriorChoice, is_open_prior
 from classwise.storage import stored
 
 
 @stored("NaiveBayes", kind="model")
-class NaiveBayes(Discriminating, ChoosingEstimator):
+class NaiveBayes(Discriminating, SummaryEstimator):
     """Naive Bayes on mixed columns: each column has a family of its own, and its own parameters in each class.
 
     families: "auto" goes by type (numbers gaussian, booleans bernoulli, text and categories categorical); "best" lets
@@ -89,61 +82,19 @@ class NaiveBayes(Discriminating, ChoosingEstimator):
         self.ties = ties
         self.random_state = random_state
 
-    def _recipe(self) -> Recipe:
-        divisor = choose("estimate", self.estimate, {**ESTIMATES, "bayes": ESTIMATES["mle"]})
-        return Recipe(DiagonalCovariance, divisor, Blend(0.0), Fixed(0.0))
-
-    def _scatter_form(self) -> type[Scatter]:
-        fraction("floor", self.floor)
-        check_prior(self.prior)
-        return DiagonalScatter if self._is_bayes else self._recipe().scatter_form()
-
     prior_choice_: PriorChoice
-    calibration_: Calibration
+
+    def _plan(self) -> BlockPlan:
+        common = read_common(self)
+        floor = fraction("floor", self.floor)
+        check_prior(self.prior)
+        divisor = choose("estimate", self.estimate, {**ESTIMATES, "bayes": None})
+        if divisor is None:
+            return BlockPlan(**common, numbers=Believed(DiagonalCovariance, False, self.prior))
+        return BlockPlan(**common, numbers=Floored(divisor, floor))
 
     def _open_choices(self) -> dict[str, Any]:
-        return open_prior(self)
-
-    def _choose(self, crossing: Crossing) -> Chosen:
-        return chosen_prior(self, crossing, DiagonalCovariance, False)
-
-    def _unfitted(self) -> Self:
-        return clone(self).set_params(prior=settled_prior(self), calibrate=None)
-
-    def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
-        if self._is_bayes:
-            return believe(statistics, DiagonalCovariance, False, self.prior)
-        filled = borrowed(statistics)
-        variances, low = self._floored(filled)
-        remarks = self._remarks(filled, low) + borrowers(statistics)
-        return GaussianFit(Gaussian(filled.mean, DiagonalCovariance(variances)), remarks)
-
-    def _independent(self, statistics: ClassStatistics) -> GaussianFit:
-        return self._gaussian(statistics)
-
-    def _downdates(self) -> Downdates | None:
-        statistics = self._statistics_of_gaussian()
-        if statistics is None:
-            return None
-        return Downdates(statistics.by_column().denoised(), self._recipe(), self.floor)
-
-    def _floored(self, statistics: ClassStatistics) -> tuple[Array, Codes]:
-        """The variances within each class, none below the floor (g, p), and the columns where it mattered."""
-        variances = self._recipe().blend(statistics).values
-        least = np.broadcast_to(self.floor * statistics.moments.overall_variance(), variances.shape)
-        return np.maximum(variances, least), np.flatnonzero((variances <= least).any(axis=0))
-
-    def _remarks(self, statistics: ClassStatistics, low: Codes) -> list[str]:
-        """Names the columns whose variance was raised; an error if floor is 0."""
-        if not len(low):
-            return []
-        names = ", ".join(statistics.name(column) for column in low)
-        if self.floor == 0:
-            raise SingularCovarianceError(
-                f"These columns do not vary within every class, and floor=0 refuses that: {names}. "
-                "Give floor as a small fraction of the overall variance (floor=1e-6), or drop the columns."
-            )
-        return [f"raised variances within a class to {self.floor:g} of the overall variance in {names}"]
+        return {"prior": self.prior} if self._is_bayes and is_open_prior(self.prior) else {}
 
     @property
     def variances_(self) -> Array:

@@ -9,13 +9,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from classwise.arrays import Array
 from classwise.classifier.bayes import BayesClassifier
-from classwise.classifier.fisher import FisherProjection, fisher_projection, reduced
-from classwise.densities import Gaussian, Observed
+from classwise.classifier.fisher import FisherProjection, fisher_projection
+from classwise.densities import Observed
 from classwise.errors import ClasswiseError, NotAvailableError
-from classwise.estimators.blocks import GaussianFit
 from classwise.estimators.gaussian import GaussianClassifier
-from classwise.selection import Downdates
-from classwise.statistics import ClassStatistics, Scatter
 from classwise.storage import stored
 
 C = TypeVar("C", bound=type[GaussianClassifier])
@@ -80,7 +77,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
 
     n_components: int | None
 
-    def _scatter_form(self) -> type[Scatter]:
+    @property
+    def _rank(self) -> int | None:
         rank = self.n_components
         if rank is not None and not (isinstance(rank, (int, np.integer)) and rank >= 1):
             raise ClasswiseError(
@@ -88,22 +86,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
             )
         if rank is not None and (self._is_bayes or self.share != 1):
             raise ClasswiseError("n_components needs share=1, and no estimate='bayes'.")
-        return super()._scatter_form()
-
-    def _gaussian(self, statistics: ClassStatistics) -> GaussianFit:
-        fit = super()._gaussian(statistics)
-        if self.n_components is None or not isinstance(fit.density, Gaussian):
-            return fit
-        most = min(len(statistics.labels) - 1, statistics.n_features)
-        if self.n_components > most:
-            raise ClasswiseError(
-                f"n_components={self.n_components} is more than {most}: {len(statistics.labels)} classes in "
-                f"{statistics.n_features} columns have no more directions."
-            )
-        return fit._replace(density=reduced(fit.density, self._priors(self.priors, statistics), self.n_components))
-
-    def _downdates(self) -> Downdates | None:
-        return super()._downdates() if self.n_components is None else None
+        return None if rank is None else int(rank)
 
     def transform(self, X: Any) -> Array:
         """Rows in Fisher's directions, where each class has covariance I; (n, r), r = n_components or min(g - 1, p).

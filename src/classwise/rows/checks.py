@@ -11,15 +11,21 @@ from classwise.errors import ClasswiseError
 from classwise.rows.schema import Family
 from classwise.rows.table import Table
 
+# The option that takes missing values as they are.
+INTEGRATE = "missing='integrate'"
 
-def refuse_unsuitable(table: Table, allow_missing: bool) -> None:
-    """Refuse what no density can take: infinity, overflow, values outside a family's range; NaN where not allowed."""
+
+def refuse_unsuitable(table: Table, allow_missing: bool, remedy: str = INTEGRATE) -> None:
+    """Refuse what no density can take: infinity, overflow, values outside a family's range; NaN where not allowed.
+
+    remedy: the option that would allow it.
+    """
     rows = np.asarray(table.rows, dtype=np.float64)
     if not allow_missing:
-        _refuse_missing(rows, table)
-    remedy = "remove those rows, or put other values there"
-    _refuse("infinity", np.isinf(rows), table, remedy)
-    _refuse("numbers beyond 1e150, whose squares overflow,", np.abs(rows) > 1e150, table, remedy)
+        _refuse_missing(rows, table, remedy)
+    other = "remove those rows, or put other values there"
+    _refuse("infinity", np.isinf(rows), table, other)
+    _refuse("numbers beyond 1e150, whose squares overflow,", np.abs(rows) > 1e150, table, other)
     for j, column in enumerate(table.schema):
         if column.family.name in RANGES:
             _refuse_outside(rows[:, j], table.schema.name(j), column.family)
@@ -51,11 +57,11 @@ def _refuse_outside(values: Array, name: str, family: Family) -> None:
         )
 
 
-def _refuse_missing(rows: Array, table: Table) -> None:
+def _refuse_missing(rows: Array, table: Table, remedy: str) -> None:
     missing = np.isnan(rows)
     for j in table.levels:
         missing[:, j] = rows[:, j] < 0
-    _refuse("NaN", missing, table, "remove those rows, put other values there, or let missing='integrate' handle them")
+    _refuse("NaN", missing, table, f"remove those rows, put other values there, or let {remedy} handle them")
 
 
 def refuse_unscorable(table: Table) -> None:

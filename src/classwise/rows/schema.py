@@ -17,6 +17,7 @@ Counts are never guessed: "poisson" and "binomial(N)" are asked for, as any othe
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any, Literal, Self, TypeAlias
 
@@ -134,6 +135,7 @@ class Schema:
     missing: tuple[str, ...] | None = None
 
     @classmethod
+    @lru_cache(maxsize=16)  # the same columns come again, fit after fit
     def of_numbers(cls, count: int, type: str = "Float64", names: tuple[str, ...] | None = None) -> Self:
         """So many columns of numbers."""
         gaussian = Family("gaussian")
@@ -145,7 +147,7 @@ class Schema:
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...] | None:
         """The column names, or None where there are none."""
         names = tuple(column.name for column in self.columns if column.name is not None)
@@ -159,22 +161,22 @@ class Schema:
         """The columns of these families, in order."""
         return [j for j, column in enumerate(self.columns) if column.family.name in families]
 
-    @property
+    @cached_property
     def numbers(self) -> list[int]:
         """The columns whose values are numbers, and enter moments."""
         return self.positions("gaussian", "poisson", "binomial", "best")
 
-    @property
+    @cached_property
     def logs(self) -> list[int]:
         """The columns whose logarithms enter moments."""
         return self.positions("lognormal", "best")
 
-    @property
+    @cached_property
     def candidates(self) -> list[int]:
         """The columns whose family is yet to be chosen."""
         return self.positions("best")
 
-    @property
+    @cached_property
     def levels(self) -> list[int]:
         """The columns whose values are levels, and are counted."""
         return self.positions("categorical", "bernoulli")

@@ -1,6 +1,6 @@
 """A table: rows, and the labels and weights that go with them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
@@ -136,9 +136,9 @@ class Table:
         assert isinstance(coded, Coded)
         return coded.names[coded.codes[row]]
 
-    def chunks(self, size: int) -> Iterator["Table"]:
+    def chunks(self, size: int) -> list["Table"]:
         """Consecutive chunks of at most `size` rows, as views."""
-        return (self.take(part) for part in slices(len(self), size))
+        return [self] if len(self) <= size else [self.take(part) for part in slices(len(self), size)]
 
     def take(self, part: Any) -> "Table":
         """Some of the rows, with their labels and weights."""

@@ -2,7 +2,6 @@
 
 from classwise.selection.by_fold import FoldStatistics, FoldTally, summarize_folds
 from classwise.selection.downdates import Downdates, groups_of
-from classwise.selection.families import Choice, choose_families
 from classwise.selection.folds import assign_folds, no_more_than
 from classwise.selection.path import Path
 from classwise.selection.predictives import Predictives
@@ -10,7 +9,6 @@ from classwise.selection.strengths import StrengthPath
 from classwise.selection.temperature import OutOfFold
 
 __all__ = [
-    "Choice",
     "Downdates",
     "FoldStatistics",
     "FoldTally",
@@ -19,7 +17,6 @@ __all__ = [
     "Predictives",
     "StrengthPath",
     "assign_folds",
-    "choose_families",
     "groups_of",
     "no_more_than",
     "summarize_folds",

@@ -11,7 +11,7 @@ from classwise.engines import Rows, draw
 from classwise.errors import ClasswiseError
 from classwise.rows.roles import Chunk, warn_of_unlabeled
 from classwise.rows.sampling import ALL, Sample
-from classwise.selection import FoldTally
+from classwise.selection.by_fold import FoldTally
 from classwise.selection.dealing import Dealer, Hand
 from classwise.statistics import DiagonalScatter, FullScatter, Scatter
 

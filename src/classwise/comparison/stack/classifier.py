@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from classwise.arrays import Array, Labels
+from classwise.classifier.plan import refuse_few_classes
 from classwise.comparison.stack.answers import AutoAnswers
 from classwise.comparison.stack.learning import MOST_ROWS, Learned, learn
 from classwise.comparison.stack.member import Trained
@@ -22,7 +23,7 @@ from classwise.comparison.stack.study import Study
 from classwise.engines import open_rows
 from classwise.engines.progress import Deadline
 from classwise.errors import ClasswiseError, at_least, choose
-from classwise.estimators import check_columns, codes_among, read_seed, refuse_few_classes, required
+from classwise.estimators import check_columns, codes_among, read_seed, required
 from classwise.rows.checks import refuse_unsuitable
 from classwise.rows.labels import code_labels, is_sorted
 from classwise.rows.reading import open_source, read_counted

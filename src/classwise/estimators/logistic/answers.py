@@ -16,15 +16,16 @@ from classwise.classifier.explanation import Explanation
 from classwise.classifier.shift import PriorShift, estimate_shift
 from classwise.engines import MemoryEngine
 from classwise.errors import ClasswiseError, UnscorableError, choose, fraction
+from classwise.estimators.answers import codes_among, position_among, required
 from classwise.estimators.columns import check_columns
-from classwise.estimators.fitted import SCORING_SIZE, codes_among, position_among, required
 from classwise.estimators.logistic.model import LogisticModel
 from classwise.estimators.logistic.reasons import linear_boundary, linear_explanation
-from classwise.estimators.report import SchemaReport
+from classwise.limits import SCORING_SIZE
 from classwise.logistic import LogisticClassifier
 from classwise.logistic.predictive import POINTS
 from classwise.rows.checks import refuse_unsuitable
 from classwise.rows.reading import open_asked, open_row
+from classwise.rows.schema_report import SchemaReport
 from classwise.rows.table import Table
 
 MISSING = {"mean": True, "error": False}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from classwise.arrays import Array, Codes
-from classwise.estimators.fitted import required
+from classwise.estimators.answers import required
 from classwise.estimators.logistic.columns import Reading
 from classwise.rows.roles import Chunk
 from classwise.rows.sampling import uniform_of_rows

@@ -5,13 +5,12 @@ from typing import Any, Literal, Self
 
 from sklearn.base import ClassifierMixin
 
+from classwise.classifier.plan import refuse_few_classes, refuse_underflow
+from classwise.densities.blocks import refuse_silent, warn_of_ignored, why_constant, why_ignored
 from classwise.engines import MemoryEngine, open_rows
 from classwise.errors import choose
-from classwise.estimators.answers import read_generator
-from classwise.estimators.base import refuse_few_classes, refuse_underflow
-from classwise.estimators.blocks import refuse_silent, warn_of_ignored, why_constant, why_ignored
+from classwise.estimators.answers import read_generator, required
 from classwise.estimators.columns import remember_columns
-from classwise.estimators.fitted import required
 from classwise.estimators.logistic.answers import MISSING
 from classwise.estimators.logistic.beliefs import draw, nearest
 from classwise.estimators.logistic.columns import known_levels, recoded, warn_of_imputed

@@ -9,7 +9,7 @@ import numpy as np
 from classwise.arrays import Array, Codes
 from classwise.engines import BLAS, Engine
 from classwise.errors import ClasswiseError
-from classwise.estimators.fitted import required
+from classwise.estimators.answers import required
 from classwise.limits import CHUNK_SIZE, COPY_SIZE
 from classwise.logistic import (
     Groups,

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from classwise.arrays import Array, Labels
-from classwise.estimators.report import SchemaReport
 from classwise.logistic import Diagnostics, Draws, Groups, Likelihood, LogisticClassifier
 from classwise.logistic.design import NUMBER, marked_levels
 from classwise.rows.labels import is_sorted
 from classwise.rows.schema import Schema
+from classwise.rows.schema_report import SchemaReport
 from classwise.storage import stored
 from classwise.tabular import Tabular
 

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from classwise.arrays import Labels
 from classwise.classifier.decision import Policy
+from classwise.classifier.model import Model
 from classwise.comparison.stack import AutoClassifier
 from classwise.errors import ClasswiseError, choose
 from classwise.estimators import Decision, model_within
 from classwise.estimators.deciding import read_policy
 from classwise.estimators.logistic.model import LogisticModel
-from classwise.estimators.model import Model
 from classwise.export.onnx_graph.bayes import Posterior, decided, label_values, posterior, unscorable_label
 from classwise.export.onnx_graph.graph import OPSET, Graph
 from classwise.export.onnx_graph.rows import InputRows, Layout, Source, refuse_levels

@@ -20,6 +20,7 @@ from classwise.densities import (
     Gaussian,
     IndependentStudent,
     LogNormal,
+    OneDependence,
     Poisson,
     Presence,
     Product,
@@ -49,6 +50,13 @@ def add_density(density: Density, columns: Sequence[int], draft: Draft) -> None:
     """Add log p(x | k) of these columns of the model to the scores of a draft."""
     raise ClasswiseError(
         f"A {type(density).__name__} density cannot be written as SQL; score the rows in Python, with predict."
+    )
+
+
+@add_density.register
+def _(density: OneDependence, columns: Sequence[int], draft: Draft) -> None:
+    raise ClasswiseError(
+        "AODE cannot be written as SQL: it looks at every pair of columns; score the rows with predict."
     )
 
 

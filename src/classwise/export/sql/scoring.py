@@ -13,7 +13,7 @@ from classwise.classifier.decision import Policy
 from classwise.comparison.stack import AutoClassifier
 from classwise.diagnostics.section import listed
 from classwise.errors import ClasswiseError, UnansweredRowWarning
-from classwise.estimators import BayesEstimator, BayesianLogistic, Decision
+from classwise.estimators import BayesianLogistic, Decision, GenerativeAnswers
 from classwise.estimators.deciding import read_policy
 from classwise.export.sql.answers import decisions_of, labels_of, posteriors_of, scores_of
 from classwise.export.sql.arithmetic import Expression
@@ -41,7 +41,7 @@ def write_query(
     answers = question.answers(draft, output, kind)
     result = [exp.alias_(answer, name, quoted=True) for answer, name in zip(answers, names, strict=True)]
     text = draft.steps.query(read_table(table), [*carried, *result]).sql(dialect=kind.name, pretty=True)
-    if draft.joint and isinstance(estimator, BayesEstimator) and estimator.missing != "error":
+    if draft.joint and isinstance(estimator, GenerativeAnswers) and estimator.missing != "error":
         return f"/* {_warn_of_gaps(draft)} */\n{text}"
     return text
 
@@ -63,7 +63,7 @@ def _warn_of_gaps(draft: Draft) -> str:
 class Question:
     """What is asked: an estimator, and the policy to decide by, where it is not the most probable label."""
 
-    estimator: BayesEstimator | BayesianLogistic | AutoClassifier
+    estimator: GenerativeAnswers | BayesianLogistic | AutoClassifier
     policy: Policy | None = None
     reject_label: Any = None
 
@@ -74,7 +74,7 @@ class Question:
             return cls._read_decision(model)
         if isinstance(model, AutoClassifier):
             return cls(model._fitted())
-        if not isinstance(model, (BayesEstimator, BayesianLogistic)):
+        if not isinstance(model, (GenerativeAnswers, BayesianLogistic)):
             raise ClasswiseError(
                 f"{type(model).__name__} cannot be written as SQL: to_sql takes a fitted Gaussian, naive Bayes "
                 "or logistic classifier, an AutoClassifier, or a Decision about one of these; score the rows with "
@@ -121,7 +121,7 @@ class Question:
 
     @property
     def _calibration(self) -> Calibration | None:
-        return self.estimator.classifier_.calibration if isinstance(self.estimator, BayesEstimator) else None
+        return self.estimator.classifier_.calibration if isinstance(self.estimator, GenerativeAnswers) else None
 
     def answers(self, draft: Draft, output: str, dialect: Dialect) -> list[Expression]:
         """The columns of the result."""
@@ -166,7 +166,7 @@ class Question:
         return self.reject_label
 
     def _refuse_chance(self) -> None:
-        if isinstance(self.estimator, BayesEstimator) and self.estimator.ties == "random":
+        if isinstance(self.estimator, GenerativeAnswers) and self.estimator.ties == "random":
             raise ClasswiseError(
                 "ties='random' draws lots, and SQL would draw others; set_params(ties='first') needs no new fit."
             )

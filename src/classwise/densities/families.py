@@ -29,7 +29,7 @@ LEAST_SPREAD_OF_LOGS = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class FamilyChoice:
     """The family chosen for a column, and the log evidence of each that was possible."""
 
     family: Family
@@ -41,7 +41,7 @@ class Choice:
         return "best by evidence" + "".join(f"; {other}" for other in others)
 
 
-def choose_families(statistics: ClassStatistics) -> dict[int, Choice]:
+def choose_families(statistics: ClassStatistics) -> dict[int, FamilyChoice]:
     """For each column whose family is yet to be chosen, by position."""
     schema, numbers = statistics.schema, statistics.numbers.by_column() if statistics.schema.candidates else None
     choices = {}
@@ -54,7 +54,7 @@ def choose_families(statistics: ClassStatistics) -> dict[int, Choice]:
             _repeated(statistics.values.columns[i]),
         )
         evidence = column.log_evidence()
-        choices[j] = Choice(Family(max(evidence, key=evidence.__getitem__)), evidence)
+        choices[j] = FamilyChoice(Family(max(evidence, key=evidence.__getitem__)), evidence)
     return choices
 
 

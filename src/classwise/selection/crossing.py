@@ -9,18 +9,20 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier.bayes import BayesClassifier
+from classwise.classifier.plan import Fit, Plan, refuse_few_classes, refuse_underflow
 from classwise.engines import Rows
 from classwise.errors import ClasswiseError
-from classwise.estimators.base import BayesEstimator, refuse_few_classes, refuse_underflow
 from classwise.rows.labels import code_labels, positions
 from classwise.rows.reading import Source, open_source, read_counted
 from classwise.rows.roles import Counted, as_frame
 from classwise.rows.sampling import Part
 from classwise.rows.schema import Schema
 from classwise.rows.table import Table
-from classwise.selection import FoldStatistics, assign_folds, no_more_than, summarize_folds
+from classwise.selection.by_fold import FoldStatistics, summarize_folds
 from classwise.selection.dealing import Dealer
 from classwise.selection.first_pass import FirstLook, Reading, look_at
+from classwise.selection.folds import assign_folds, no_more_than
+from classwise.selection.temperature import OutOfFold
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
 
 
@@ -114,15 +116,15 @@ class Crossing:
         training = enumerate(self.statistics.training())
         return tuple(Fold(self, np.flatnonzero(self.folds == fold), others) for fold, others in training)
 
-    def log_posteriors(self, models: Sequence[BayesEstimator]) -> list[Array]:
-        """log P(k | x) of each row under each model that was fitted without the row's fold; (n, g) each.
+    def log_posteriors(self, plans: Sequence[Plan]) -> list[Array]:
+        """log P(k | x) of each row under the model of each plan that was fitted without the row's fold; (n, g) each.
 
         A class that the training rows of a fold lack has -inf there.
         """
-        answers = [self.blank() for _ in models]
+        answers = [self.blank() for _ in plans]
         for fold in self.each():
-            for model, answer in zip(models, answers, strict=True):
-                answer[fold.rows] = fold.log_posterior(fold.fit(model))
+            for plan, answer in zip(plans, answers, strict=True):
+                answer[fold.rows] = fold.log_posterior(fold.fit(plan))
         return answers
 
     def blank(self) -> Array:
@@ -135,6 +137,12 @@ class Crossing:
         weights = np.ones(len(self.codes)) if self.table.weights is None else self.table.weights
         return weights * self.statistics.elsewhere(self.labels)[self.folds, self.codes]
 
+    def out_of_fold(self, log_posterior: Array) -> OutOfFold:
+        """The posteriors (n, g) of rows held out that say something."""
+        weights = self.telling
+        told = slice(None) if weights.all() else np.flatnonzero(weights)
+        return OutOfFold(log_posterior[told], self.codes[told], self.folds[told], weights[told])
+
 
 @dataclass(eq=False)
 class Fold:
@@ -145,22 +153,22 @@ class Fold:
     training: ClassStatistics
     _tables: list[Table] = field(default_factory=list)
 
-    def fit(self, model: BayesEstimator) -> BayesEstimator:
+    def fit(self, plan: Plan) -> Fit:
         """The model of the other folds."""
-        return model._roughly().fit_statistics(self.training)
+        return plan.roughly().fit(self.training)
 
-    def completed(self, models: Sequence[BayesEstimator]) -> "Fold":
-        """The same with the gaps of the other folds filled, as the first of some models that can be fitted expects.
+    def completed(self, plans: Sequence[Plan]) -> "Fold":
+        """The same with the gaps of the other folds filled, as the first of some plans that can be fitted expects.
 
         So many variants of a model can be tried without EM for each. Where gaps say something by themselves, or columns
         beside the Gaussian's have some, the fold stays as it is.
         """
         schema = self.training.schema
-        if models[0].missing == "level" or schema.numbers != schema.positions("gaussian"):
+        if plans[0].missing_is_level or schema.numbers != schema.positions("gaussian"):
             return self
-        for model in models:
+        for plan in plans:
             try:
-                completion = self.fit(model).model_.completion
+                completion = self.fit(plan).model.completion
             except (ClasswiseError, np.linalg.LinAlgError):
                 continue
             if completion is not None and completion.iterations:
@@ -168,9 +176,9 @@ class Fold:
             break
         return self
 
-    def log_posterior(self, model: BayesEstimator) -> Array:
+    def log_posterior(self, fit: Fit) -> Array:
         """log P(k | x) of the rows held out under a model of the others; (m, g)."""
-        return self.spread(model.classes_, model._apply(BayesClassifier.log_posterior, self.read(model)).T)
+        return self.spread(fit.labels, fit.apply(BayesClassifier.log_posterior, self.read(fit)).T)
 
     def spread(self, labels: Labels, values: Array) -> Array:
         """Values of some of the classes (m, ...) among all classes, -inf for the others; (m, g)."""
@@ -178,9 +186,9 @@ class Fold:
         whole[:, np.searchsorted(self.crossing.labels, labels)] = values
         return whole
 
-    def read(self, model: BayesEstimator) -> Table:
+    def read(self, fit: Fit) -> Table:
         """The rows held out, as a fitted model reads them; models that read alike share them."""
-        schema, levels = model.model_.schema, model.model_.levels
+        schema, levels = fit.model.schema, fit.model.levels
         for table in self._tables:
             if _read_alike(table, schema, levels):
                 return table

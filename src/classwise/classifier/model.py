@@ -8,9 +8,9 @@ from classwise.arrays import Array, Codes, Labels
 from classwise.classifier.bayes import BayesClassifier
 from classwise.covariance import Completion
 from classwise.densities import Block, Categorical, Constant, OneDependence, Product, Unseen
-from classwise.estimators.report import SchemaReport
 from classwise.rows.labels import is_sorted
 from classwise.rows.schema import Schema
+from classwise.rows.schema_report import SchemaReport
 from classwise.statistics import ClassStatistics, Named
 from classwise.storage import stored
 

@@ -1,25 +1,26 @@
 """The dials by themselves: share and shrink chosen by cross-validated log loss."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from classwise.arrays import Array, Codes, sums_by
 from classwise.classifier.bayes import class_priors
-from classwise.covariance import Fixed, Recipe, read_sharing, read_shrinkage
+from classwise.classifier.plan import BlockPlan
+from classwise.covariance import Fixed, Sharing, Shrinkage, read_sharing, read_shrinkage
 from classwise.densities import Block, Density, Gaussian, Product
+from classwise.densities.blocks import refuse_constant
+from classwise.densities.numbers import Estimated
 from classwise.engines import in_threads
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, SingularCovarianceError
-from classwise.estimators.blocks import refuse_constant
-from classwise.estimators.choice import Choice
-from classwise.estimators.crossing import Crossing, Fold, is_complete
-from classwise.selection import Path
+from classwise.selection.choice import Choice
+from classwise.selection.crossing import Crossing, Fold, is_complete
+from classwise.selection.path import Path
 from classwise.storage import stored
 
 # What is tried: ends, and more values where little changes much.
@@ -42,6 +43,7 @@ class DialChoice(Choice[tuple[Any, Any]]):
     """
 
     what = "share and shrink"
+    attribute = "dials_"
 
     shares: tuple[Any, ...]
     shrinks: tuple[Any, ...]
@@ -52,6 +54,12 @@ class DialChoice(Choice[tuple[Any, Any]]):
     def value(self, position: int) -> tuple[Any, Any]:
         i, j = divmod(position, len(self.shrinks))
         return self.shares[i], self.shrinks[j]
+
+    def options(self, value: tuple[Any, Any]) -> dict[str, Any]:
+        return dict(zip(("share", "shrink"), value, strict=True))
+
+    def settled(self, plan: BlockPlan, value: tuple[Any, Any]) -> BlockPlan:
+        return with_dials(plan, *value)
 
     def __repr__(self) -> str:
         share, shrink = self.best
@@ -64,33 +72,50 @@ def is_cv(dial: Any) -> bool:
     return isinstance(dial, str) and dial == "cv"
 
 
-def choose_dials(model: Any, crossing: Crossing) -> DialChoice:
-    """Every value of the dials that are set to "cv", with the other as it is; model has no other choices to make."""
-    whole = _has_path(model, crossing)
-    shares = (SHARES if whole else FEW_SHARES) if is_cv(model.share) else (model.share,)
-    shrinks = (SHRINKS if whole else FEW_SHRINKS) if is_cv(model.shrink) else (model.shrink,)
+def read_dials(share: Any, shrink: Any) -> tuple[Sharing, Shrinkage]:
+    """What they come to; while one is to be chosen, both need every statistic."""
+    share, shrink = (0.5, 0.5) if is_cv(share) or is_cv(shrink) else (share, shrink)
+    return read_sharing(share), read_shrinkage(shrink)
+
+
+def with_dials(plan: BlockPlan, share: Any, shrink: Any) -> BlockPlan:
+    """The plan with other values of the dials."""
+    numbers = plan.numbers
+    assert isinstance(numbers, Estimated)
+    sharing, shrinkage = read_dials(share, shrink)
+    recipe = replace(numbers.recipe, sharing=sharing, shrinkage=shrinkage)
+    return plan.learning(replace(numbers, recipe=recipe, dials=(share, shrink)))
+
+
+def choose_dials(plan: BlockPlan, crossing: Crossing) -> DialChoice:
+    """Every value of the dials that are set to "cv", with the other as it is; plan has no other choices to make."""
+    assert isinstance(plan.numbers, Estimated)
+    share, shrink = plan.numbers.dials
+    whole = _has_path(shrink, crossing)
+    shares = (SHARES if whole else FEW_SHARES) if is_cv(share) else (share,)
+    shrinks = (SHRINKS if whole else FEW_SHRINKS) if is_cv(shrink) else (shrink,)
     total = crossing.statistics.total()
     refuse_constant(total)
-    never = total.labels[class_priors(model.priors, total.labels, total.weight) == 0]
+    never = total.labels[class_priors(plan.priors, total.labels, total.weight) == 0]
     # What is never announced says nothing of the dials.
     weights = np.where(np.isin(crossing.labels, never)[crossing.codes], 0.0, crossing.telling)
-    tries = Tries(model, crossing, shares, shrinks, weights)
+    tries = Tries(plan, crossing, shares, shrinks, weights)
     losses = tries.by_path() if whole else tries.one_by_one()
     return DialChoice(losses, sums_by(crossing.folds, weights, len(crossing)), shares, shrinks)
 
 
-def _has_path(model: Any, crossing: Crossing) -> bool:
+def _has_path(shrink: Any, crossing: Crossing) -> bool:
     """Amounts of shrinking that are numbers, and no gaps in the columns of the Gaussian."""
     some = bool(crossing.table.schema.positions("gaussian"))
     complete = all(is_complete(part.of_numbers()) for part in crossing.statistics.parts)
-    return some and complete and (is_cv(model.shrink) or isinstance(read_shrinkage(model.shrink), Fixed))
+    return some and complete and (is_cv(shrink) or isinstance(read_shrinkage(shrink), Fixed))
 
 
 @dataclass(frozen=True, eq=False)
 class Tries:
-    """Values to try on a model; weights (n,): 0 for rows that say nothing."""
+    """Values to try on a plan; weights (n,): 0 for rows that say nothing."""
 
-    model: Any
+    plan: BlockPlan
     crossing: Crossing
     shares: tuple[Any, ...]
     shrinks: tuple[Any, ...]
@@ -109,7 +134,7 @@ class Tries:
     def _path_losses(self, fold: Fold) -> Array:
         """(shares, shrinks)."""
         try:
-            beside = Beside.of(fold, clone(self.model).set_params(share=1.0, shrink=1.0))
+            beside = Beside.of(fold, with_dials(self.plan, 1.0, 1.0))
         except SingularCovarianceError:  # no feature varies within classes
             return np.full((len(self.shares), len(self.shrinks)), np.inf)
         if not len(beside.columns):  # no number varies at all: the dials make no difference
@@ -120,8 +145,9 @@ class Tries:
         statistics, amounts = fold.training.part(beside.columns.tolist()), np.array(self.shrinks, dtype=np.float64)
         losses = []
         for share in self.shares:
-            recipe: Recipe = clone(self.model).set_params(share=share, shrink=1.0)._recipe()
-            path = Path.of(statistics, replace(recipe, sharing=read_sharing(share)), amounts)
+            tried = with_dials(self.plan, share, 1.0).numbers
+            assert isinstance(tried, Estimated)
+            path = Path.of(statistics, tried.recipe, amounts)
             losses.append(path.losses(numbers, codes, scores, self.weights[kept]))
         return np.stack(losses)
 
@@ -129,13 +155,14 @@ class Tries:
         """Each pair of values is a model of its own, on rows whose gaps were filled once; (folds, shares, shrinks)."""
         losses = np.zeros((len(self.crossing), len(self.shares), len(self.shrinks)))
         possible = self._possible()
-        middle = [clone(self.model).set_params(share=share, shrink=shrink) for share, shrink in MIDDLE_DIALS]
+        middle = [with_dials(self.plan, *dials) for dials in MIDDLE_DIALS]
         with progress("Choosing dials", losses.size) as bar:
             for f, fold in enumerate(self.crossing.each()):
                 filled = fold.completed(middle)
-                for i, j, model in self._pairs():
-                    losses[f, i, j] = self._loss(filled, model) if possible[i, j] else np.inf
-                    bar.step(f"share {model.share}, shrink {model.shrink}")
+                for (i, share), (j, shrink) in product(enumerate(self.shares), enumerate(self.shrinks)):
+                    plan = with_dials(self.plan, share, shrink)
+                    losses[f, i, j] = self._loss(filled, plan) if possible[i, j] else np.inf
+                    bar.step(f"share {share}, shrink {shrink}")
         return losses
 
     def _possible(self) -> NDArray[np.bool_]:
@@ -146,28 +173,23 @@ class Tries:
         possible = np.ones((len(self.shares), len(self.shrinks)), dtype=bool)
         if self.shrinks[0] == 0:
             for i in reversed(range(len(self.shares))):
-                if not self._is_fitted(clone(self.model).set_params(share=self.shares[i], shrink=0.0)):
+                if not self._is_fitted(with_dials(self.plan, self.shares[i], 0.0)):
                     possible[: i + 1, 0] = False
                     break
         return possible
 
-    def _is_fitted(self, model: Any) -> bool:
+    def _is_fitted(self, plan: BlockPlan) -> bool:
         try:
-            model._roughly().fit_statistics(self.crossing.statistics.total())
+            plan.roughly().model(self.crossing.statistics.total())
         except (ClasswiseError, np.linalg.LinAlgError):
             return False
         return True
 
-    def _pairs(self) -> Iterator[tuple[int, int, Any]]:
-        for i, share in enumerate(self.shares):
-            for j, shrink in enumerate(self.shrinks):
-                yield i, j, clone(self.model).set_params(share=share, shrink=shrink)
-
-    def _loss(self, fold: Fold, model: Any) -> float:
+    def _loss(self, fold: Fold, plan: BlockPlan) -> float:
         weights = self.weights[fold.rows]
         kept = weights > 0
         try:
-            answer = fold.log_posterior(fold.fit(model))[kept]
+            answer = fold.log_posterior(fold.fit(plan))[kept]
         except (ClasswiseError, np.linalg.LinAlgError):
             return np.inf
         return -float(weights[kept] @ answer[np.arange(len(answer)), self.crossing.codes[fold.rows[kept]]])
@@ -183,14 +205,14 @@ class Beside:
     log_prior: Array
 
     @classmethod
-    def of(cls, fold: Fold, model: Any) -> "Beside":
-        """model: with a Gaussian that is easily fitted; it is not looked at."""
-        fitted = fold.fit(model)
-        density, rows = fitted.classifier_.density, fold.read(fitted).rows
+    def of(cls, fold: Fold, plan: BlockPlan) -> "Beside":
+        """plan: with a Gaussian that is easily fitted; it is not looked at."""
+        fit = fold.fit(plan)
+        density, rows = fit.model.classifier.density, fold.read(fit).rows
         blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(rows.shape[1]), density),)
         others = tuple(block for block in blocks if not isinstance(block.density, Gaussian))
         columns = next((block.columns for block in blocks if isinstance(block.density, Gaussian)), np.empty(0, np.intp))
-        return cls(rows, columns, Product(others) if others else None, fitted.classifier_.log_prior)
+        return cls(rows, columns, Product(others) if others else None, fit.model.classifier.log_prior)
 
     def split(self, kept: Any) -> tuple[Array, Array]:
         """The Gaussian's columns of some rows, and the log joint of the class and all other columns; (m, r), (g, m)."""

@@ -1,30 +1,24 @@
 """From statistics to the density of a row: a product over blocks of columns, one block for each family."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from classwise.arrays import Array, Labels
 from classwise.covariance import Completion
-from classwise.densities import (
-    Binomial,
-    Block,
-    Categorical,
-    Constant,
-    Density,
-    Levels,
-    LogNormal,
-    Poisson,
-    Presence,
-    Product,
-    levels_evidence,
-)
+from classwise.densities.categorical import Categorical, Levels, levels_evidence
+from classwise.densities.constant import Constant
+from classwise.densities.counts import Binomial, Poisson
+from classwise.densities.density import Density
+from classwise.densities.lognormal import LogNormal
+from classwise.densities.numbers import NumbersFit, borrowers
+from classwise.densities.presence import Presence
+from classwise.densities.product import Block, Product
 from classwise.errors import ClasswiseError, DegenerateColumnWarning, IgnoredColumnWarning, SingularCovarianceError
-from classwise.statistics import ClassStatistics, LevelCounts, Moments, is_id
+from classwise.statistics import ClassStatistics, LevelCounts, is_id
 
 
 @dataclass(frozen=True)
@@ -40,31 +34,19 @@ class Smoothing:
     missing_is_level: bool
 
 
-class GaussianFit(NamedTuple):
-    """A density of numbers, what should be said about it, and how rows with gaps were learned from.
-
-    log_evidence: the marginal likelihood of the rows, where parameters were integrated out.
-    """
-
-    density: Density
-    remarks: Sequence[str] = ()
-    completion: Completion | None = None
-    log_evidence: float | None = None
-
-
 @dataclass(eq=False)
 class Blocks:
     """Statistics as blocks of columns.
 
-    gaussian makes the density of the Gaussian columns, independent that of logarithms, column by column.
+    joint makes the density of the Gaussian columns, alone that of logarithms, column by column.
     keeps_constants: whether columns that never vary are described too, as they can be under a prior that was given.
     notes: what there is to know of a column; remarks: what to warn of.
     """
 
     statistics: ClassStatistics
     options: Smoothing
-    gaussian: Callable[[ClassStatistics], GaussianFit]
-    independent: Callable[[ClassStatistics], GaussianFit]
+    joint: Callable[[ClassStatistics], NumbersFit]
+    alone: Callable[[ClassStatistics], NumbersFit]
     keeps_constants: bool = False
     notes: dict[int, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
@@ -127,13 +109,13 @@ class Blocks:
         return Block(np.array(columns), self._with_presence(density, columns))
 
     def _gaussian(self, part: ClassStatistics) -> Density:
-        density, remarks, self.completion, evidence = self.gaussian(part)
+        density, remarks, self.completion, evidence = self.joint(part)
         self.remarks += remarks
         self.evidence.append(evidence)
         return density
 
     def _lognormal(self, part: ClassStatistics) -> LogNormal:
-        density, remarks, _, evidence = self.independent(part.with_moments(part.logs))
+        density, remarks, _, evidence = self.alone(part.with_moments(part.logs))
         self.remarks += remarks
         jacobian = -float((part.logs.weight * part.logs.mean).sum())
         self.evidence.append(None if evidence is None else evidence + jacobian)
@@ -245,36 +227,6 @@ def refuse_silent(statistics: ClassStatistics) -> None:
     raise ClasswiseError("No column of X can tell the classes apart: each is empty, or differs in every row.")
 
 
-def borrowed(statistics: ClassStatistics) -> ClassStatistics:
-    """Column by column, where a class without a single value borrows the moments of all rows."""
-    statistics = statistics.by_column()
-    moments = statistics.moments
-    absent = moments.weight == 0
-    if not absent.any():
-        return statistics
-    shape = moments.mean.shape
-    weight = np.broadcast_to(moments.weight.sum(axis=0), shape)
-    absent = np.broadcast_to(absent, shape)
-    scatter = np.where(absent, weight * moments.overall_variance(), moments.scatter.diagonals())
-    filled = Moments(
-        np.where(absent, weight, moments.weight),
-        np.where(absent, moments.overall_mean(), moments.mean),
-        np.where(absent, 0.0, moments.rest),
-        type(moments.scatter)(scatter),
-    )
-    return statistics.with_moments(filled)
-
-
-def borrowers(statistics: ClassStatistics) -> list[str]:
-    """Names the classes that have no value in some column."""
-    absent = np.argwhere(statistics.numbers.present_weight() == 0)
-    if not len(absent):
-        return []
-    where = ", ".join(f"{statistics.label(k)!r} in {statistics.name(j)}" for k, j in absent[:5])
-    more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
-    return [f"gave the values of all rows to classes that have none of their own: {where}{more}"]
-
-
 def why_ignored(statistics: ClassStatistics, missing: Array) -> dict[int, str]:
     """Columns that cannot tell classes apart, by position: without a value, or with a level for every other row.
 
@@ -298,10 +250,10 @@ def warn_of_ignored(statistics: ClassStatistics, ignored: dict[int, str]) -> Non
     if ignored:
         reasons = "; ".join(f"{statistics.name(j)} ({why})" for j, why in ignored.items())
         remedy = " Name a family for one that is to be learned." if "levels" in reasons else ""
-        warnings.warn(f"Columns left out: {reasons}.{remedy}", IgnoredColumnWarning, stacklevel=5)
+        warnings.warn(f"Columns left out: {reasons}.{remedy}", IgnoredColumnWarning, stacklevel=6)
 
 
 def warn_of_remarks(estimator: str, blocks: Blocks) -> None:
     """One warning with everything that was noted while the densities were made."""
     if blocks.remarks:
-        warnings.warn(f"{estimator} {'; '.join(blocks.remarks)}.", DegenerateColumnWarning, stacklevel=5)
+        warnings.warn(f"{estimator} {'; '.join(blocks.remarks)}.", DegenerateColumnWarning, stacklevel=6)

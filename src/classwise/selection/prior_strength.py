@@ -1,21 +1,24 @@
 """The strength of a prior, chosen by how well rows are classified that were held out: in folds, or one by one."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from classwise.arrays import Array, Codes, log_sum_exp, slices, sums_by
+from classwise.classifier.plan import BlockPlan
 from classwise.covariance import Covariance, DiagonalCovariance, FullCovariance, PriorForm
+from classwise.densities.blocks import refuse_constant
+from classwise.densities.numbers import Believed
 from classwise.engines import in_threads
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError
-from classwise.estimators.blocks import refuse_constant
-from classwise.estimators.choice import Choice
-from classwise.estimators.choosing import Chosen
-from classwise.estimators.crossing import Crossing, Fold, is_complete
-from classwise.selection import Predictives, StrengthPath, groups_of
+from classwise.selection.choice import Choice
+from classwise.selection.crossing import Crossing, Fold, is_complete
+from classwise.selection.downdates import groups_of
+from classwise.selection.predictives import Predictives
+from classwise.selection.strengths import StrengthPath
 from classwise.statistics import ClassStatistics
 from classwise.storage import stored
 
@@ -42,6 +45,7 @@ class PriorChoice(Choice[PriorForm]):
     """The log loss of rows held out under every prior that was tried (priors,), and the best: of equals, the last."""
 
     what = "priors"
+    attribute = "prior_choice_"
 
     priors: tuple[PriorForm, ...]
 
@@ -51,17 +55,36 @@ class PriorChoice(Choice[PriorForm]):
     def value(self, position: int) -> PriorForm:
         return self.priors[position]
 
+    def options(self, value: PriorForm) -> dict[str, Any]:
+        return {"prior": value}
+
+    def settled(self, plan: BlockPlan, value: PriorForm) -> BlockPlan:
+        return with_prior(plan, value)
+
     def __repr__(self) -> str:
         rows, diagonal = self.best.freedom - 2, self.best.diagonal
         best = f"worth {rows:g} rows, {diagonal:g} of the way to the diagonal"
         return f"PriorChoice({best}, log loss {self.log_loss.min():.4g}, best of {len(self.priors)})"
 
 
-def choose_prior(model: Any, crossing: Crossing, structure: type[Covariance], shared: bool) -> PriorChoice:
-    """Try priors on rows held out: one by one if model.prior is "loo" and columns are complete numbers, else in folds.
+def is_open_prior(prior: Any) -> bool:
+    """Whether a prior is to be chosen."""
+    return isinstance(prior, str) and prior in ("cv", "loo")
+
+
+def with_prior(plan: BlockPlan, prior: Any) -> BlockPlan:
+    """The plan under another prior."""
+    assert isinstance(plan.numbers, Believed)
+    return plan.learning(replace(plan.numbers, prior=prior))
+
+
+def choose_prior(plan: BlockPlan, crossing: Crossing) -> PriorChoice:
+    """Try priors on rows held out: one by one if the prior is "loo" and columns are complete numbers, else in folds.
 
     Where prior="loo" meets other columns or gaps, leaving out one row has no formula, and folds serve instead.
     """
+    assert isinstance(plan.numbers, Believed)
+    structure = plan.numbers.structure
     statistics = crossing.statistics.total()
     only_numbers = len(statistics.schema.positions("gaussian")) == len(statistics.schema)
     complete = is_complete(statistics.of_numbers())
@@ -70,36 +93,36 @@ def choose_prior(model: Any, crossing: Crossing, structure: type[Covariance], sh
     forms = tuple(PriorForm.worth(rows, diagonal) for diagonal in diagonals for rows in worths)
     weights = crossing.telling
     is_sampled = np.arange(len(weights)) % max(len(weights) // ENOUGH_ROWS, 1) == 0
-    if model.prior == "loo" and only_numbers and complete:
+    if plan.numbers.prior == "loo" and only_numbers and complete:
         weights = np.where(is_sampled, weights, 0.0)
-        losses: Sequence[Array] | Array = _left_out(model, crossing, forms, structure, shared, np.flatnonzero(weights))
+        losses: Sequence[Array] | Array = _left_out(plan, crossing, forms, np.flatnonzero(weights))
     else:
-        losses = _crossed(model, crossing, forms)
+        losses = _crossed(plan, crossing, forms)
     told = np.flatnonzero(weights)
     folds, weights = crossing.folds[told], weights[told]
     by_fold = [sums_by(folds, weights * of_form[told], len(crossing)) for of_form in losses]
     return PriorChoice(np.array(by_fold).T, sums_by(folds, weights, len(crossing)), forms)
 
 
-def _left_out(
-    model: Any, crossing: Crossing, forms: tuple[PriorForm, ...], structure: type[Covariance], shared: bool, some: Codes
-) -> Array:
+def _left_out(plan: BlockPlan, crossing: Crossing, forms: tuple[PriorForm, ...], some: Codes) -> Array:
     """-log P(own class | x) of some rows without themselves, under each prior; (priors, n).
 
     The prior's mean and the class priors stay those of all rows.
     """
+    numbers = plan.numbers
+    assert isinstance(numbers, Believed)
     statistics, rows = crossing.statistics.total().denoised(), np.asarray(crossing.table.rows, dtype=np.float64)
     varying = [j for j in range(statistics.n_features) if j not in statistics.constants()]
     refuse_constant(statistics)
     if len(varying) < statistics.n_features:
         statistics, rows = statistics.part(varying), rows[:, varying]
     with np.errstate(divide="ignore"):
-        log_prior = np.log(model._priors(model.priors, statistics))[:, None, None]
+        log_prior = np.log(plan.class_priors(statistics))[:, None, None]
     losses = np.zeros((len(forms), len(rows)))
     weights = None if crossing.table.weights is None else crossing.table.weights[some]
     tasks = [
         (which, densities, k, weight, some[own[part]])
-        for which, densities in _densities(statistics, forms, structure, shared)
+        for which, densities in _densities(statistics, forms, numbers.structure, numbers.shared)
         for k, weight, own in groups_of(crossing.codes[some], weights)
         for part in slices(len(own), BLOCK_OF_ROWS)
     ]
@@ -139,41 +162,24 @@ def _share_of_rows(form: PriorForm, structure: type[Covariance], statistics: Cla
     return of_all if structure is DiagonalCovariance else of_all / statistics.n_features
 
 
-def _crossed(model: Any, crossing: Crossing, forms: tuple[PriorForm, ...]) -> list[Array]:
+def _crossed(plan: BlockPlan, crossing: Crossing, forms: tuple[PriorForm, ...]) -> list[Array]:
     """-log P(own class | x) of each row under a model of the other folds, for each prior; (n,) each."""
     rows = np.arange(len(crossing.codes))
     losses = [np.full(len(rows), np.inf) for _ in forms]
-    models = [model._with_options({"prior": form}) for form in forms]
+    plans = [with_prior(plan, form) for form in forms]
     with progress("Choosing a prior", len(crossing) * len(forms)) as bar:
         for fold in crossing.each():
-            codes, fold = crossing.codes[fold.rows], fold.completed([model._with_options({"prior": "weak"})])
-            for plain, lost in zip(models, losses, strict=True):
-                lost[fold.rows] = _loss(fold, plain, codes)
+            codes, fold = crossing.codes[fold.rows], fold.completed([with_prior(plan, "weak")])
+            for own, lost in zip(plans, losses, strict=True):
+                lost[fold.rows] = _loss(fold, own, codes)
                 bar.step()
     return losses
 
 
-def _loss(fold: Fold, model: Any, codes: Codes) -> Array | float:
+def _loss(fold: Fold, plan: BlockPlan, codes: Codes) -> Array | float:
     """-log P(own class | x) of the rows held out, inf where the prior does not serve; (m,)."""
     try:
-        answer = fold.log_posterior(fold.fit(model))
+        answer = fold.log_posterior(fold.fit(plan))
     except (ClasswiseError, np.linalg.LinAlgError):
         return np.inf
     return -answer[np.arange(len(codes)), codes]
-
-
-def open_prior(model: Any) -> dict[str, Any]:
-    """The prior, if it is left to choose."""
-    left = model._is_bayes and isinstance(model.prior, str) and model.prior in ("cv", "loo")
-    return {"prior": model.prior} if left else {}
-
-
-def settled_prior(model: Any) -> Any:
-    """The prior of a fitted model: as given, or as chosen."""
-    return model.prior_choice_.best if hasattr(model, "prior_choice_") else model.prior
-
-
-def chosen_prior(model: Any, crossing: Crossing, structure: type[Covariance], shared: bool) -> Chosen:
-    """The prior by all folds, and for each by the others."""
-    choice = choose_prior(model, crossing, structure, shared)
-    return Chosen({"prior": choice.best}, lambda fold: {"prior": choice.best_without(fold)}, {"prior_choice_": choice})

@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from classwise.arrays import Array
+from classwise.classifier.plan import BlockPlan
 from classwise.errors import ClasswiseError
 
 V = TypeVar("V")
@@ -15,10 +16,12 @@ V = TypeVar("V")
 @dataclass(frozen=True, eq=False, repr=False)
 class Choice(ABC, Generic[V]):
     """by_fold (folds, ...): the log loss of each value tried, summed over the rows of each fold; inf where a model
-    cannot be fitted. weight (folds,): of those rows.
+    cannot be fitted. weight (folds,): of those rows. what: the words for what is chosen; attribute: where a fitted
+    estimator tells of the choice.
     """
 
     what: ClassVar[str]
+    attribute: ClassVar[str]
 
     by_fold: Array
     weight: Array
@@ -31,6 +34,14 @@ class Choice(ABC, Generic[V]):
     @abstractmethod
     def value(self, position: int) -> V:
         """The value tried at a position among all, flattened; simpler ones come later."""
+
+    @abstractmethod
+    def options(self, value: V) -> dict[str, Any]:
+        """The options of an estimator that stand for a value."""
+
+    @abstractmethod
+    def settled(self, plan: BlockPlan, value: V) -> BlockPlan:
+        """The plan with a value where a choice was left."""
 
     @property
     def log_loss(self) -> Array:

@@ -7,12 +7,14 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, Labels, log_sum_exp
 from classwise.classifier.bayes import BayesClassifier, class_priors
+from classwise.classifier.plan import BlockPlan, Fit
+from classwise.covariance import DiagonalCovariance
+from classwise.densities import Block, Constant, Gaussian, Product, Unseen
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, SingularRowWarning
-from classwise.estimators.fitted import Fitted
 from classwise.rows.reading import Source
 from classwise.rows.table import Table
-from classwise.selection import Downdates, groups_of
+from classwise.selection.downdates import Downdates, groups_of
 from classwise.statistics import ClassStatistics
 
 
@@ -23,7 +25,7 @@ class LeavingOut:
     codes (n,): the class of each row. recount: whether priors are counted without the row too, rather than kept.
     """
 
-    model: Fitted
+    fit: Fit
     source: Source
     labels: Labels
     codes: Codes
@@ -32,22 +34,38 @@ class LeavingOut:
 
     @property
     def statistics(self) -> ClassStatistics:
-        return self.model.statistics_
+        return self.fit.statistics
 
-    def log_posteriors(self, downdates: Downdates | None, rows: Array) -> Array:
+    @property
+    def classifier(self) -> BayesClassifier:
+        return self.fit.model.classifier
+
+    def log_posteriors(self, rows: Array) -> Array:
         """log P(k | x); (n, g)."""
-        scores = self.log_joints(downdates, rows)
-        calibration = self.model.classifier_.calibration
+        scores = self.log_joints(rows)
+        calibration = self.classifier.calibration
         scores = scores if calibration is None else calibration(scores)
         scored = np.isfinite(scores).any(axis=0)
         scores[:, scored] -= log_sum_exp(scores[:, scored])
         return scores.T
 
-    def log_joints(self, downdates: Downdates | None, rows: Array) -> Array:
+    def log_evidence(self, rows: Array) -> Array:
+        """log p(x); (n,)."""
+        scores = self.log_joints(rows)
+        evidence = np.full(scores.shape[1], -np.inf)
+        scored = np.isfinite(scores).any(axis=0)
+        evidence[scored] = log_sum_exp(scores[:, scored])
+        return evidence
+
+    def log_joints(self, rows: Array) -> Array:
         """log prior_k + log p(x | k) (g, n); by downdating where that serves, and else by fitting without each row.
 
         rows (n, p): as the model scores them, for downdating.
         """
+        downdates = removal_of(self.fit)
+        if downdates is not None and downdates.statistics.n_features < rows.shape[1]:
+            rows = rows[:, [column.place for column in downdates.statistics.schema]]
+        downdates = None if np.isnan(rows).any() else downdates
         scores = np.full((len(self.statistics.labels), len(self.codes)), -np.inf)
         left = np.arange(len(self.codes)) if downdates is None else self._downdate(downdates, rows, scores)
         singular = []
@@ -77,45 +95,45 @@ class LeavingOut:
 
     def _log_prior(self, k: int, weight: float) -> Array:
         if not self.recount:
-            return self.model.classifier_.log_prior[:, 0]
+            return self.classifier.log_prior[:, 0]
         left = self.statistics.weight.copy()
         left[k] -= weight
         with np.errstate(divide="ignore"):
-            return np.log(class_priors(self.model.priors, self.statistics.labels, left))
+            return np.log(class_priors(self.fit.plan.priors, self.statistics.labels, left))
 
     def _refit_without(self, row: int, scores: Array) -> bool:
         """The scores of a row from a model fitted without it; whether there is such a model."""
         scores[:, row] = -np.inf
         try:
-            fitted, table = self._without(row)
-            log_density = fitted._apply(BayesClassifier.log_density, table)[:, 0]
+            other, table = self._without(row)
+            log_density = other.apply(BayesClassifier.log_density, table)[:, 0]
         except (ClasswiseError, np.linalg.LinAlgError):
             return False
-        known = np.searchsorted(self.statistics.labels, fitted.classes_)
-        priors = fitted.classifier_ if self.recount else self.model.classifier_
+        known = np.searchsorted(self.statistics.labels, other.labels)
+        priors = other.model.classifier if self.recount else self.classifier
         scores[known, row] = log_density + (priors.log_prior[:, 0] if self.recount else priors.log_prior[known, 0])
         return True
 
-    def _without(self, row: int) -> tuple[Fitted, Table]:
+    def _without(self, row: int) -> tuple[Fit, Table]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say was said when all rows were fitted
             # Priors may name classes that have no other row.
             others = self._statistics_without(row).among(self.statistics.labels)
-            fitted = self.model._unfitted().fit_statistics(others)
+            other = self.fit.plan.fit(others)
         alone = self.source.take(slice(row, row + 1))
-        return fitted, alone.read_like(fitted.model_.schema, fitted.model_.levels)
+        return other, alone.read_like(other.model.schema, other.model.levels)
 
     def _statistics_without(self, row: int) -> ClassStatistics:
         """The statistics of all other rows: a difference, unless what is counted was itself learned from all rows."""
-        form = type(self.statistics.moments.scatter)
-        if self.model._is_sum_of_rows:
-            return self.statistics - self.model._summarize(self.read(np.array([row])), form, self.statistics)
-        return self.model._summarize(self.read(np.delete(np.arange(len(self.codes)), row)), form)
+        plan = self.fit.plan
+        if plan.is_sum_of_rows(self.statistics):
+            return self.statistics - plan.summarize(self.read(np.array([row])), self.statistics)
+        return plan.summarize(self.read(np.delete(np.arange(len(self.codes)), row)))
 
     def read(self, rows: Codes) -> Table:
         """Some rows, as a fit reads them; what columns are is known."""
         source, weights = self.source.take(rows), None if self.weights is None else self.weights[rows]
-        return source.read(self.model.families, self.labels[rows], weights, known=self.statistics.schema.columns)
+        return source.read(self.fit.plan.families, self.labels[rows], weights, known=self.statistics.schema.columns)
 
     def _warn(self, singular: list[int]) -> None:
         shown = ", ".join(map(str, singular[:10])) + (", ..." if len(singular) > 10 else "")
@@ -125,3 +143,21 @@ class LeavingOut:
             SingularRowWarning,
             stacklevel=4,
         )
+
+
+def removal_of(fit: Fit) -> Downdates | None:
+    """What leaves rows out by formula, where classes are Gaussians alone that were estimated from complete rows."""
+    removal = fit.plan.numbers.removal() if isinstance(fit.plan, BlockPlan) and fit.plan.rank is None else None
+    density, statistics = fit.model.classifier.density, fit.statistics
+    if removal is None or fit.model.levels or isinstance(density, Unseen):
+        return None
+    blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
+    columns = [block.columns.tolist() for block in blocks if isinstance(block.density, Gaussian)]
+    if not columns or not {type(block.density) for block in blocks} <= {Gaussian, Constant}:
+        return None
+    statistics = statistics if len(columns[0]) == len(statistics.schema) else statistics.part(columns[0])
+    if len(statistics.numbers.gaps) or statistics.moments.weight.shape[1] != 1:
+        return None
+    recipe, floor = removal
+    statistics = statistics.by_column() if recipe.structure is DiagonalCovariance else statistics
+    return Downdates(statistics.denoised(), recipe, floor)

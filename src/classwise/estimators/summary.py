@@ -1,0 +1,289 @@
+"""Estimators that learn from statistics: gathered from rows in memory, batch by batch, or wherever rows are.
+
+`fit`, `partial_fit`, `fit_statistics` and `fit_source` are one walk from different doors: the options become a plan,
+the plan says what to gather, and makes a model of what was gathered. Where an option is left to cross-validation, the
+plan is tuned on statistics by fold first.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeGuard
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+
+from classwise import limits
+from classwise.arrays import Array
+from classwise.classifier.bayes import Calibration
+from classwise.classifier.plan import Fit, Plan
+from classwise.engines import BLAS, Rows, open_rows
+from classwise.errors import ClasswiseError, at_least, choose, whole
+from classwise.estimators.answers import read_seed, required
+from classwise.estimators.columns import check_columns
+from classwise.estimators.generative import TIES, GenerativeAnswers
+from classwise.rows.labels import code_labels
+from classwise.rows.reading import open_source
+from classwise.selection.crossing import Crossing
+from classwise.selection.leaving_out import LeavingOut
+from classwise.selection.tuning import Tuning, fit_temperature, tune
+from classwise.statistics import ClassStatistics, DiagonalScatter
+from classwise.statistics.chunks import MISSING
+from classwise.storage import stored
+
+CALIBRATIONS = {None: False, "temperature": True}
+
+
+class SummaryEstimator(GenerativeAnswers):
+    """A scikit-learn classifier that is a summary of the rows, and a Bayes classifier made from it.
+
+    A subclass reads its options into a plan. Some of them may be left to cross-validation:
+
+    folds: a number of stratified folds, the fold of each row, or a splitter of scikit-learn's.
+    calibrate: "temperature" raises posteriors to the power that suits rows held out.
+    """
+
+    calibrate: str | None = None
+    folds: Any = 10
+
+    # Whether its statistics are sums over rows, so that those of other folds are all rows' less those of a fold.
+    _crosses: ClassVar[bool] = True
+    _told = ("calibration_", "dials_", "prior_choice_")
+
+    def _open_choices(self) -> dict[str, Any]:
+        """The options that are left to cross-validation, with their values."""
+        return {}
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X (n, p) and labels y (n,); a weight of two is the row twice, a weight of zero is no row.
+
+        X is an array or a pandas, polars or Arrow table; text, categories, booleans and missing values are welcome.
+        Rows without a label are left out, with a warning that counts them. What is left to cross-validation is chosen
+        by log loss, which takes another look at the rows.
+        """
+        plan = self._plan()
+        if not self._is_choosing:
+            table = open_source(X).read(plan.families, required(y), sample_weight, strict=plan.strict)
+            return self._learn(plan, plan.summarize(table))
+        crossing = Crossing.read(
+            X,
+            required(y),
+            self.folds,
+            families=plan.families,
+            weights=sample_weight,
+            random_state=read_seed(self.random_state),
+            strict=plan.strict,
+            quartics=plan.needs_quartics,
+            form=plan.form,
+        )
+        return self._fit_crossing(plan, crossing)
+
+    @available_if(lambda self: not self._is_choosing)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows to those learned from so far; the result is that of fitting all of them at once.
+
+        A class or a level first seen in a later batch is simply a new class or level. Where an option is left to
+        cross-validation, which needs all rows twice, there is no partial_fit.
+
+        classes: the labels that may occur; others are refused. A class without rows so far is in classes_, with a prior
+            and posteriors of zero: there is no density of it.
+        """
+        plan, source, known = self._plan(), open_source(X), []
+        before: ClassStatistics | None = getattr(self, "statistics_", None)
+        if before is not None:
+            check_columns(self, source)
+            known = before.known_columns()
+        table = source.read(plan.families, required(y), sample_weight, strict=plan.strict, known=known)
+        batch = _expecting(plan.summarize(table, before), classes)
+        # Early batches may hold one class, or too few rows for a covariance: the model is made when it is asked for.
+        self._keep(None, batch if before is None else before + batch)
+        return self
+
+    def fit_statistics(self, statistics: ClassStatistics) -> Self:
+        """Learn from statistics, gathered here or elsewhere; not where an option is left to cross-validation, which
+        needs the rows.
+        """
+        if self._is_choosing:
+            left = {**self._open_choices(), **({"calibrate": self.calibrate} if self.calibrate else {})}
+            named = " and ".join(f"{name}={value!r}" for name, value in left.items())
+            need = "needs" if len(left) == 1 else "need"
+            raise ClasswiseError(f"{named} {need} the rows: call fit, or choose without them.")
+        if not isinstance(statistics, ClassStatistics):
+            raise ClasswiseError(f"fit_statistics takes what summarize returns, not {type(statistics).__name__}.")
+        return self._learn(self._plan(), statistics)
+
+    def fit_source(
+        self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
+    ) -> Self:
+        """Learn from rows wherever they are, with flat memory: the same model as from a table of all of them.
+
+        source: whatever `summarize` takes with a target: the path of a CSV, TSV, JSON, Parquet or Arrow file, a
+            pattern, a query, a database's table, a lazy frame, a stream of Arrow batches, a DataFrame of Dask or Spark.
+        target, weights: the columns that hold labels and weights; columns: those to learn from, all others by default.
+
+        What is left to cross-validation is chosen by all rows, if they are few, and else by a sample of them.
+        """
+        plan = self._plan()
+        rows = open_rows(source, target=target, columns=columns, weights=weights, families=plan.families)
+        return self._fit_rows(plan, rows)
+
+    def _fit_rows(self, plan: Plan, rows: Rows) -> Self:
+        """One pass, where statistics are all that it takes."""
+        if not self._is_choosing:
+            return self._learn(plan, plan.gather(rows))
+        fitted = self._fit_held(rows)
+        if fitted is not None:
+            return fitted
+        rows.refuse_gone("fit_source with an option left to cross-validation")
+        count, full = whole("folds", self.folds, 2), plan.form is not DiagonalScatter
+        seed = read_seed(self.random_state)
+        crossing = Crossing.read_rows(rows, count, plan.families, full, limits.SAMPLE_TO_CHOOSE_BY, seed)
+        return self._fit_crossing(plan, crossing)
+
+    def _fit_held(self, rows: Rows) -> Self | None:
+        """From all rows in memory, if they are few; else None."""
+        held = rows.held()
+        return None if held is None else self.fit(held.X, held.y, held.weights)
+
+    def _learn(self, plan: Plan, statistics: ClassStatistics) -> Self:
+        # First the model: if it cannot be made, what was fitted before stays as it is.
+        self._keep(plan.model(statistics), statistics)
+        return self
+
+    # Choosing -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_choosing(self) -> bool:
+        return choose("calibrate", self.calibrate, CALIBRATIONS) or bool(self._open_choices())
+
+    def _fit_crossing(self, plan: Plan, crossing: Crossing) -> Self:
+        with BLAS.held(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there is to say is said of all rows
+            tuning = tune(plan, crossing)
+            calibration = fit_temperature(tuning, crossing) if self.calibrate else None
+        return self._adopt(self._tuned(tuning), calibration, crossing.statistics.total())
+
+    def _tune(self, crossing: Crossing) -> "Tuned":
+        """Everything that is to be chosen but the temperature, chosen."""
+        return self._tuned(tune(self._plan(), crossing))
+
+    def _tuned(self, tuning: Tuning) -> "Tuned":
+        """The same as estimators with nothing left to choose."""
+        choice = tuning.choice
+        if choice is None:
+            plain = self._with_options({})
+            return Tuned(plain, (plain,) * len(tuning.by_fold), {})
+        without = [choice.options(choice.best_without(fold)) for fold in range(len(tuning.by_fold))]
+        by_fold = tuple(map(self._with_options, without))
+        return Tuned(self._with_options(choice.options(choice.best)), by_fold, {choice.attribute: choice})
+
+    def _with_options(self, options: dict[str, Any]) -> Self:
+        own = {name: value for name, value in {**options, "calibrate": None}.items() if name in self.get_params()}
+        chosen: Self = clone(self).set_params(**own)
+        return chosen
+
+    def _adopt(self, tuned: "Tuned", calibration: Calibration | None, statistics: ClassStatistics) -> Self:
+        """Learn from statistics with everything chosen."""
+        model = tuned.plain._plan().model(statistics)
+        self._keep(model.with_classifier(model.classifier.calibrated(calibration)), statistics)
+        for name, value in tuned.record.items():
+            setattr(self, name, value)
+        if calibration is not None:
+            self.calibration_ = calibration
+        return self
+
+    def _settled_plan(self) -> Plan:
+        plan = self._plan()
+        for choice in (self.__dict__[name] for name in ("dials_", "prior_choice_") if name in self.__dict__):
+            plan = choice.settled(plan, choice.best)
+        return plan
+
+    # Leaving rows out -----------------------------------------------------------------------------------------------
+
+    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None, *, recount: bool = False) -> Array:
+        """log P(k | x) of each row under the model fitted without that row, exactly; (n, g).
+
+        X and y are the rows that the model was fitted on. Gaussians are not fitted again: a row is left out by a
+        rank-one downdate. Other models are fitted without each row in turn, from statistics; AODE, whose ranges depend
+        on all rows, from the other rows. Dials chosen by "cv" stay as they were chosen. A row without which the model
+        cannot be fitted has -inf for every class, and a warning names it.
+
+        recount: count the priors without the row too, rather than keep them.
+
+        >>> import classwise as cw
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> int((cw.QDA().fit(X, y).leave_one_out(X, y).argmax(axis=1) != y).sum())
+        4
+        """
+        leaving, rows = self._leaving_out(X, y, sample_weight, recount)
+        return leaving.log_posteriors(rows)
+
+    def leave_one_out_evidence(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """log p(x) of each row under the model fitted without that row: how ordinary it is to the others; (n,).
+
+        As leave_one_out, with the priors of all rows. -inf where there is no model without the row.
+        """
+        leaving, rows = self._leaving_out(X, y, sample_weight, recount=False)
+        return leaving.log_evidence(rows)
+
+    def _leaving_out(self, X: Any, y: Any, sample_weight: Any, recount: bool) -> tuple[LeavingOut, Array]:
+        """The rows of the model, each to be left out, and the same as the model scores them (n, p)."""
+        self._fitted()
+        source = open_source(X)
+        check_columns(self, source)
+        table = source.read_like(self.model_.schema, self.model_.levels, required(y), sample_weight)
+        if table.weights is not None and not table.weights.all():
+            raise ClasswiseError("Rows of weight zero, or without a label, were never in the model; drop them first.")
+        assert table.labels is not None
+        fit = Fit(self._settled_plan(), self.model_, self.statistics_)
+        leaving = LeavingOut(fit, source, table.labels, self._codes_of(table), table.weights, recount)
+        return leaving, np.asarray(table.rows, dtype=np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error" and not self._plan().needs_quartics
+        # Not the tag `categorical`: scikit-learn takes it for columns that hold nothing but codes.
+        tags.input_tags.string = True
+        return tags
+
+
+def crosses(model: Any) -> TypeGuard[SummaryEstimator]:
+    """Whether a model can be made of statistics by fold, so that cross-validating it takes no more passes."""
+    return isinstance(model, SummaryEstimator) and model._crosses
+
+
+def read_common(model: Any) -> dict[str, Any]:
+    """The options that models of all columns share, checked, as fields of a BlockPlan."""
+    choose("ties", model.ties, TIES)
+    return {
+        "families": model.families,
+        "priors": model.priors,
+        "smoothing": at_least("smoothing", model.smoothing, 0),
+        "missing_is_level": model.missing == "level",
+        "strict": not choose("missing", model.missing, MISSING),
+        "rare": at_least("min_frequency", model.min_frequency, 0),
+        "name": type(model).__name__,
+    }
+
+
+@stored("Tuned")
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """A model with nothing left to choose, by all folds and for each fold by the others; and how it was chosen."""
+
+    plain: SummaryEstimator
+    by_fold: tuple[SummaryEstimator, ...]
+    record: Mapping[str, Any]
+
+
+def _expecting(statistics: ClassStatistics, classes: Any) -> ClassStatistics:
+    """With all classes that may occur; others are refused."""
+    if classes is None:
+        return statistics
+    expected = code_labels(np.asarray(classes))[0]
+    unexpected = [label for label in statistics.labels.tolist() if label not in expected.tolist()]
+    if unexpected:
+        raise ClasswiseError(f"y contains the label {unexpected[0]!r}, which is not among classes={list(classes)}.")
+    return statistics.among(expected)

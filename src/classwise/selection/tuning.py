@@ -1,0 +1,49 @@
+"""Tuning: from a plan with options left open to one with nothing left to choose, by rows held out."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from classwise.classifier.bayes import Calibration
+from classwise.classifier.plan import BlockPlan, Plan
+from classwise.densities.numbers import Believed, Estimated
+from classwise.selection.choice import Choice
+from classwise.selection.crossing import Crossing
+from classwise.selection.dials import choose_dials, is_cv
+from classwise.selection.prior_strength import choose_prior, is_open_prior
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """A plan by all folds, and for each fold by the others; choice: how it was chosen, if anything was."""
+
+    plan: Plan
+    by_fold: tuple[Plan, ...]
+    choice: Choice[Any] | None = None
+
+
+def tune(plan: Plan, crossing: Crossing) -> Tuning:
+    """The dials, or the strength of the prior, chosen by log loss where they are left open."""
+    choice = _choose(plan, crossing)
+    if choice is None:
+        return Tuning(plan, (plan,) * len(crossing))
+    assert isinstance(plan, BlockPlan)
+    by_fold = tuple(choice.settled(plan, choice.best_without(fold)) for fold in range(len(crossing)))
+    return Tuning(choice.settled(plan, choice.best), by_fold, choice)
+
+
+def _choose(plan: Plan, crossing: Crossing) -> Choice[Any] | None:
+    if not isinstance(plan, BlockPlan):
+        return None
+    if isinstance(plan.numbers, Estimated) and any(map(is_cv, plan.numbers.dials)):
+        return choose_dials(plan, crossing)
+    if isinstance(plan.numbers, Believed) and is_open_prior(plan.numbers.prior):
+        return choose_prior(plan, crossing)
+    return None
+
+
+def fit_temperature(tuning: Tuning, crossing: Crossing) -> Calibration:
+    """The power of posteriors that suits rows held out; options that are used for a fold are chosen on the others."""
+    answers = crossing.blank()
+    for fold, plan in zip(crossing.each(), tuning.by_fold, strict=True):
+        answers[fold.rows] = fold.log_posterior(fold.fit(plan))
+    return crossing.out_of_fold(answers).fit()
