@@ -167,6 +167,17 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """P(k | x), of the model; (n, g)."""
         return np.asarray(self._fitted_model().predict_proba(X))
 
+    def explain(self, row: Any, label: Any = None, against: Any = None) -> Any:
+        """What speaks for a label of one row, and what against it: the reasons of the model, whatever errors cost."""
+        return self._fitted_model().explain(row, label, against)
+
+    def evaluate(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Log loss, calibration and error of the model on labeled rows, whatever errors cost and whoever is refused.
+
+        `score` is the share of rows that the Decision decides rightly.
+        """
+        return self._fitted_model().evaluate(X, y, sample_weight)
+
     def expected_costs(self, X: Any) -> Array:
         """What each decision is expected to cost; (n, g)."""
         model = self._fitted_model()
