@@ -114,10 +114,12 @@ def serve(m: Any, folder: Path) -> None:
 
 
 def sql(m: Any, folder: Path) -> None:
-    query = cw.to_sql(m, "rows", columns=["id"])
+    queries = [cw.to_sql(m, "rows", columns=["id"], output=output) for output in ("label", "posteriors")]
     with duckdb.connect() as connection:
         connection.register("rows", X.assign(id=range(120)))
-        assert [label for _, label in sorted(connection.sql(query).fetchall())] == m.predict(X).tolist()
+        labels, posteriors = (sorted(connection.sql(query).fetchall()) for query in queries)
+    assert [label for _, label in labels] == m.predict(X).tolist()
+    np.testing.assert_allclose([row[1:] for row in posteriors], m.predict_proba(X), atol=1e-9)
 
 
 def onnx(m: Any, folder: Path) -> None:
