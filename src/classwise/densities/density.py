@@ -1,11 +1,13 @@
 """What a classifier asks of the densities of its classes."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from classwise.arrays import Array, Codes
+from classwise.storage import stored
 
 
 class Density(ABC):
@@ -64,6 +66,40 @@ class Density(ABC):
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """One row drawn from the density of each code; (m,) -> (m, p)."""
 
+    # What it is made of. Most densities are one block, know all their classes, and do not look at what is missing.
+
+    def as_blocks(self) -> tuple["Block", ...]:
+        """The blocks of columns that are independent of each other."""
+        return (Block(np.arange(self.n_features), self),)
+
+    def of_seen_classes(self) -> "Density":
+        """The density of the classes that have rows."""
+        return self
+
+    def of_values(self) -> "Density":
+        """The density of values, given that they are there: whether one is missing says nothing any more."""
+        return self
+
+
+@stored("Block")
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A density over some of the columns."""
+
+    columns: Codes
+    density: Density
+
+    def _is_sound(self) -> bool:
+        shaped = self.columns.shape == (self.density.n_features,) and len(self.columns) > 0
+        return shaped and bool((np.diff(self.columns) > 0).all())
+
+    def of(self, rows: Array) -> Array:
+        """Its columns; a view where they stand side by side."""
+        first, last = self.columns[0], self.columns[-1]
+        if last - first + 1 == len(self.columns):
+            return rows[..., first : last + 1]
+        return rows[..., self.columns]
+
 
 class Located(Density):
     """Densities around a point for each class; means (g, p)."""
@@ -81,3 +117,43 @@ class Located(Density):
     @abstractmethod
     def matrices(self) -> Array:
         """The covariance of each class, or the shape of its Student-t; (g, p, p)."""
+
+
+class Wrapper(Density):
+    """A density that changes another in one respect, and asks that one for the rest."""
+
+    @property
+    @abstractmethod
+    def wrapped(self) -> Density:
+        """The other density."""
+
+    @property
+    def count(self) -> int:
+        return self.wrapped.count
+
+    @property
+    def n_features(self) -> int:
+        return self.wrapped.n_features
+
+    @property
+    def width(self) -> int:
+        return self.wrapped.width
+
+    @property
+    def free_parameters(self) -> int:
+        return self.wrapped.free_parameters
+
+    def common(self, rows: Array) -> Array | float:
+        return self.wrapped.common(rows)
+
+    def observed(self, rows: Array, offset: Array) -> Array:
+        return self.wrapped.observed(rows, offset)
+
+    def shares(self, row: Array, first: int, second: int) -> Array:
+        return self.wrapped.shares(row, first, second)
+
+    def parameters(self) -> list[dict[Any, Array]]:
+        return self.wrapped.parameters()
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        return self.wrapped.sample(codes, generator)

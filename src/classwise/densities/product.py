@@ -9,28 +9,8 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Codes
-from classwise.densities.density import Density
+from classwise.densities.density import Block, Density
 from classwise.storage import stored
-
-
-@stored("Block")
-@dataclass(frozen=True, eq=False)
-class Block:
-    """A density over some of the columns."""
-
-    columns: Codes
-    density: Density
-
-    def _is_sound(self) -> bool:
-        shaped = self.columns.shape == (self.density.n_features,) and len(self.columns) > 0
-        return shaped and bool((np.diff(self.columns) > 0).all())
-
-    def of(self, rows: Array) -> Array:
-        """Its columns; a view where they stand side by side."""
-        first, last = self.columns[0], self.columns[-1]
-        if last - first + 1 == len(self.columns):
-            return rows[..., first : last + 1]
-        return rows[..., self.columns]
 
 
 @stored("Product")
@@ -44,6 +24,9 @@ class Product(Density):
         columns = sorted(column for block in self.blocks for column in block.columns.tolist())
         counts = {block.density.count for block in self.blocks}
         return columns == list(range(len(columns))) and len(counts) == 1
+
+    def as_blocks(self) -> tuple[Block, ...]:
+        return self.blocks
 
     @property
     def count(self) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.classifier.bayes import BayesClassifier, Priors
-from classwise.densities import OneDependence, Unseen
+from classwise.densities import OneDependence
 from classwise.engines import Rows
 from classwise.errors import ClasswiseError, above, whole
 from classwise.estimators.base import SummaryEstimator, refuse_few_classes
@@ -99,8 +99,7 @@ class AODE(SummaryEstimator):
     @property
     def families_(self) -> dict[Any, str]:
         """How each column was counted, by name (or position): in "ranges", or as a "categorical" or "bernoulli" one."""
-        density = self.classifier_.density
-        density = density.seen if isinstance(density, Unseen) else density
+        density = self.classifier_.density.of_seen_classes()
         assert isinstance(density, OneDependence)
         pairs = zip(super().families_.items(), density.columns, strict=True)
         return {key: "ranges" if isinstance(place, Bins) else family for (key, family), place in pairs}

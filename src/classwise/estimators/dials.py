@@ -12,7 +12,7 @@ from sklearn.base import clone
 from classwise.arrays import Array, Codes, sums_by
 from classwise.classifier.bayes import class_priors
 from classwise.covariance import Fixed, Recipe, read_sharing, read_shrinkage
-from classwise.densities import Block, Density, Gaussian, Product
+from classwise.densities import Density, Gaussian, Product
 from classwise.engines import in_threads
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, SingularCovarianceError
@@ -187,7 +187,7 @@ class Beside:
         """model: with a Gaussian that is easily fitted; it is not looked at."""
         fitted = fold.fit(model)
         density, rows = fitted.classifier_.density, fold.read(fitted).rows
-        blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(rows.shape[1]), density),)
+        blocks = density.as_blocks()
         others = tuple(block for block in blocks if not isinstance(block.density, Gaussian))
         columns = next((block.columns for block in blocks if isinstance(block.density, Gaussian)), np.empty(0, np.intp))
         return cls(rows, columns, Product(others) if others else None, fitted.classifier_.log_prior)
