@@ -17,10 +17,9 @@ from classwise.statistics.counts import Counts, LevelCounts
 from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.moments import Moments
 from classwise.statistics.pairs import PairCounts
-from classwise.statistics.records import read_labels, read_parts
 from classwise.statistics.scatter import Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
-from classwise.storage import Record, reads, save, stored
+from classwise.storage import save, stored
 
 
 @stored("ClassStatistics", kind="statistics")
@@ -372,11 +371,3 @@ def _still(moments: Moments, places: list[int]) -> dict[int, float]:
     """The features that have values and do not vary, by their places in the table."""
     still = moments.constant() & (moments.weight[0] > 0)
     return {places[i]: float(moments.mean[0, i]) for i in np.flatnonzero(still)}
-
-
-@reads(1, "statistics")
-def read_version_1(record: Record) -> ClassStatistics:
-    """The statistic of a file of version 1."""
-    facts = record.facts
-    schema, labels = Schema.from_description(facts["schema"]), read_labels(facts["labels"])
-    return ClassStatistics(labels, record.arrays["weight"], int(facts["rows"]), schema, read_parts(record, schema))

@@ -7,7 +7,6 @@ JSON that says how the numbers make up the value. Only classes declared with `st
 from classwise.storage.container import shown
 from classwise.storage.describing import Description, describe
 from classwise.storage.files import as_bytes, load, save
-from classwise.storage.old import Record, reads
 from classwise.storage.registry import stored
 
-__all__ = ["Description", "Record", "as_bytes", "describe", "load", "reads", "save", "shown", "stored"]
+__all__ = ["Description", "as_bytes", "describe", "load", "save", "shown", "stored"]

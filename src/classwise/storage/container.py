@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from classwise.errors import ClasswiseError, MissingExtraError, StoredFileError
 
 
-class NewerFileError(StoredFileError):
-    """A file holds what only a later version can know; the message goes on from the file's name."""
+class OtherVersionError(StoredFileError):
+    """A file holds what only another version can know; the message goes on from the file's name."""
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def blaming(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except (MissingExtraError, OSError):
         raise
-    except NewerFileError as problem:
+    except OtherVersionError as problem:
         raise StoredFileError(f"{path} {printable(str(problem))}.") from problem
     except Exception as problem:
         known = isinstance(problem, StoredFileError)
@@ -99,8 +99,7 @@ LONGEST_HEADER = 100_000_000
 
 KEY = "classwise"
 
-# Version 1: statistics only; arrays by the names of the parts, and facts about them in the header.
-# Version 2: any declared class, packed; where it comes from is in the header.
+# Of the format, and changed only with it: any declared class, packed; where it comes from is in the header.
 VERSION = 2
 
 
@@ -134,15 +133,21 @@ def read_header(file: BinaryIO) -> dict[str, Any]:
     kinds = (type(header["kind"]), type(header["version"]), type(header["facts"]))
     if kinds != (str, int, dict):
         raise StoredFileError("its header is not one that classwise writes")
-    _refuse_newer(header)
+    _refuse_other_versions(header)
     return dict(header)
 
 
-def _refuse_newer(header: dict[str, Any]) -> None:
-    if header["version"] > VERSION:
-        raise NewerFileError(
-            f"was written by a newer classwise ({header['facts'].get('library', '')}, file version "
-            f"{header['version']}); upgrade to read it"
+def _refuse_other_versions(header: dict[str, Any]) -> None:
+    version = header["version"]
+    if version > VERSION:
+        raise OtherVersionError(
+            f"was written by a newer classwise ({header['facts'].get('library', '')}, file version {version}); "
+            "upgrade to read it"
+        )
+    if version < VERSION:
+        raise OtherVersionError(
+            f"is of file version {version}, from before the first release, and this classwise reads version {VERSION}; "
+            "gather or fit it again from the rows"
         )
 
 

@@ -105,7 +105,7 @@ def describe(path: str | os.PathLike[str]) -> Description:
 
 def description(header: dict[str, Any], size: int) -> Description:
     """What a header tells, checked."""
-    facts = _version_1(header["facts"]) if header["version"] == 1 else header["facts"]
+    facts = header["facts"]
     return _checked(
         Description(
             header["kind"],
@@ -133,13 +133,6 @@ def _checked(made: T) -> T:
     if not all(fits(getattr(made, name), hint) for name, hint in get_type_hints(type(made)).items()):
         raise StoredFileError("its header is not one that classwise writes")
     return made
-
-
-def _version_1(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts of a statistics file of version 1, which knew nothing of its origin nor, in the header, of weight."""
-    columns = [{"name": column[0], "type": column[1], "family": column[2]} for column in facts["schema"]["columns"]]
-    known = {"class": "ClassStatistics", "rows": facts["rows"], "weight": None}
-    return known | {"labels": facts["labels"]["values"], "columns": columns}
 
 
 def _digits(loss: float | str) -> str:
