@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, marked_places, ratio
-from classwise.covariance.recipe import Recipe
-from classwise.covariance.sharing import MaximumLikelihood
+from classwise.covariance.recipe import MaximumLikelihood, Recipe
 from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.statistics import ClassStatistics, Gaps, Moments, PooledScatter
 from classwise.storage import stored

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, patterns, row_norms
-from classwise.covariance import Covariance, DiagonalCovariance
+from classwise.covariance import Covariance
 from classwise.covariance.exponents import Exponents
 from classwise.densities.density import Located
 from classwise.statistics import Moments
@@ -51,10 +51,8 @@ class Gaussian(Located):
         """
         weight, shared = moments.weight[:, 0], self._is_shared
         away = (moments.mean - self.means) + moments.rest
-        structure = type(self.covariance)
         scatter = moments.scatter + moments.scatter.between(moments.weight, away)
-        ones = np.ones((1, 1)) if shared else np.ones((len(weight), 1))
-        sums = structure.pooled(scatter, ones) if shared else structure.own(scatter, ones)
+        sums = self.covariance.sums(scatter, shared)
         half_log_det = np.broadcast_to(self.covariance.half_log_det, weight.shape)
         volumes = weight @ (self.n_features * log(2 * pi) + 2 * half_log_det)
         return -0.5 * float(volumes + self.covariance.traces(sums).sum())
@@ -74,7 +72,7 @@ class Gaussian(Located):
 
     def observed(self, rows: Array, offset: Array) -> Array:
         present = ~np.isnan(rows)
-        if isinstance(self.covariance, DiagonalCovariance):
+        if not self.covariance.correlated:
             return np.stack([self._observed_alone(rows, present, k) for k in range(self.count)]) + offset
         scores = np.repeat(offset, len(rows), axis=1)
         distinct, codes = patterns(present)
@@ -139,7 +137,7 @@ class Gaussian(Located):
             return slope * (row - (self.means[first] + self.means[second]) / 2)
         exponents = [-0.5 * d * (self.covariance.precision(k) @ d) for k, d in self._away(row, first, second)]
         shares = exponents[0] - exponents[1]
-        if isinstance(self.covariance, DiagonalCovariance):
+        if not self.covariance.correlated:
             variances = self.covariance.variances()
             shares -= 0.5 * np.log(variances[first] / variances[second])
         return shares

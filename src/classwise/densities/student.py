@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from classwise.arrays import Array, Codes, patterns
-from classwise.covariance import Conjugate, Covariance, DiagonalCovariance, FullCovariance, SphericalCovariance
+from classwise.covariance import Conjugate, Covariance, DiagonalCovariance
 from classwise.densities.density import Located
 from classwise.densities.gaussian import Gaussian
 from classwise.storage import stored
@@ -24,20 +24,14 @@ from classwise.storage import stored
 
 def predictive(posterior: Conjugate) -> "Student | IndependentStudent":
     """The density of the next row of each class."""
-    kappa, features = posterior.kappa, posterior.features
-    wider = (kappa + 1) / kappa  # for the mean not being known
-    if posterior.structure is DiagonalCovariance:
-        freedom = np.broadcast_to(posterior.freedom(), posterior.means.shape)
-        shapes = posterior.scale / posterior.freedom() * wider
-        return IndependentStudent(posterior.means, shapes, freedom, len(posterior.scale))
-    if posterior.structure is FullCovariance:
-        freedom, scale = posterior.freedom() - features + 1, posterior.scale
-        covariance: Covariance = FullCovariance(scale / freedom[:, :, None])
-    else:
-        freedom, scale = posterior.freedom(), features * posterior.scale
-        covariance = SphericalCovariance(scale / freedom)
+    wider = (posterior.kappa + 1) / posterior.kappa  # for the mean not being known
+    freedom = posterior.freedom() - posterior.dimension + 1
+    shape = posterior.structure.shape(posterior.scale, freedom)
+    if shape.apart:
+        everywhere = np.broadcast_to(freedom, posterior.means.shape)
+        return IndependentStudent(posterior.means, shape.values * wider, everywhere, len(shape.values))
     count = len(posterior.means)
-    return Student(posterior.means, covariance, wider.mean(axis=1), np.broadcast_to(freedom[:, 0], (count,)))
+    return Student(posterior.means, shape, wider.mean(axis=1), np.broadcast_to(freedom[:, 0], (count,)))
 
 
 @stored("Student")

@@ -22,11 +22,8 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from classwise.arrays import Array, row_norms
-from classwise.covariance import Conjugate, DiagonalCovariance, FullCovariance
-
-# What is left of a scale where nearly nothing is: rounding must not make it negative.
-TINY = 1e-12
+from classwise.arrays import Array
+from classwise.covariance import Conjugate, Covariance
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +38,9 @@ class Predictives:
     own: float = 0.0
 
     @cached_property
-    def _factored(self) -> list[FullCovariance]:
+    def _scales(self) -> list[Covariance]:
         """Each scale by itself, factored once for all rows."""
-        return [FullCovariance(scale[None]) for scale in self.posterior.scale]
+        return [self.posterior.structure(scale[None]) for scale in self.posterior.scale]
 
     def log_density(self, rows: Array, own: int, weight: float) -> Array:
         """log p(x | k) of rows (m, p) of one class and of one weight, each left out by itself; (g, m)."""
@@ -70,28 +67,11 @@ class Predictives:
 
     def _log_density(self, j: int, z: Array, d: Array, lost: float, b: float, kappa: float) -> Array:
         """Of one class: its scale loses b d d', and its freedom the weight of the row."""
-        structure, features = self.posterior.structure, self.posterior.features
-        scale, nu = self.posterior.scale[j], float(self.posterior.freedom()[j, 0])
-        if structure is DiagonalCovariance:
-            rest = np.maximum(scale - b * d * d, TINY * scale)
-            return _student(z * z / rest, np.log(rest), kappa, nu - lost, 1).sum(axis=1)
-        if structure is FullCovariance:
-            squares, log_det = _without(self._factored[j], z, d, b)
-            return _student(squares, log_det, kappa, nu - lost - features + 1, features)
-        # A sphere stores its scale over p in each feature, and a row of p values counts p times.
-        rest = np.maximum(features * scale[0] - b * row_norms(d), TINY * scale[0])
-        return _student(row_norms(z) / rest, features * np.log(rest), kappa, nu - features * lost, features)
-
-
-def _without(scale: FullCovariance, z: Array, d: Array, b: float) -> tuple[Array, Array]:
-    """z'S^-1 z and log|S| for S = scale - b d d'; (m,) each (Sherman and Morrison 1950)."""
-    z = scale.whiten(z, 0)
-    log_det = 2 * scale.half_log_det[0]
-    if not b:
-        return row_norms(z), log_det
-    d = scale.whiten(d, 0)
-    left = np.maximum(1 - b * row_norms(d), TINY)
-    return row_norms(z) + b * np.einsum("ij,ij->i", z, d) ** 2 / left, log_det + np.log(left)
+        posterior, features = self.posterior, self.posterior.features
+        squares, log_det = self._scales[j].without(z, d, b)
+        freedom = float(posterior.freedom()[j, 0]) - lost * posterior.structure.values_per_row(features)
+        each = features // squares.shape[1]  # how many features each Student-t has
+        return _student(squares, log_det, kappa, freedom - posterior.dimension + 1, each).sum(axis=1)
 
 
 def _student(squares: Array, log_det: Any, kappa: float, freedom: float, features: int) -> Array:

@@ -23,10 +23,8 @@ from scipy.special import gammaln
 
 from classwise.arrays import Array, product
 from classwise.covariance import FullCovariance, PriorForm
+from classwise.covariance.structures import TINY
 from classwise.statistics import ClassStatistics
-
-# What is left of a scale where nearly nothing is: rounding must not make it negative.
-TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
