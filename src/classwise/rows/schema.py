@@ -17,6 +17,7 @@ Counts are never guessed: "poisson" and "binomial(N)" are asked for, as any othe
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 from typing import Any, Literal, Self, TypeAlias
 
@@ -159,22 +160,22 @@ class Schema:
         """The columns of these families, in order."""
         return [j for j, column in enumerate(self.columns) if column.family.name in families]
 
-    @property
+    @cached_property
     def numbers(self) -> list[int]:
         """The columns whose values are numbers, and enter moments."""
         return self.positions("gaussian", "poisson", "binomial", "best")
 
-    @property
+    @cached_property
     def logs(self) -> list[int]:
         """The columns whose logarithms enter moments."""
         return self.positions("lognormal", "best")
 
-    @property
+    @cached_property
     def candidates(self) -> list[int]:
         """The columns whose family is yet to be chosen."""
         return self.positions("best")
 
-    @property
+    @cached_property
     def levels(self) -> list[int]:
         """The columns whose values are levels, and are counted."""
         return self.positions("categorical", "bernoulli")

@@ -133,8 +133,10 @@ class ClassStatistics:
 
     def missing_weight(self) -> Array:
         """The weight without a value, by class and column; (g, p)."""
-        present = np.zeros((len(self.labels), len(self.schema)))
-        present[:, self.schema.numbers] = self.numbers.present_weight()
+        present = self.numbers.present_weight()
+        if len(self.schema.numbers) < len(self.schema):
+            of_numbers, present = present, np.zeros((len(self.labels), len(self.schema)))
+            present[:, self.schema.numbers] = of_numbers
         if self.schema.logs:
             present[:, self.schema.logs] = self.logs.weight
         for j, column in zip(self.schema.levels, self.levels.columns, strict=True):
@@ -146,9 +148,9 @@ class ClassStatistics:
     def constants(self) -> dict[int, float]:
         """The columns of numbers that hold one value in all rows, to rounding, and that value, by position."""
         found: dict[int, float] = {}
-        if self.schema.numbers and not self.moments.all_vary():
+        if not self.moments.all_vary:
             found = _still(self.numbers.of_all(), self.schema.numbers)
-        if self.schema.logs and not self.logs.all_vary():
+        if self.schema.logs and not self.logs.all_vary:
             found |= {j: exp(log) for j, log in _still(self.logs.of_all(), self.schema.logs).items()}
         return {j: value for j, value in sorted(found.items()) if self.schema.columns[j].family.kind == "number"}
 
@@ -300,7 +302,9 @@ class ClassStatistics:
 
     def with_moments(self, moments: Moments) -> Self:
         """The same classes with other moments, and no gaps."""
-        numbers = Numbers(moments, self.numbers.gaps.empty(moments.mean.shape[1]))
+        gaps = self.numbers.gaps
+        none = not len(gaps) and gaps.present.shape[1] == moments.mean.shape[1]
+        numbers = Numbers(moments, gaps if none else gaps.empty(moments.mean.shape[1]))
         return replace(self, parts={**self.parts, "numbers": numbers})
 
     def by_column(self) -> Self:

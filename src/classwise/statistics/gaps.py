@@ -13,16 +13,13 @@ from numpy.typing import NDArray
 
 from classwise.arrays import EPS, Array, Codes, patterns, ratio
 from classwise.errors import ClasswiseError, StatisticsError
-from classwise.statistics.moments import Moments, gather_columns, gather_moments
+from classwise.statistics.moments import LEAST_VARIANCE, Moments, gather_columns, gather_moments
 from classwise.statistics.scatter import DiagonalScatter, FullScatter, Scatter
 from classwise.statistics.statistic import Statistic
 from classwise.storage import stored
 
 # Moments by pattern may take this many numbers (1 GB).
 MOST_NUMBERS = 1 << 27
-
-# Of a smaller variance, squares are below 1e-308 here and there, and lose digits; so are pivots of its covariances.
-LEAST_VARIANCE = 1e-304
 
 
 @stored("Gaps")
@@ -189,11 +186,11 @@ class Numbers(Statistic):
         whole = np.broadcast_to(self.moments.weight, self.moments.mean.shape)
         return whole + self.gaps.by_column(len(whole)).weight if len(self.gaps) else whole
 
-    def underflow(self) -> NDArray[np.bool_]:
-        """Which columns vary, over all rows, by so little that squares of it lose digits in float64; (p,)."""
-        squares, whole = self.moments.scatter.pooled_diagonal(), self.moments.weight.sum()
-        if whole and (squares > LEAST_VARIANCE * whole).all():  # the common case, at the price of a look
-            return np.zeros(len(squares), dtype=bool)
+    def underflow(self) -> list[int]:
+        """The columns that vary, over all rows, by so little that squares of it lose digits in float64."""
+        if self.moments.all_vary:
+            return []
+        squares = self.moments.scatter.pooled_diagonal()
         if len(self.gaps):
             squares = squares + self.gaps.by_column(len(self.moments.weight)).scatter.pooled_diagonal()
         weight, mean = self.column_means()
@@ -203,7 +200,7 @@ class Numbers(Statistic):
         # What has underflowed altogether shows in the means, unless these are equal to the last digits.
         rounding = 4 * EPS * np.abs(mean).max(axis=0, initial=0.0)
         varies = (variance > rounding**2) | (np.abs(away).max(axis=0, initial=0.0) > rounding)
-        return np.asarray(varies & (variance < LEAST_VARIANCE))
+        return list(np.flatnonzero(varies & (variance < LEAST_VARIANCE)).tolist())
 
     def __add__(self, other: Self) -> Self:
         gaps = self.gaps + other.gaps if len(self.gaps) or len(other.gaps) else self.gaps

@@ -9,6 +9,7 @@ Merging A and B (Chan, Golub and LeVeque 1983):
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -23,6 +24,9 @@ from classwise.storage import stored
 
 # Means, and weights, are smaller: their squares must be numbers too.
 LARGEST = 1e150
+
+# Of a smaller variance, squares are below 1e-308 here and there, and lose digits; so are pivots of its covariances.
+LEAST_VARIANCE = 1e-304
 
 
 @stored("Moments")
@@ -178,9 +182,11 @@ class Moments(Statistic):
         """Which features do not vary at all over the rows, to rounding; (p,)."""
         return np.asarray(self.overall_variance() <= self._rounding())
 
+    @cached_property
     def all_vary(self) -> bool:
-        """Whether every feature varies within some class: quicker to see than which are constant."""
-        return bool((self.scatter.pooled_diagonal() > self.weight.sum(axis=0) * self._rounding()).all())
+        """Whether every feature plainly varies within some class: quicker to see than which do not."""
+        least = np.maximum(self._rounding(), LEAST_VARIANCE)
+        return bool((self.scatter.pooled_diagonal() > self.weight.sum(axis=0) * least).all())
 
     def _rounding(self) -> Array:
         """The variance that the rounding of the values alone may make; (p,)."""
