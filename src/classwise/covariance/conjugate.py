@@ -137,7 +137,7 @@ class Conjugate:
         return np.broadcast_to(nu, (len(self.scale), 1)) if nu.ndim == 0 else nu
 
     def log_normalizer(self) -> float:
-        """log of the integral over covariances, summed over the k of them; means, and a constant of the dimension, aside."""
+        """log of the integral over covariances, summed over the k of them; but for a constant of the dimension."""
         log_dets = self.structure.log_dets(self.scale)
         nu = np.broadcast_to(self.freedom(), log_dets.shape)
         return float((log_gammas(nu, self.dimension) - nu / 2 * log_dets).sum())
