@@ -18,3 +18,18 @@ def chunk_rows(features: int, size: int = COPY_SIZE) -> int:
     """How many rows a chunk of so many features has."""
     # A statistic holds matrices of p²: chunks grow with them, so that merging stays a small part of the work.
     return max(size, 8 * features * features) // features
+
+
+# Columns --------------------------------------------------------------------------------------------------------------
+
+# A number with at most so many distinct values may be taken for a category, where its family is to be chosen ("best").
+MOST_VALUES = 32
+
+# Where columns are cut into ranges, a number with at most so many distinct values has a range for each, and a category
+# with more levels than this one place for all of the rarest.
+FEW_VALUES = 10
+MOST_LEVELS = 100
+
+# A category is taken for an id or free text where a level has fewer than two rows on average, and there are at least so
+# many levels.
+MANY_LEVELS = 20

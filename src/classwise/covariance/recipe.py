@@ -17,7 +17,7 @@ from classwise.covariance.full import FullCovariance
 from classwise.covariance.rank import refuse_singular
 from classwise.covariance.structures import Covariance
 from classwise.errors import ClasswiseError, StatisticsError, fraction
-from classwise.statistics import ClassStatistics, FullScatter, Moments, Quartics, Scatter
+from classwise.statistics import ClassStatistics, FullScatter, Moments, Scatter
 
 # The amounts of shrinking are made of squares of variances, and these must be numbers too, with all their digits.
 LARGEST_VARIANCE = 1e145
@@ -205,8 +205,8 @@ class LedoitWolf(Shrinkage):
 
     def amount(self, covariance: Covariance, weight: Array, statistics: ClassStatistics) -> Array:
         _refuse_unless_full(covariance, "ledoit-wolf")
-        quartics = statistics.parts.get("quartics")
-        if not isinstance(quartics, Quartics):
+        quartics = statistics.quartics
+        if quartics is None:
             raise StatisticsError(
                 "shrink='ledoit-wolf' needs sums of |d|⁴, which this statistic does not hold; "
                 "gather it with summarize(X, y, quartics=True)."

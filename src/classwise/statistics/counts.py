@@ -6,15 +6,13 @@ from typing import Self
 
 import numpy as np
 
+from classwise import limits
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import StatisticsError
 from classwise.rows.labels import is_sorted, positions, union_labels
+from classwise.rows.schema import Column
 from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import stored
-
-# A column of levels is taken for an id or free text where a level has fewer than two rows on average,
-# and there are at least this many levels.
-MANY_LEVELS = 20
 
 
 @stored("LevelCounts")
@@ -74,9 +72,12 @@ class Counts(Statistic):
     columns: tuple[LevelCounts | None, ...]
     most: int | None = None
 
-    def is_of(self, count: int) -> bool:
-        """Whether every column counts this many classes."""
-        return all(column is None or len(column.weight) == count for column in self.columns)
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        """Only a column whose family is yet to be chosen may have been given up."""
+        if len(self.columns) != len(columns):
+            return False
+        pairs = zip(self.columns, columns, strict=True)
+        return all(c.family.name == "best" if own is None else len(own.weight) == count for own, c in pairs)
 
     def __add__(self, other: Self) -> Self:
         return self._with(
@@ -121,7 +122,7 @@ def is_id(levels: int, rows: float) -> bool:
     >>> is_id(50, 60.0), is_id(50, 600.0), is_id(5, 5.0)
     (True, False, False)
     """
-    return levels >= MANY_LEVELS and 2 * levels > rows
+    return levels >= limits.MANY_LEVELS and 2 * levels > rows
 
 
 def _limited(column: LevelCounts | None, most: int | None) -> LevelCounts | None:

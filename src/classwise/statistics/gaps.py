@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import EPS, Array, Codes, patterns, ratio
 from classwise.errors import ClasswiseError, StatisticsError
+from classwise.rows.schema import Column
 from classwise.statistics.moments import LEAST_VARIANCE, Moments, gather_columns, gather_moments
 from classwise.statistics.scatter import DiagonalScatter, FullScatter, Scatter
 from classwise.statistics.statistic import Statistic
@@ -83,6 +84,9 @@ class Gaps(Statistic):
     def restrict(self, columns: Sequence[int]) -> Self:
         narrow = type(self)(self.codes, self.present[:, columns], self.moments.restrict(columns))
         return narrow._where(np.asarray(np.any(narrow.present, axis=1)))._merged()
+
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        return self.present.shape[1] == len(columns) and bool(np.isin(self.codes, np.arange(count)).all())
 
     def compact(self) -> Self:
         return self._where(np.asarray(self.moments.weight[:, 0] > 0))
@@ -224,6 +228,9 @@ class Numbers(Statistic):
         if len(complete):
             moments = moments + _in_form(complete.moments.merged(complete.codes, len(moments.weight)), moments)
         return type(self)(moments, gaps)
+
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        return self.moments.is_of(count, columns)
 
     def scaled(self, scale: Array) -> Self:
         """The numbers times `scale` (p,)."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import BLOCK_SIZE, EPS, Array, Codes, ratio, slices, two_sum
 from classwise.errors import StatisticsError
+from classwise.rows.schema import Column
 from classwise.statistics.grouping import Groups
 from classwise.statistics.scatter import DiagonalScatter, Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
@@ -132,6 +133,9 @@ class Moments(Statistic):
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         weight = self.weight if self.weight.shape[1] == 1 else self.weight[:, columns]
         return type(self)(weight, self.mean[:, columns], self.rest[:, columns], self.scatter.restrict(columns))
+
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        return self.mean.shape == (count, len(columns))
 
     def merged(self, codes: Codes, count: int) -> Self:
         """The moments of larger groups: group i becomes part of class codes[i]; scatter by group."""

@@ -1,6 +1,6 @@
 """Pairs: how often each two places of all columns occur together, by class. What averaged one-dependence needs."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, slices
 from classwise.errors import StatisticsError
+from classwise.rows.schema import Column
 from classwise.statistics.places import Bins, Named, Place
 from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import stored
@@ -72,6 +73,10 @@ class PairCounts(Statistic):
         kept = np.concatenate([np.zeros(0, int), *(np.arange(self.starts[j], self.starts[j + 1]) for j in columns)])
         return type(self)(tuple(self.columns[j] for j in columns), self.weight[:, kept[:, None], kept])
 
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        levels = [isinstance(place, Named) for place in self.columns]
+        return len(self.weight) == count and levels == [column.family.has_levels for column in columns]
+
     def compact(self) -> Self:
         seen = np.asarray(self.own.any(axis=0))
         parts = [column.kept(seen[self.span(j)]) for j, column in enumerate(self.columns)]
@@ -94,12 +99,12 @@ class PairCounts(Statistic):
         weight = self.weight if mask.all() else self.weight[:, kept[:, None], kept]
         return type(self)(tuple(columns), weight)
 
-    def with_levels(self, columns: Iterable[int]) -> Self:
-        """With these columns, in which no row has a value, taken for categories rather than numbers."""
+    def taken_for(self, columns: Sequence[Column]) -> Self:
+        """A column in which no row has a value may be a category, as well as a number."""
         nothing = np.empty(0, dtype=object)
         places = list(self.columns)
-        for j in columns:
-            if isinstance(places[j], Bins) and not places[j].count:
+        for j, column in enumerate(columns):
+            if column.family.has_levels and isinstance(places[j], Bins) and not places[j].count:
                 places[j] = Named(nothing, None, places[j].missing)
         return replace(self, columns=tuple(places))
 

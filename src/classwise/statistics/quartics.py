@@ -17,6 +17,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, row_norms
 from classwise.errors import StatisticsError
+from classwise.rows.schema import Column
 from classwise.statistics.grouping import Groups
 from classwise.statistics.moments import Moments
 from classwise.statistics.scatter import FullScatter
@@ -80,6 +81,9 @@ class Quartics(Statistic):
 
     def select(self, kept: Codes) -> Self:
         return type(self)(self.moments.select(kept), self.third[kept], self.fourth[kept])
+
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        return self.third.shape == (count, len(columns))
 
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         if list(columns) == list(range(self.third.shape[1])):
