@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 import classwise as cw
 from classwise.covariance import STRUCTURES, PriorForm
 from classwise.covariance.conjugate import weak_form
-from classwise.covariance.evidence import PlainEvidence, Point, evidence_of
+from classwise.covariance.named_priors import PlainEvidence, Point, evidence_of
 from classwise.selection import Predictives, StrengthPath
 
 RNG = np.random.default_rng(11)

@@ -20,6 +20,19 @@ def chunk_rows(features: int, size: int = COPY_SIZE) -> int:
     return max(size, 8 * features * features) // features
 
 
+# Moments of rows with gaps, a matrix for each class and pattern of missing values, may take so many numbers (1 GB).
+MOST_GAP_NUMBERS = 1 << 27
+
+# Pair counts, which AODE needs, may take so many numbers (2 GiB).
+MOST_PAIR_COUNTS = 1 << 28
+
+# Seconds between two writings of a checkpoint: what is lost in a crash takes no longer than this, and a file, to read
+# again.
+CHECKPOINT_SECONDS = 2.0
+
+# Clusters, where a mixture starts, are looked for among so many rows of a class.
+CLUSTERED_ROWS = 20_000
+
 # Columns --------------------------------------------------------------------------------------------------------------
 
 # A number with at most so many distinct values may be taken for a category, where its family is to be chosen ("best").

@@ -22,7 +22,6 @@ from classwise.errors import ClasswiseError
 from classwise.estimators import ChoosingEstimator, Crossing, refuse_few_classes
 from classwise.rows.roles import Counted, as_frame
 from classwise.rows.sampling import Part
-from classwise.selection.dealing import Dealer
 from classwise.selection.first_pass import (
     FirstLook,
     Reading,
@@ -30,6 +29,7 @@ from classwise.selection.first_pass import (
     least_rows,
     look_at,
 )
+from classwise.selection.folds import Dealer
 
 NEEDS_ROWS = "Needs rows in memory, and these are read as a stream; references=True fits it on a sample of them."
 

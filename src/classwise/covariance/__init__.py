@@ -3,8 +3,8 @@
 from classwise.covariance.completion import TOLERANCE, Completion, Parameters, complete, complete_by, refuse_never_seen
 from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, PriorForm, log_evidence
 from classwise.covariance.diagonal import DiagonalCovariance, SphericalCovariance
-from classwise.covariance.evidence import check_prior, most_probable_form, read_prior
 from classwise.covariance.full import FullCovariance
+from classwise.covariance.named_priors import check_prior, most_probable_form, read_prior
 from classwise.covariance.recipe import (
     ESTIMATES,
     STRUCTURES,

@@ -4,11 +4,10 @@ from classwise.densities.absence import Constant, Observed, Presence, Unseen
 from classwise.densities.aode import OneDependence
 from classwise.densities.categorical import Categorical, Levels, levels_evidence
 from classwise.densities.counts import Binomial, Poisson
-from classwise.densities.density import Block, Density
+from classwise.densities.density import Block, Density, Product
 from classwise.densities.gaussian import Gaussian
 from classwise.densities.lognormal import LogNormal
 from classwise.densities.mixture import Mixture
-from classwise.densities.product import Product
 from classwise.densities.student import IndependentStudent, Student, predictive
 
 __all__ = [

@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from classwise import limits
 from classwise.arrays import EPS, Array, Codes, patterns, ratio
 from classwise.errors import ClasswiseError, StatisticsError
 from classwise.rows.schema import Column
@@ -18,9 +19,6 @@ from classwise.statistics.moments import LEAST_VARIANCE, Moments, gather_columns
 from classwise.statistics.scatter import DiagonalScatter, FullScatter, Scatter
 from classwise.statistics.statistic import Statistic
 from classwise.storage import stored
-
-# Moments by pattern may take this many numbers (1 GB).
-MOST_NUMBERS = 1 << 27
 
 
 @stored("Gaps")
@@ -132,7 +130,7 @@ class Gaps(Statistic):
 
 
 def _refuse_too_many(groups: int, features: int) -> None:
-    if groups * features * features > MOST_NUMBERS:
+    if groups * features * features > limits.MOST_GAP_NUMBERS:
         raise ClasswiseError(
             f"X has {groups} patterns of missing values (by class) in {features} columns of numbers, too many to keep "
             "a matrix for each; use structure='diagonal' or NaiveBayes, which look at columns one by one, or impute."

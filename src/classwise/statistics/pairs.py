@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from classwise import limits
 from classwise.arrays import Array, Codes, slices
 from classwise.errors import StatisticsError
 from classwise.rows.schema import Column
@@ -19,9 +20,6 @@ from classwise.storage import stored
 # Rows are counted in blocks of this many values, so that memory stays bounded.
 BLOCK_VALUES = 1 << 19
 LEAST_ROWS = 8192
-
-# The most numbers that pair counts may hold: 2 GiB of float64.
-MOST_PAIRS = 1 << 28
 
 
 @stored("PairCounts")
@@ -201,10 +199,11 @@ def starts_of(columns: Sequence[Place]) -> Codes:
 def refuse_too_many(columns: Sequence[Place], count: int) -> None:
     """Pairs take g L² numbers: beyond two gigabytes there is an error that names what takes most."""
     size = int(starts_of(columns)[-1])
-    if count * size * size > MOST_PAIRS:
+    if count * size * size > limits.MOST_PAIR_COUNTS:
         widest = max(range(len(columns)), key=lambda j: len(columns[j]))
         raise StatisticsError(
             f"{len(columns)} columns have {size} ranges and levels in all, so the pairs of {count} classes take "
-            f"{count * size * size * 8 / 2**30:.1f} GiB, and at most {MOST_PAIRS * 8 / 2**30:g} are allowed; use fewer "
-            f"bins (bins=4) or fewer columns. Column {widest} has most of them, {len(columns[widest])}."
+            f"{count * size * size * 8 / 2**30:.1f} GiB, and at most {limits.MOST_PAIR_COUNTS * 8 / 2**30:g} are "
+            f"allowed; use fewer bins (bins=4) or fewer columns. Column {widest} has most of them, "
+            f"{len(columns[widest])}."
         )

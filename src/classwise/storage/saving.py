@@ -14,16 +14,16 @@ from classwise.storage.container import (
     VERSION,
     OtherVersionError,
     blaming,
+    description,
     encoded,
     provenance,
     read_arrays,
     read_header,
     write,
 )
-from classwise.storage.describing import description
-from classwise.storage.examining import examine
 from classwise.storage.packing import Packer, Unpacker
 from classwise.storage.registry import ENTRIES, entry_of
+from classwise.storage.soundness import examine
 
 # The array that says, in JSON, how the others make up the value.
 CONTENT = "content"
