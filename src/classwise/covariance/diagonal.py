@@ -28,12 +28,12 @@ class DiagonalCovariance(Covariance):
         return DiagonalScatter
 
     @staticmethod
-    def own(scatter: Scatter, divisor: Array) -> Array:
-        return scatter.diagonals() / divisor
+    def sums(scatter: Scatter, shared: bool) -> Array:
+        return scatter.pooled_diagonal()[None] if shared else scatter.diagonals()
 
     @staticmethod
-    def pooled(scatter: Scatter, divisor: Array) -> Array:
-        return scatter.pooled_diagonal()[None] / divisor
+    def divided(sums: Array, divisor: Array) -> Array:
+        return sums / divisor
 
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         return type(self)(self.values[:, columns])
@@ -89,17 +89,18 @@ class DiagonalCovariance(Covariance):
     def prior_scale(matrix: Array) -> Array:
         return np.diagonal(matrix)[None]
 
-    @staticmethod
-    def log_dets(scale: Array) -> Array:
-        return np.log(scale)
-
-    @staticmethod
-    def ratios(scale: Array, change: Array) -> Array:
-        return change / scale
+    @classmethod
+    def log_dets(cls, scale: Array) -> Array:
+        return np.log(cls.values_per_row(scale.shape[1]) * cls._one_of_each(scale))
 
     @classmethod
-    def shape(cls, scale: Array, freedom: Array) -> Self:
-        return cls(scale / freedom)
+    def ratios(cls, scale: Array, change: Array) -> Array:
+        return cls._one_of_each(change) / cls._one_of_each(scale)
+
+    @classmethod
+    def _one_of_each(cls, scale: Array) -> Array:
+        """One number for each inverse Wishart: that of a sphere stands in all features."""
+        return scale if cls.apart else scale[:, :1]
 
     def without(self, z: Array, d: Array, b: float) -> tuple[Array, Array]:
         rest = np.maximum(self.values[0] - b * d * d, TINY * self.values[0])
@@ -125,29 +126,18 @@ class SphericalCovariance(DiagonalCovariance):
         return ScaledSphere(self.values * scale**2)
 
     @staticmethod
-    def own(scatter: Scatter, divisor: Array) -> Array:
-        return _level(scatter.diagonals(), divisor)
+    def sums(scatter: Scatter, shared: bool) -> Array:
+        sums = DiagonalCovariance.sums(scatter, shared)
+        return np.broadcast_to(sums.mean(axis=1, keepdims=True), sums.shape)
 
     @staticmethod
-    def pooled(scatter: Scatter, divisor: Array) -> Array:
-        return _level(scatter.pooled_diagonal()[None], divisor)
+    def divided(sums: Array, divisor: Array) -> Array:
+        return sums / divisor.mean(axis=1, keepdims=True)
 
     @staticmethod
     def prior_scale(matrix: Array) -> Array:
         diagonal = np.diagonal(matrix)[None]
         return np.full_like(diagonal, diagonal.mean() / len(matrix))
-
-    @staticmethod
-    def log_dets(scale: Array) -> Array:
-        return np.log(scale.shape[1] * scale[:, :1])
-
-    @staticmethod
-    def ratios(scale: Array, change: Array) -> Array:
-        return change.mean(axis=1, keepdims=True) / scale.mean(axis=1, keepdims=True)
-
-    @classmethod
-    def shape(cls, scale: Array, freedom: Array) -> Self:
-        return cls(scale.shape[1] * scale / freedom)
 
     def without(self, z: Array, d: Array, b: float) -> tuple[Array, Array]:
         scale, features = self.values[0, 0], self.values.shape[1]
@@ -162,9 +152,3 @@ class ScaledSphere(DiagonalCovariance):
     @property
     def free_parameters(self) -> int:
         return sum(self.values.shape)
-
-
-def _level(sums: Array, divisor: Array) -> Array:
-    """All sums of squares over all divisors, for every feature alike."""
-    variance = sums.mean(axis=1, keepdims=True) / divisor.mean(axis=1, keepdims=True)
-    return np.broadcast_to(variance, sums.shape)

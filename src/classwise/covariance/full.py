@@ -33,12 +33,12 @@ class FullCovariance(Covariance):
         return PooledScatter if shared else FullScatter
 
     @staticmethod
-    def own(scatter: Scatter, divisor: Array) -> Array:
-        return scatter.by_class() / divisor[:, :, None]
+    def sums(scatter: Scatter, shared: bool) -> Array:
+        return scatter.pooled()[None] if shared else scatter.by_class()
 
     @staticmethod
-    def pooled(scatter: Scatter, divisor: Array) -> Array:
-        return scatter.pooled()[None] / divisor[:, :, None]
+    def divided(sums: Array, divisor: Array) -> Array:
+        return sums / divisor[:, :, None]
 
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         return type(self)(self.values[:, columns, :][:, :, columns])
@@ -113,17 +113,13 @@ class FullCovariance(Covariance):
     def prior_scale(matrix: Array) -> Array:
         return matrix[None]
 
-    @staticmethod
-    def log_dets(scale: Array) -> Array:
-        return 2 * FullCovariance(scale).half_log_det[:, None]
-
-    @staticmethod
-    def ratios(scale: Array, change: Array) -> Array:
-        return np.trace(np.linalg.solve(scale, change), axis1=1, axis2=2)[:, None]
+    @classmethod
+    def log_dets(cls, scale: Array) -> Array:
+        return 2 * cls(scale).half_log_det[:, None]
 
     @classmethod
-    def shape(cls, scale: Array, freedom: Array) -> Self:
-        return cls(scale / freedom[:, :, None])
+    def ratios(cls, scale: Array, change: Array) -> Array:
+        return np.trace(np.linalg.solve(scale, change), axis1=1, axis2=2)[:, None]
 
     def without(self, z: Array, d: Array, b: float) -> tuple[Array, Array]:
         """By Sherman and Morrison (1950)."""

@@ -42,18 +42,23 @@ class Covariance(ABC):
 
     @staticmethod
     @abstractmethod
-    def own(scatter: Scatter, divisor: Array) -> Array:
-        """Each class's scatter over its divisor, in this structure; divisor (g, 1) or (g, p) -> (g, ...)."""
+    def sums(scatter: Scatter, shared: bool) -> Array:
+        """The scatter of each class, or of all together, as the structure stores it; (g, ...) or (1, ...)."""
 
     @staticmethod
     @abstractmethod
-    def pooled(scatter: Scatter, divisor: Array) -> Array:
-        """The scatter summed over classes over its divisor, in this structure; divisor (1, 1) or (1, p) -> (1, ...)."""
+    def divided(sums: Array, divisor: Array) -> Array:
+        """Such sums over divisors (k, 1) or (k, p)."""
 
     @classmethod
-    def sums(cls, scatter: Scatter, shared: bool) -> Array:
-        """The scatter of each class, or of all together, not divided by anything; (g, ...) or (1, ...)."""
-        return (cls.pooled if shared else cls.own)(scatter, np.ones((1, 1)))
+    def own(cls, scatter: Scatter, divisor: Array) -> Array:
+        """Each class's scatter over its divisor; (g, ...)."""
+        return cls.divided(cls.sums(scatter, shared=False), divisor)
+
+    @classmethod
+    def pooled(cls, scatter: Scatter, divisor: Array) -> Array:
+        """The scatter summed over classes over its divisor; (1, ...)."""
+        return cls.divided(cls.sums(scatter, shared=True), divisor)
 
     @abstractmethod
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
@@ -153,20 +158,20 @@ class Covariance(ABC):
     def prior_scale(matrix: Array) -> Array:
         """The scale (p, p) of a prior of full covariances, in this structure; (1, ...)."""
 
-    @staticmethod
+    @classmethod
     @abstractmethod
-    def log_dets(scale: Array) -> Array:
+    def log_dets(cls, scale: Array) -> Array:
         """log|scale| of each inverse Wishart; (k, 1), or (k, p) if apart."""
-
-    @staticmethod
-    @abstractmethod
-    def ratios(scale: Array, change: Array) -> Array:
-        """tr scale^-1 change of each inverse Wishart; (k, 1), or (k, p) if apart."""
 
     @classmethod
     @abstractmethod
+    def ratios(cls, scale: Array, change: Array) -> Array:
+        """tr scale^-1 change of each inverse Wishart; (k, 1), or (k, p) if apart."""
+
+    @classmethod
     def shape(cls, scale: Array, freedom: Array) -> Self:
         """scale over freedom (k, 1) or (k, p): the shape of the Student-t that the rows to come have."""
+        return cls(cls.divided(cls.values_per_row(scale.shape[1]) * scale, freedom))
 
     @abstractmethod
     def without(self, z: Array, d: Array, b: float) -> tuple[Array, Array]:
