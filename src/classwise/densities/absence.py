@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, product
+from classwise.arrays import Array, Codes, product, spread
 from classwise.densities.density import Density, Wrapper
 from classwise.errors import ClasswiseError
 from classwise.storage import stored
@@ -178,10 +178,10 @@ class Unseen(Wrapper):
         return self.classes
 
     def relative(self, rows: Array, offset: Array) -> Array:
-        return self._spread(self.seen.relative(rows, offset[self.places]), -np.inf)
+        return spread(self.seen.relative(rows, offset[self.places]), self.places, self.classes, -np.inf)
 
     def observed(self, rows: Array, offset: Array) -> Array:
-        return self._spread(self.seen.observed(rows, offset[self.places]), -np.inf)
+        return spread(self.seen.observed(rows, offset[self.places]), self.places, self.classes, -np.inf)
 
     def shares(self, row: Array, first: int, second: int) -> Array:
         if first not in self.places or second not in self.places:
@@ -189,13 +189,8 @@ class Unseen(Wrapper):
         return self.seen.shares(row, *np.searchsorted(self.places, [first, second]).tolist())
 
     def parameters(self) -> list[dict[Any, Array]]:
-        return [{name: self._spread(of, np.nan) for name, of in column.items()} for column in self.seen.parameters()]
+        nowhere = (self.places, self.classes, np.nan)
+        return [{name: spread(of, *nowhere) for name, of in column.items()} for column in self.seen.parameters()]
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         return self.seen.sample(np.searchsorted(self.places, codes), generator)
-
-    def _spread(self, values: Array, absent: float) -> Array:
-        """Values of the classes that have rows (k, ...), among all; (g, ...)."""
-        whole = np.full((self.classes, *values.shape[1:]), absent)
-        whole[self.places] = values
-        return whole

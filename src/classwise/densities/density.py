@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from classwise.arrays import Array, Codes
+from classwise.arrays import Array, Codes, patterns
 from classwise.storage import stored
 
 
@@ -120,6 +120,20 @@ class Located(Density):
     @abstractmethod
     def matrices(self) -> Array:
         """The covariance of each class, or the shape of its Student-t; (g, p, p)."""
+
+
+def by_pattern(rows: Array, empty: Array, score: Callable[[Codes, Array], Array]) -> Array:
+    """Scores by the columns that rows have, and `empty` (g, 1) of a row without any; (m, p) -> (g, m).
+
+    score: of some columns, and the rows that have just these.
+    """
+    scores = np.repeat(empty, len(rows), axis=1)
+    distinct, codes = patterns(~np.isnan(rows))
+    for group, some in enumerate(distinct):
+        if some.any():
+            own, columns = np.flatnonzero(codes == group), np.flatnonzero(some)
+            scores[:, own] = score(columns, rows[np.ix_(own, columns)])
+    return scores
 
 
 class Wrapper(Density):

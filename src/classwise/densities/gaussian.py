@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Codes, patterns, row_norms
 from classwise.covariance import Covariance
 from classwise.covariance.exponents import Exponents
-from classwise.densities.density import Located
+from classwise.densities.density import Located, by_pattern
 from classwise.statistics import Moments
 from classwise.storage import stored
 
@@ -71,27 +71,20 @@ class Gaussian(Located):
         return self._exponents.relative(centered, np.zeros((self.count, 1))) + self._exponents.common(centered)
 
     def observed(self, rows: Array, offset: Array) -> Array:
-        present = ~np.isnan(rows)
         if not self.covariance.correlated:
+            present = ~np.isnan(rows)
             return np.stack([self._observed_alone(rows, present, k) for k in range(self.count)]) + offset
-        scores = np.repeat(offset, len(rows), axis=1)
-        distinct, codes = patterns(present)
-        for group, some in enumerate(distinct):
-            if some.any():
-                own, columns = np.flatnonzero(codes == group), np.flatnonzero(some)
-                marginal, values = self.marginal(columns), rows[np.ix_(own, columns)]
-                scores[:, own] = marginal.relative(values, offset) + marginal.common(values)
-        return scores
+
+        def score(columns: Codes, values: Array) -> Array:
+            marginal = self.marginal(columns)
+            return marginal.relative(values, offset) + marginal.common(values)
+
+        return by_pattern(rows, offset, score)
 
     def observed_exponents(self, rows: Array) -> Array:
         """The same of the values that are there: of row x the exponents of x_o, with m_o and C_oo; (m, p) -> (g, m)."""
-        exponents = np.zeros((self.count, len(rows)))
-        distinct, codes = patterns(~np.isnan(rows))
-        for group, some in enumerate(distinct):
-            if some.any():
-                own, columns = np.flatnonzero(codes == group), np.flatnonzero(some)
-                exponents[:, own] = self.marginal(columns).exponents(rows[np.ix_(own, columns)])
-        return exponents
+        nothing = np.zeros((self.count, 1))
+        return by_pattern(rows, nothing, lambda columns, values: self.marginal(columns).exponents(values))
 
     def _observed_alone(self, rows: Array, present: NDArray[np.bool_], k: int) -> Array:
         """The sum of log N(x_j | m_j, v_j) over the columns with a value; (m,)."""

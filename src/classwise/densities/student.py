@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from classwise.arrays import Array, Codes, patterns
+from classwise.arrays import Array, Codes
 from classwise.covariance import Conjugate, Covariance, DiagonalCovariance
-from classwise.densities.density import Located
+from classwise.densities.density import Located, by_pattern
 from classwise.densities.gaussian import Gaussian
 from classwise.storage import stored
 
@@ -88,13 +88,7 @@ class Student(Located):
         return Student(self.means[:, columns], self.covariance.restrict(columns), self.factor, self.freedom)
 
     def observed(self, rows: Array, offset: Array) -> Array:
-        scores = np.repeat(offset, len(rows), axis=1)
-        distinct, codes = patterns(~np.isnan(rows))
-        for group, some in enumerate(distinct):
-            if some.any():
-                own, columns = np.flatnonzero(codes == group), np.flatnonzero(some)
-                scores[:, own] = self.marginal(columns).relative(rows[np.ix_(own, columns)], offset)
-        return scores
+        return by_pattern(rows, offset, lambda columns, values: self.marginal(columns).relative(values, offset))
 
     def shares(self, row: Array, first: int, second: int) -> Array:
         """log(1 + q / v) is divided among the columns as q is."""

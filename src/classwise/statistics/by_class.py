@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, Labels
+from classwise.arrays import Array, Codes, Labels, spread
 from classwise.errors import StatisticsError
 from classwise.rows.labels import is_sorted, positions, union_labels
 from classwise.rows.schema import Column, Family, Schema
@@ -161,7 +161,7 @@ class ClassStatistics:
     def missing_weight(self) -> Array:
         """The weight without a value, by class and column; (g, p)."""
         present = self.numbers.present_weight()
-        if len(self.schema.numbers) < len(self.schema):
+        if self.schema.logs or len(self.schema.numbers) < len(self.schema):
             of_numbers, present = present, np.zeros((len(self.labels), len(self.schema)))
             present[:, self.schema.numbers] = of_numbers
         if self.schema.logs:
@@ -371,10 +371,8 @@ class ClassStatistics:
         if len(labels) == len(self.labels):  # labels holds all of ours, so they are the same
             return self
         places, count = positions(self.labels, labels), len(labels)
-        weight = np.zeros(count)
-        weight[places] = self.weight
         parts = {name: part.regroup(places, count) for name, part in self.parts.items()}
-        return replace(self, labels=labels, weight=weight, parts=parts)
+        return replace(self, labels=labels, weight=spread(self.weight, places, count), parts=parts)
 
     def _check_labels_known(self, other: "ClassStatistics") -> None:
         unknown = sorted(set(other.labels.tolist()) - set(self.labels.tolist()))

@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import BLOCK_SIZE, EPS, Array, Codes, ratio, slices, two_sum
+from classwise.arrays import BLOCK_SIZE, EPS, Array, Codes, ratio, slices, spread, two_sum
 from classwise.errors import StatisticsError
 from classwise.rows.schema import Column
 from classwise.statistics.grouping import Groups
@@ -121,10 +121,7 @@ class Moments(Statistic):
         return (self.mean - other.mean) + (self.rest - other.rest)
 
     def regroup(self, positions: Codes, count: int) -> Self:
-        whole = self.empty(count, self.mean.shape[1], type(self.scatter))
-        weight = np.zeros((count, self.weight.shape[1]))
-        mean, rest = whole.mean.copy(), whole.rest.copy()
-        weight[positions], mean[positions], rest[positions] = self.weight, self.mean, self.rest
+        weight, mean, rest = (spread(values, positions, count) for values in (self.weight, self.mean, self.rest))
         return type(self)(weight, mean, rest, self.scatter.regroup(positions, count))
 
     def select(self, kept: Codes) -> Self:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise import limits
-from classwise.arrays import Array, Codes, slices
+from classwise.arrays import Array, Codes, slices, spread
 from classwise.errors import StatisticsError
 from classwise.rows.schema import Column
 from classwise.statistics.places import Bins, Named, Place
@@ -60,9 +60,7 @@ class PairCounts(Statistic):
         return type(self)(columns, np.where(weight <= ROUNDING * ours, 0.0, weight)).compact()
 
     def regroup(self, positions: Codes, count: int) -> Self:
-        weight = np.zeros((count, *self.weight.shape[1:]))
-        weight[positions] = self.weight
-        return replace(self, weight=weight)
+        return replace(self, weight=spread(self.weight, positions, count))
 
     def select(self, kept: Codes) -> Self:
         return replace(self, weight=self.weight[kept])

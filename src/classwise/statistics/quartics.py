@@ -15,7 +15,7 @@ from typing import Self
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, row_norms
+from classwise.arrays import Array, Codes, row_norms, spread
 from classwise.errors import StatisticsError
 from classwise.rows.schema import Column
 from classwise.statistics.grouping import Groups
@@ -75,8 +75,7 @@ class Quartics(Statistic):
         return third, self.fourth - 4 * along + 4 * across + 2 * length * trace + weight * length**2
 
     def regroup(self, positions: Codes, count: int) -> Self:
-        third, fourth = np.zeros((count, self.third.shape[1])), np.zeros(count)
-        third[positions], fourth[positions] = self.third, self.fourth
+        third, fourth = (spread(values, positions, count) for values in (self.third, self.fourth))
         return type(self)(self.moments.regroup(positions, count), third, fourth)
 
     def select(self, kept: Codes) -> Self:
