@@ -48,8 +48,8 @@ def duckdb(source: str) -> Facts:
 
 def scan(source: str) -> Facts:
     """The batches that a fit reads, and nothing done with them."""
+    from classwise.limits import chunk_rows
     from classwise.rows.opening import open_stream
-    from classwise.statistics.chunks import chunk_rows
 
     warm_up()
     needed = [*COLUMNS, "y"]

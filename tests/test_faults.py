@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import classwise as cw
+from classwise import limits
 from classwise.rows.files import RowFile, read_rows
 from classwise.rows.sinks import open_sink
 from classwise.rows.writing import write_rows
-from classwise.statistics import checkpoint as checkpoints
 from clusters import dask_cluster, spark_session
 
 RNG = np.random.default_rng(11)
@@ -58,7 +58,7 @@ class TestCheckpoints:
                 raise RuntimeError("power cut")
             return opened(self, *arguments)
 
-        monkeypatch.setattr(checkpoints, "PACE", 0.0)
+        monkeypatch.setattr(limits, "CHECKPOINT_SECONDS", 0.0)
         monkeypatch.setattr(RowFile, "opened", watched)
         with pytest.raises(RuntimeError, match="power cut"):
             cw.summarize(str(tmp_path / "*.csv"), target="y", checkpoint=tmp_path / "s.cws")
@@ -245,10 +245,11 @@ ROUNDS = int(os.environ.get("CLASSWISE_KILLS", "10"))
 NURSERY = """
 import itertools, os, sys
 from pathlib import Path
-import classwise as cw, classwise.statistics.checkpoint as checkpoints
+import classwise as cw
+from classwise import limits
 import classwise.estimators.scoring, pyarrow.parquet, duckdb
 
-checkpoints.PACE = 0.0
+limits.CHECKPOINT_SECONDS = 0.0
 
 def work(home, number):
     {work}

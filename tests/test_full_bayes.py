@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 import classwise as cw
 from classwise.covariance import STRUCTURES, PriorForm
 from classwise.covariance.conjugate import weak_form
-from classwise.covariance.evidence import Point, evidence_of
+from classwise.covariance.named_priors import PlainEvidence, Point, evidence_of
 from classwise.selection import Predictives, StrengthPath
 
 RNG = np.random.default_rng(11)
@@ -152,6 +152,13 @@ class TestEvidence:
         value, _ = evidence_of(statistics, STRUCTURES[structure], share == 1).at(point)
         m = bayes(structure, share, point.form()).fit(X, y)
         np.testing.assert_allclose(value, m.log_marginal_likelihood_, rtol=1e-10)
+
+    def test_any_structure_has_the_plain_way(self, structure, share):
+        statistics, point = cw.summarize(X, y), Point(-0.7, 0.9, 0.2)
+        evidence = evidence_of(statistics, STRUCTURES[structure], share == 1)
+        plain = PlainEvidence(statistics, STRUCTURES[structure], share == 1)
+        for ours, theirs in zip(evidence.at(point), plain.at(point), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-10)
 
     def test_evidence_chooses_no_worse_than_weak(self, structure, share):
         best, weak = bayes(structure, share, "evidence").fit(X, y), bayes(structure, share, "weak").fit(X, y)

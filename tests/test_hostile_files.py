@@ -20,7 +20,7 @@ from surgery import by_hand, closed, found, nodes, of_class, opened, replaced
 
 FOLDER = Path(__file__).parent / "data" / "files"
 FILES = {path.name: path.read_bytes() for path in sorted(FOLDER.glob("*.cw*"))}
-PARTS = {name: opened(data) for name, data in FILES.items() if "-1." not in name}
+PARTS = {name: opened(data) for name, data in FILES.items()}
 TABLE, _ = rows()
 
 # CLASSWISE_FUZZ=100000 tries so many files of each sort.
@@ -287,13 +287,6 @@ def text(values):
     return np.frombuffer(json.dumps(values).encode(), dtype=np.uint8)
 
 
-def old_labels(values, **facts):
-    """A file of version 1 with these labels."""
-    header = opened(FILES["statistics-1.cws"])[0]
-    header["facts"] |= {"labels": {"kind": "U", "values": values}, **facts}
-    return closed(header, {}, {"weight": np.ones(len(values))})
-
-
 LONG_AND_MANY = ["a" * 1_000_000, *(f"b{i}" for i in range(50_000))]
 BOMBS = {
     "a header longer than anything": lambda: b"\xff" * 8 + b"{}",
@@ -317,10 +310,6 @@ BOMBS = {
         [{"text": "t", "dtype": f"U{width}"} for width in range(1000, 3000)], t=text(["a" * 1000] * 100)
     ),
     "one array in many places": lambda: bomb([{"array": "x"}] * 100_000, x=np.zeros(100_000)),
-    "old: one long label among many": lambda: old_labels(LONG_AND_MANY),
-    "old: endless columns": lambda: old_labels(
-        ["a"], parts={"levels": {"columns": 10**12, "most": None, "levels": {}}}
-    ),
 }
 
 

@@ -17,8 +17,7 @@ import classwise as cw
 from classwise import logistic
 from classwise.logistic import Design, Laplace, Logit, Model, Point, Probit, Softmax
 from classwise.logistic.predictive import cubature, grid, lattice, log_average
-from classwise.statistics.curvature import gather_curvature
-from classwise.statistics.indicators import Indicated
+from classwise.statistics.curvature import Indicated, gather_curvature
 
 IRIS = load_iris(return_X_y=True)
 SOME_ROWS = json.loads(Path(__file__).with_name("data").joinpath("logistic_reference.json").read_text())

@@ -314,7 +314,7 @@ class TestEM:
         assert not m.em_.converged
 
     def test_too_many_patterns_are_refused_with_the_remedy(self, monkeypatch):
-        monkeypatch.setattr("classwise.statistics.gaps.MOST_NUMBERS", 100)
+        monkeypatch.setattr("classwise.limits.MOST_GAP_NUMBERS", 100)
         with pytest.raises(cw.ClasswiseError, match=r"patterns of missing values.*structure='diagonal' or NaiveBayes"):
             cw.LDA().fit(holes(ROWS, 0.3, 1), y)
         assert cw.NaiveBayes().fit(holes(ROWS, 0.3, 1), y).predict(ROWS).shape == (120,)

@@ -15,9 +15,9 @@ import classwise as cw
 from classwise.covariance import FullCovariance, read_prior
 from classwise.densities import Gaussian, Mixture
 from classwise.densities.em import Arranged, PseudoRows, Search, component_counts, fit_mixture, learn_mixture
+from classwise.densities.em.ascent import Climb, as_mixture
 from classwise.densities.em.expectation import Parameters, expect, log_prior, maximize
-from classwise.densities.em.learning import Climb, as_mixture
-from classwise.densities.em.starting import Seeding, clusters, nearest
+from classwise.densities.em.starts import Seeding, clusters, nearest
 from classwise.errors import ClasswiseError
 from classwise.statistics import FullScatter, PooledScatter, gather_moments
 
@@ -229,8 +229,8 @@ class TestClimbing:
         arranged, prior = arrange(rows, codes)
         start = Seeding.of(arranged, prior).starts([2, 2], 1, np.random.default_rng(0))[0]
         whole = expect(arranged, start)
-        monkeypatch.setattr("classwise.densities.em.arranging.PIECE", 60)
-        monkeypatch.setattr("classwise.densities.em.arranging.BATCH", 40)
+        monkeypatch.setattr("classwise.densities.em.arranged.PIECE", 60)
+        monkeypatch.setattr("classwise.densities.em.arranged.BATCH", 40)
         pieces, _ = arrange(rows, codes)
         assert len(pieces.parts) > 20
         assert pieces.is_large

@@ -155,6 +155,17 @@ def sums_by(codes: Codes, values: Array, count: int) -> Array:
     return np.bincount(codes, values, count).astype(np.float64)
 
 
+def spread(values: Array, positions: Codes, count: int, absent: float = 0.0) -> Array:
+    """Values at these positions among `count`, and `absent` at all others; (k, ...) -> (count, ...).
+
+    >>> spread(np.array([1.0, 2.0]), np.array([0, 2]), 3)
+    array([1., 0., 2.])
+    """
+    whole = np.full((count, *values.shape[1:]), absent)
+    whole[positions] = values
+    return whole
+
+
 def two_sum(first: Array, second: Array) -> tuple[Array, Array]:
     """The rounded sum, and what rounding cut off: together they are first + second exactly (Knuth 1969)."""
     total = first + second

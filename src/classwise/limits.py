@@ -30,3 +30,29 @@ def chunk_rows(features: int, size: int = COPY_SIZE) -> int:
 
 # Of a source with more rows than are held in memory, so many are drawn to choose options by.
 SAMPLE_TO_CHOOSE_BY = 100_000
+# Moments of rows with gaps, a matrix for each class and pattern of missing values, may take so many numbers (1 GB).
+MOST_GAP_NUMBERS = 1 << 27
+
+# Pair counts, which AODE needs, may take so many numbers (2 GiB).
+MOST_PAIR_COUNTS = 1 << 28
+
+# Seconds between two writings of a checkpoint: what is lost in a crash takes no longer than this, and a file, to read
+# again.
+CHECKPOINT_SECONDS = 2.0
+
+# Clusters, where a mixture starts, are looked for among so many rows of a class.
+CLUSTERED_ROWS = 20_000
+
+# Columns --------------------------------------------------------------------------------------------------------------
+
+# A number with at most so many distinct values may be taken for a category, where its family is to be chosen ("best").
+MOST_VALUES = 32
+
+# Where columns are cut into ranges, a number with at most so many distinct values has a range for each, and a category
+# with more levels than this one place for all of the rarest.
+FEW_VALUES = 10
+MOST_LEVELS = 100
+
+# A category is taken for an id or free text where a level has fewer than two rows on average, and there are at least so
+# many levels.
+MANY_LEVELS = 20

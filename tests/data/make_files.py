@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from safetensors.numpy import save
 
 import classwise as cw
 
@@ -67,46 +66,8 @@ def answers(model: object) -> list[list[float]]:
     return model.predict_proba(table[wanted].fillna({"length": 5.0})[:10]).tolist()
 
 
-# Version 1 ------------------------------------------------------------------------------------------------------------
-
-
-def write_version_1(s: cw.ClassStatistics, path: Path) -> None:
-    """As version 1 did: arrays by part and name; facts, labels and levels in the header."""
-    arrays, parts = {"weight": s.weight}, {}
-    for name, part in s.parts.items():
-        if name in ("levels", "values"):
-            known = {i: column for i, column in enumerate(part.columns) if column is not None}
-            arrays |= {f"{name}.{i}": column.weight for i, column in known.items()}
-            levels = {str(i): as_labels(column.levels) for i, column in known.items()}
-            parts[name] = {"columns": len(part.columns), "most": part.most, "levels": levels}
-            continue
-        moments = part if hasattr(part, "scatter") else part.moments
-        arrays |= moment_arrays(name, moments)
-        parts[name] = moments.scatter.name
-        if name == "quartics":
-            arrays |= {"quartics.third": part.third, "quartics.fourth": part.fourth}
-        if name == "numbers" and len(part.gaps):
-            codes, present = part.gaps.codes.astype(np.float64), part.gaps.present.astype(np.float64)
-            arrays |= {"gaps.codes": codes, "gaps.present": present, **moment_arrays("gaps", part.gaps.moments)}
-    columns = [[c.name, c.type, str(c.family), c.asked, c.declared] for c in s.schema]
-    schema = {"columns": columns, "backend": s.schema.backend}
-    facts = {"rows": s.rows, "schema": schema, "labels": as_labels(s.labels), "parts": parts}
-    header = {"classwise": json.dumps({"kind": "statistics", "version": 1, "facts": facts})}
-    path.write_bytes(save({name: np.ascontiguousarray(a) for name, a in arrays.items()}, header))
-
-
-def moment_arrays(name: str, moments: object) -> dict[str, np.ndarray]:
-    values = {"weight": moments.weight, "mean": moments.mean, "rest": moments.rest, "scatter": moments.scatter.values}
-    return {f"{name}.{key}": array for key, array in values.items()}
-
-
-def as_labels(labels: np.ndarray) -> dict[str, object]:
-    return {"kind": labels.dtype.kind, "values": labels.tolist()}
-
-
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    write_version_1(statistic(), FOLDER / "statistics-1.cws")
     statistic().save(FOLDER / "statistics-2.cws", source="make_files.py")
     made = models()
     for name, model in made.items():

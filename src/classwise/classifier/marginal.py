@@ -12,25 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from classwise.classifier.bayes import BayesClassifier
-from classwise.densities import Block, Categorical, Density, Levels, Observed, Presence, Product
-
-
-def present(density: Density) -> Density:
-    """The density of values, given that they are there: whether one is missing says nothing any more."""
-    if isinstance(density, Presence):
-        return density.numbers
-    if isinstance(density, Categorical):
-        return Categorical.of(_present_levels(column) for column in density.columns)
-    return density
-
-
-def _present_levels(column: Levels) -> Levels:
-    """P(level | k, not missing) = P(level | k) / (1 - P(missing | k)), where missing is a level of its own."""
-    if not (column.missing < 1).any():
-        return column
-    there = 1 - column.missing
-    ones = np.ones_like(column.missing)
-    return replace(column, probability=column.probability / there, unseen=column.unseen / there, missing=ones)
+from classwise.densities import Block, Density, Observed, Product
 
 
 def flat_blocks(density: Density) -> list[Block]:
@@ -41,9 +23,9 @@ def flat_blocks(density: Density) -> list[Block]:
     >>> [block.columns.tolist() for block in flat_blocks(Product((Block(np.array([3, 5]), inner),)))]
     [[5], [3]]
     """
-    density = present(density)
+    density = density.of_values()
     if not isinstance(density, Product):
-        return [Block(np.arange(density.n_features), density)]
+        return list(density.as_blocks())
     return [
         Block(outer.columns[inner.columns], inner.density)
         for outer in density.blocks

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier.bayes import BayesClassifier
 from classwise.covariance import Completion
-from classwise.densities import Block, Categorical, Constant, OneDependence, Product, Unseen
+from classwise.densities import Block, Categorical, Constant, OneDependence
 from classwise.rows.labels import is_sorted
 from classwise.rows.schema import Schema
 from classwise.rows.schema_report import SchemaReport
@@ -31,12 +29,10 @@ class Model:
     log_evidence: float | None
 
     def _is_sound(self) -> bool:
-        width, density = len(self.schema), self.classifier.density
-        density = density.seen if isinstance(density, Unseen) else density
+        width, density = len(self.schema), self.classifier.density.of_seen_classes()
         shaped = density.n_features == width and self.missing.shape == (width,) and set(self.notes) <= set(range(width))
         known = set(self.levels) == set(self.schema.levels) and all(map(is_sorted, self.levels.values()))
-        blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(width), density),)
-        return shaped and known and all(map(self._is_of_its_columns, blocks))
+        return shaped and known and all(map(self._is_of_its_columns, density.as_blocks()))
 
     def _is_of_its_columns(self, block: Block) -> bool:
         """Whether a block describes levels just where its columns have them, and the same levels."""

@@ -232,11 +232,11 @@ def refuse_few_classes(labels: Labels) -> None:
 
 def refuse_underflow(statistics: ClassStatistics) -> None:
     """Refuse numbers that differ by so little that their squares are lost; decided by all rows, whatever the chunks."""
-    found = np.flatnonzero(statistics.numbers.underflow())
-    if not len(found):
+    found = statistics.numbers.underflow()
+    if not found:
         return
-    squared = statistics.schema.positions("gaussian", "best")
-    lost = [j for j in np.array(statistics.schema.numbers)[found].tolist() if j in squared]
+    squared, numbers = statistics.schema.positions("gaussian", "best"), statistics.schema.numbers
+    lost = [numbers[i] for i in found if numbers[i] in squared]
     if lost:
         where = ", ".join(map(statistics.name, lost[:5])) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
         raise ClasswiseError(

@@ -20,7 +20,7 @@ from classwise.rows.labels import positions
 from classwise.rows.roles import Chunk, as_arrow
 from classwise.rows.sampling import ALL
 from classwise.selection.crossing import Crossing
-from classwise.selection.dealing import Dealer, Hand
+from classwise.selection.folds import Dealer, Hand
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,6 @@ from classwise.estimators import crosses
 from classwise.rows.roles import Counted, as_frame
 from classwise.rows.sampling import Part
 from classwise.selection.crossing import Crossing
-from classwise.selection.dealing import Dealer
 from classwise.selection.first_pass import (
     FirstLook,
     Reading,
@@ -32,6 +31,7 @@ from classwise.selection.first_pass import (
     least_rows,
     look_at,
 )
+from classwise.selection.folds import Dealer
 
 NEEDS_ROWS = "Needs rows in memory, and these are read as a stream; references=True fits it on a sample of them."
 

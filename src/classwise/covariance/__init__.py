@@ -1,19 +1,27 @@
 """How features vary together: structures, sharing and shrinkage."""
 
-from classwise.covariance.beliefs import check_prior, read_prior
 from classwise.covariance.completion import TOLERANCE, Completion, Parameters, complete, complete_by, refuse_never_seen
 from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, PriorForm, log_evidence
-from classwise.covariance.evidence import most_probable_form
-from classwise.covariance.recipe import Recipe, overall_deviation
-from classwise.covariance.sharing import ESTIMATES, Average, Blend, Divisor, Sharing, read_sharing
-from classwise.covariance.shrinkage import CovarianceRule, Fixed, OracleApproximating, Shrinkage, read_shrinkage
-from classwise.covariance.structures import (
+from classwise.covariance.diagonal import DiagonalCovariance, SphericalCovariance
+from classwise.covariance.full import FullCovariance
+from classwise.covariance.named_priors import check_prior, most_probable_form, read_prior
+from classwise.covariance.recipe import (
+    ESTIMATES,
     STRUCTURES,
-    Covariance,
-    DiagonalCovariance,
-    FullCovariance,
-    SphericalCovariance,
+    Average,
+    Blend,
+    CovarianceRule,
+    Divisor,
+    Fixed,
+    OracleApproximating,
+    Recipe,
+    Sharing,
+    Shrinkage,
+    overall_deviation,
+    read_sharing,
+    read_shrinkage,
 )
+from classwise.covariance.structures import Covariance
 
 __all__ = [
     "ESTIMATES",

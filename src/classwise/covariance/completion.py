@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, marked_places, ratio
-from classwise.covariance.recipe import Recipe
-from classwise.covariance.sharing import MaximumLikelihood
+from classwise.covariance.recipe import MaximumLikelihood, Recipe
 from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.statistics import ClassStatistics, Gaps, Moments, PooledScatter
 from classwise.storage import stored
@@ -269,9 +268,8 @@ def _outer(vectors: Array) -> Array:
 
 def refuse_never_seen(statistics: ClassStatistics, weight: Array) -> None:
     """Refuse a class without a single value in some column; weight (g, p): what is there."""
-    unseen = np.argwhere(weight == 0)
-    if len(unseen):
-        k, column = unseen[0]
+    if not weight.all():
+        k, column = np.argwhere(weight == 0)[0]
         raise ClasswiseError(
             f"Class {statistics.label(k)!r} has no value at all in {statistics.name(column)}, so a Gaussian "
             "cannot place it there; drop the column, or use NaiveBayes."

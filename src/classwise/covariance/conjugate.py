@@ -9,7 +9,18 @@ After n rows with mean x and scatter S:
 
 The next row is Student-t at mean', with v = nu' - p + 1 degrees of freedom and shape scale' (kappa' + 1) / (kappa' v).
 Where classes share a covariance, their scatters add up in one scale', and nu' counts the rows of all. Diagonal
-covariances are one such problem for each feature, spherical ones a single one for all features together.
+covariances are one such problem for each feature, spherical ones a single one for all features together; a structure
+says itself how many there are, and of what dimension.
+
+Priors that have names:
+
+weak      worth little, in the units of the data: mean at the overall mean with kappa = 0.1, and C expected half way
+          between the pooled covariance within classes and its diagonal, which is worth p rows (nu = 2 p + 1), about
+          as many as it takes for a covariance to have an inverse; a variance by itself is worth one row
+geisser   the limiting prior |C|^-(p+1)/2, improper: it needs more rows than features (Geisser 1964)
+evidence  of the weak prior's form, with kappa, nu and the size of scale that make the rows most probable
+cv, loo   of the weak prior's form, with the nu and the place between covariance and diagonal under which rows held
+          out (in folds, or one by one) are classified best
 """
 
 from dataclasses import dataclass, replace
@@ -17,10 +28,10 @@ from math import log, pi
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, multigammaln
+from scipy.special import digamma, gammaln
 
 from classwise.arrays import Array
-from classwise.covariance.structures import Covariance, DiagonalCovariance, FullCovariance, SphericalCovariance
+from classwise.covariance.structures import Covariance
 from classwise.errors import ClasswiseError
 from classwise.statistics import ClassStatistics, Moments
 from classwise.storage import stored
@@ -79,13 +90,9 @@ class Hyperparameters:
     def within(self, structure: type[Covariance]) -> "Conjugate":
         """The prior of a covariance of this structure: its diagonal, or the average of that."""
         features = len(self.mean)
-        alone = self.nu - features + 1  # each variance by itself has an inverse gamma with so many degrees of freedom
-        if structure is FullCovariance:
-            return Conjugate(structure, self.mean, self.kappa, self.nu, self.scale[None])
-        diagonal = np.diagonal(self.scale)[None]
-        if structure is DiagonalCovariance:
-            return Conjugate(structure, self.mean, self.kappa, alone, diagonal)
-        return Conjugate(structure, self.mean, self.kappa, alone, np.full_like(diagonal, diagonal.mean() / features))
+        # Each variance by itself has an inverse gamma, with fewer degrees of freedom.
+        nu = self.nu - features + structure.dimension(features)
+        return Conjugate(structure, self.mean, self.kappa, nu, structure.prior_scale(self.scale))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,18 +116,20 @@ class Conjugate:
         kappa = self.kappa + weight
         away = (moments.mean - self.means) + moments.rest
         scatter = moments.scatter + moments.scatter.between(self.kappa * weight / kappa, away)
-        one = np.ones((1, 1))
-        if shared:
-            scale, rows = structure.pooled(scatter, one), weight.sum(axis=0, keepdims=True)
-        else:
-            scale, rows = structure.own(scatter, np.ones((len(weight), 1))), weight
-        per_row = moments.mean.shape[1] if structure is SphericalCovariance else 1
-        nu = self.nu + per_row * (rows if structure is DiagonalCovariance else rows.mean(axis=1, keepdims=True))
-        return replace(self, means=self.means + away * weight / kappa, kappa=kappa, nu=nu, scale=self.scale + scale)
+        rows = weight.sum(axis=0, keepdims=True) if shared else weight
+        rows = rows if structure.apart else rows.mean(axis=1, keepdims=True)
+        nu = self.nu + structure.values_per_row(moments.mean.shape[1]) * rows
+        scale = self.scale + structure.sums(scatter, shared)
+        return replace(self, means=self.means + away * weight / kappa, kappa=kappa, nu=nu, scale=scale)
 
     @property
     def features(self) -> int:
         return self.means.shape[-1]
+
+    @property
+    def dimension(self) -> int:
+        """Of each inverse Wishart."""
+        return self.structure.dimension(self.features)
 
     def freedom(self) -> Array:
         """nu of each covariance; (k, 1) or (k, p)."""
@@ -128,15 +137,30 @@ class Conjugate:
         return np.broadcast_to(nu, (len(self.scale), 1)) if nu.ndim == 0 else nu
 
     def log_normalizer(self) -> float:
-        """log of the integral over covariances, summed over the k of them; means aside."""
-        half, features = self.freedom() / 2, self.features
-        if self.structure is FullCovariance:
-            gammas = multigammaln(half[:, 0], features) if features > 1 else gammaln(half[:, 0])
-            return float((gammas - half[:, 0] * 2 * FullCovariance(self.scale).half_log_det).sum())
-        if self.structure is DiagonalCovariance:
-            half = np.broadcast_to(half, self.scale.shape)
-            return float((gammaln(half) - half * np.log(self.scale)).sum())
-        return float((gammaln(half[:, 0]) - half[:, 0] * np.log(features * self.scale[:, 0])).sum())
+        """log of the integral over covariances, summed over the k of them; but for a constant of the dimension."""
+        log_dets = self.structure.log_dets(self.scale)
+        nu = np.broadcast_to(self.freedom(), log_dets.shape)
+        return float((log_gammas(nu, self.dimension) - nu / 2 * log_dets).sum())
+
+    def slope_in_nu(self) -> float:
+        """The slope of the log normalizer in nu."""
+        log_dets = self.structure.log_dets(self.scale)
+        nu = np.broadcast_to(self.freedom(), log_dets.shape)
+        return 0.5 * float((digammas(nu, self.dimension) - log_dets).sum())
+
+    def half_trace(self, change: Array) -> float:
+        """1/2 nu tr(scale^-1 change), summed: minus the slope of the log normalizer when scale changes."""
+        return 0.5 * float((self.freedom() * self.structure.ratios(self.scale, change)).sum())
+
+
+def log_gammas(nu: Array, dimension: int) -> Array:
+    """log of the multivariate gamma function at nu / 2, but for a constant of the dimension; of the shape of nu."""
+    return np.asarray(gammaln((nu[..., None] - np.arange(dimension)) / 2).sum(axis=-1))
+
+
+def digammas(nu: Array, dimension: int) -> Array:
+    """Its slope in nu / 2."""
+    return np.asarray(digamma((nu[..., None] - np.arange(dimension)) / 2).sum(axis=-1))
 
 
 def log_evidence(prior: Conjugate, statistics: ClassStatistics, shared: bool) -> float:
@@ -182,10 +206,15 @@ class PriorForm:
         nu = moments.mean.shape[1] - 1 + self.freedom
         return Hyperparameters(moments.overall_mean(), self.kappa, nu, scale)
 
+    def share_of_rows(self, structure: type[Covariance], features: int) -> float:
+        """How much of the pooled covariance the scale holds, in the directions of the rows."""
+        share = 1 - self.diagonal if structure.correlated else 1 / structure.values_per_row(features)
+        return self.size * self.freedom * share
+
 
 def weak_form(features: int, structure: type[Covariance]) -> PriorForm:
-    """Worth a row for each number that a row tells of a covariance: p of them if it is full, one for a variance."""
-    return PriorForm.worth(float(features) if structure is FullCovariance else 1.0)
+    """Worth as many rows as it takes for a covariance to have an inverse: p if it is full, one for a variance."""
+    return PriorForm.worth(float(structure.dimension(features)))
 
 
 def expected_covariance(moments: Moments, diagonal: float = 0.5) -> Array:

@@ -7,7 +7,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from classwise.arrays import EPS, Array, Codes
-from classwise.covariance.structures import Covariance, FullCovariance
+from classwise.covariance.structures import Covariance
 from classwise.errors import SingularCovarianceError
 from classwise.statistics import ClassStatistics
 
@@ -29,10 +29,8 @@ def refuse_singular(covariance: Covariance, statistics: ClassStatistics) -> Cova
 def _is_regular(covariance: Covariance) -> bool:
     if not (covariance.variances() > 0).all():
         return False
-    if not isinstance(covariance, FullCovariance):
-        return True
     try:
-        pivots = np.diagonal(covariance.root, axis1=1, axis2=2) ** 2
+        pivots = covariance.pivots()
     except np.linalg.LinAlgError:
         return False
     return bool((pivots > tolerance(pivots.shape[1])).all())
@@ -51,10 +49,10 @@ def _examine(covariance: Covariance, k: int) -> Deficit:
     variances = covariance.variances()[k]
     constant = np.flatnonzero(variances <= 0).tolist()
     varying = np.flatnonzero(variances > 0)
-    if not isinstance(covariance, FullCovariance) or not len(varying):
+    if not covariance.correlated or not len(varying):
         return Deficit(len(varying), constant, {})
     scale = np.sqrt(variances[varying])
-    correlation = covariance.values[k][np.ix_(varying, varying)] / np.outer(scale, scale)
+    correlation = covariance.matrices()[k][np.ix_(varying, varying)] / np.outer(scale, scale)
     dependent = _dependencies(correlation, tolerance(len(variances)))
     named = {int(varying[j]): varying[others].tolist() for j, others in dependent.items()}
     return Deficit(len(varying) - len(named), constant, named)
@@ -98,7 +96,7 @@ def _causes(statistics: ClassStatistics, deficit: Deficit) -> str:
 
 def _remedies(covariance: Covariance, own: bool, deficit: Deficit) -> str:
     """What would help: each remedy is named only where it does."""
-    full = isinstance(covariance, FullCovariance)
+    full = covariance.correlated
     options = {
         "share it (share=1)": own,
         "restrict it (structure='diagonal')": full and deficit.rank > 0 and not deficit.constant,

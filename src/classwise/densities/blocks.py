@@ -9,14 +9,12 @@ import numpy as np
 
 from classwise.arrays import Array, Labels
 from classwise.covariance import Completion
+from classwise.densities.absence import Constant, Presence
 from classwise.densities.categorical import Categorical, Levels, levels_evidence
-from classwise.densities.constant import Constant
 from classwise.densities.counts import Binomial, Poisson
-from classwise.densities.density import Density
+from classwise.densities.density import Block, Density, Product
 from classwise.densities.lognormal import LogNormal
 from classwise.densities.numbers import NumbersFit, borrowers
-from classwise.densities.presence import Presence
-from classwise.densities.product import Block, Product
 from classwise.errors import ClasswiseError, DegenerateColumnWarning, IgnoredColumnWarning, SingularCovarianceError
 from classwise.statistics import ClassStatistics, LevelCounts, is_id
 

@@ -8,7 +8,7 @@ A level never seen has the probability of one seen only in other classes, smooth
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -83,6 +83,14 @@ class Levels:
         levels = int((~pooled).sum()) + int(pooled.any()) + int((self.missing < 1).any())
         return len(self.probability) * (levels - 1)
 
+    def of_values(self) -> "Levels":
+        """P(level | k, not missing) = P(level | k) / (1 - P(missing | k)), where missing is a level of its own."""
+        if not (self.missing < 1).any():
+            return self
+        there = 1 - self.missing
+        ones = np.ones_like(self.missing)
+        return replace(self, probability=self.probability / there, unseen=self.unseen / there, missing=ones)
+
 
 @stored("Categorical")
 @dataclass(frozen=True, eq=False)
@@ -97,6 +105,9 @@ class Categorical(Density):
 
     def _is_sound(self) -> bool:
         return len({len(column.probability) for column in self.columns}) == 1
+
+    def of_values(self) -> Density:
+        return Categorical.of(column.of_values() for column in self.columns)
 
     @property
     def count(self) -> int:

@@ -1,11 +1,16 @@
 """What a classifier asks of the densities of its classes."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
-from classwise.arrays import Array, Codes
+from classwise.arrays import Array, Codes, patterns
+from classwise.storage import stored
 
 
 class Density(ABC):
@@ -64,6 +69,40 @@ class Density(ABC):
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """One row drawn from the density of each code; (m,) -> (m, p)."""
 
+    # What it is made of. Most densities are one block, know all their classes, and do not look at what is missing.
+
+    def as_blocks(self) -> tuple["Block", ...]:
+        """The blocks of columns that are independent of each other."""
+        return (Block(np.arange(self.n_features), self),)
+
+    def of_seen_classes(self) -> "Density":
+        """The density of the classes that have rows."""
+        return self
+
+    def of_values(self) -> "Density":
+        """The density of values, given that they are there: whether one is missing says nothing any more."""
+        return self
+
+
+@stored("Block")
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A density over some of the columns."""
+
+    columns: Codes
+    density: Density
+
+    def _is_sound(self) -> bool:
+        shaped = self.columns.shape == (self.density.n_features,) and len(self.columns) > 0
+        return shaped and bool((np.diff(self.columns) > 0).all())
+
+    def of(self, rows: Array) -> Array:
+        """Its columns; a view where they stand side by side."""
+        first, last = self.columns[0], self.columns[-1]
+        if last - first + 1 == len(self.columns):
+            return rows[..., first : last + 1]
+        return rows[..., self.columns]
+
 
 class Located(Density):
     """Densities around a point for each class; means (g, p)."""
@@ -81,3 +120,129 @@ class Located(Density):
     @abstractmethod
     def matrices(self) -> Array:
         """The covariance of each class, or the shape of its Student-t; (g, p, p)."""
+
+
+def by_pattern(rows: Array, empty: Array, score: Callable[[Codes, Array], Array]) -> Array:
+    """Scores by the columns that rows have, and `empty` (g, 1) of a row without any; (m, p) -> (g, m).
+
+    score: of some columns, and the rows that have just these.
+    """
+    scores = np.repeat(empty, len(rows), axis=1)
+    distinct, codes = patterns(~np.isnan(rows))
+    for group, some in enumerate(distinct):
+        if some.any():
+            own, columns = np.flatnonzero(codes == group), np.flatnonzero(some)
+            scores[:, own] = score(columns, rows[np.ix_(own, columns)])
+    return scores
+
+
+class Wrapper(Density):
+    """A density that changes another in one respect, and asks that one for the rest."""
+
+    @property
+    @abstractmethod
+    def wrapped(self) -> Density:
+        """The other density."""
+
+    @property
+    def count(self) -> int:
+        return self.wrapped.count
+
+    @property
+    def n_features(self) -> int:
+        return self.wrapped.n_features
+
+    @property
+    def width(self) -> int:
+        return self.wrapped.width
+
+    @property
+    def free_parameters(self) -> int:
+        return self.wrapped.free_parameters
+
+    def common(self, rows: Array) -> Array | float:
+        return self.wrapped.common(rows)
+
+    def observed(self, rows: Array, offset: Array) -> Array:
+        return self.wrapped.observed(rows, offset)
+
+    def shares(self, row: Array, first: int, second: int) -> Array:
+        return self.wrapped.shares(row, first, second)
+
+    def parameters(self) -> list[dict[Any, Array]]:
+        return self.wrapped.parameters()
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        return self.wrapped.sample(codes, generator)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Independent blocks of columns: log p(x | k) = sum over blocks of log p(x_block | k).
+
+
+@stored("Product")
+@dataclass(frozen=True, eq=False)
+class Product(Density):
+    """A density over all columns, made of densities over blocks of them."""
+
+    blocks: tuple[Block, ...]
+
+    def _is_sound(self) -> bool:
+        columns = sorted(column for block in self.blocks for column in block.columns.tolist())
+        counts = {block.density.count for block in self.blocks}
+        return columns == list(range(len(columns))) and len(counts) == 1
+
+    def as_blocks(self) -> tuple[Block, ...]:
+        return self.blocks
+
+    @property
+    def count(self) -> int:
+        return self.blocks[0].density.count
+
+    @property
+    def n_features(self) -> int:
+        return sum(len(block.columns) for block in self.blocks)
+
+    @property
+    def width(self) -> int:
+        return self.n_features + max(block.density.width for block in self.blocks)
+
+    @property
+    def free_parameters(self) -> int:
+        return sum(block.density.free_parameters for block in self.blocks)
+
+    def relative(self, rows: Array, offset: Array) -> Array:
+        return self._sum(lambda block, own: block.density.relative(block.of(rows), own), offset)
+
+    def common(self, rows: Array) -> Array | float:
+        return reduce(add, (block.density.common(block.of(rows)) for block in self.blocks))
+
+    def observed(self, rows: Array, offset: Array) -> Array:
+        return self._sum(lambda block, own: block.density.observed(block.of(rows), own), offset)
+
+    def _sum(self, score: Callable[[Block, Array], Array], offset: Array) -> Array:
+        """The scores of all blocks; the offset is counted once."""
+        first, *others = self.blocks
+        total = score(first, offset)
+        for block in others:
+            total += score(block, np.zeros_like(offset))
+        return total
+
+    def shares(self, row: Array, first: int, second: int) -> Array:
+        shares = np.zeros(self.n_features)
+        for block in self.blocks:
+            shares[block.columns] = block.density.shares(block.of(row), first, second)
+        return shares
+
+    def parameters(self) -> list[dict[Any, Array]]:
+        columns: list[dict[Any, Array]] = [{}] * self.n_features
+        for block in self.blocks:
+            for j, of_column in zip(block.columns.tolist(), block.density.parameters(), strict=True):
+                columns[j] = of_column
+        return columns
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        rows = np.empty((len(codes), self.n_features))
+        for block in self.blocks:
+            rows[:, block.columns] = block.density.sample(codes, generator)
+        return rows

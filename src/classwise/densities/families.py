@@ -50,7 +50,7 @@ def choose_families(statistics: ClassStatistics) -> dict[int, FamilyChoice]:
         column = Candidate(
             _one(numbers, schema.numbers.index(j)),
             _one(statistics.logs, schema.logs.index(j)),
-            _one(_factorials(statistics), i),
+            _one(statistics.factorials, i),
             _repeated(statistics.values.columns[i]),
         )
         evidence = column.log_evidence()
@@ -66,12 +66,6 @@ def _repeated(values: LevelCounts | None) -> LevelCounts | None:
     if values is None or len(values.levels) < 2:
         return None
     return values if ROWS_PER_VALUE * len(values.levels) <= values.weight.sum() else None
-
-
-def _factorials(statistics: ClassStatistics) -> Moments:
-    factorials = statistics.parts["factorials"]
-    assert isinstance(factorials, Moments)
-    return factorials
 
 
 def _one(moments: Moments, column: int) -> Moments:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, patterns, row_norms
-from classwise.covariance import Covariance, DiagonalCovariance
+from classwise.covariance import Covariance
 from classwise.covariance.exponents import Exponents
-from classwise.densities.density import Located
+from classwise.densities.density import Located, by_pattern
 from classwise.statistics import Moments
 from classwise.storage import stored
 
@@ -51,10 +51,8 @@ class Gaussian(Located):
         """
         weight, shared = moments.weight[:, 0], self._is_shared
         away = (moments.mean - self.means) + moments.rest
-        structure = type(self.covariance)
         scatter = moments.scatter + moments.scatter.between(moments.weight, away)
-        ones = np.ones((1, 1)) if shared else np.ones((len(weight), 1))
-        sums = structure.pooled(scatter, ones) if shared else structure.own(scatter, ones)
+        sums = self.covariance.sums(scatter, shared)
         half_log_det = np.broadcast_to(self.covariance.half_log_det, weight.shape)
         volumes = weight @ (self.n_features * log(2 * pi) + 2 * half_log_det)
         return -0.5 * float(volumes + self.covariance.traces(sums).sum())
@@ -73,27 +71,20 @@ class Gaussian(Located):
         return self._exponents.relative(centered, np.zeros((self.count, 1))) + self._exponents.common(centered)
 
     def observed(self, rows: Array, offset: Array) -> Array:
-        present = ~np.isnan(rows)
-        if isinstance(self.covariance, DiagonalCovariance):
+        if not self.covariance.correlated:
+            present = ~np.isnan(rows)
             return np.stack([self._observed_alone(rows, present, k) for k in range(self.count)]) + offset
-        scores = np.repeat(offset, len(rows), axis=1)
-        distinct, codes = patterns(present)
-        for group, some in enumerate(distinct):
-            if some.any():
-                own, columns = np.flatnonzero(codes == group), np.flatnonzero(some)
-                marginal, values = self.marginal(columns), rows[np.ix_(own, columns)]
-                scores[:, own] = marginal.relative(values, offset) + marginal.common(values)
-        return scores
+
+        def score(columns: Codes, values: Array) -> Array:
+            marginal = self.marginal(columns)
+            return marginal.relative(values, offset) + marginal.common(values)
+
+        return by_pattern(rows, offset, score)
 
     def observed_exponents(self, rows: Array) -> Array:
         """The same of the values that are there: of row x the exponents of x_o, with m_o and C_oo; (m, p) -> (g, m)."""
-        exponents = np.zeros((self.count, len(rows)))
-        distinct, codes = patterns(~np.isnan(rows))
-        for group, some in enumerate(distinct):
-            if some.any():
-                own, columns = np.flatnonzero(codes == group), np.flatnonzero(some)
-                exponents[:, own] = self.marginal(columns).exponents(rows[np.ix_(own, columns)])
-        return exponents
+        nothing = np.zeros((self.count, 1))
+        return by_pattern(rows, nothing, lambda columns, values: self.marginal(columns).exponents(values))
 
     def _observed_alone(self, rows: Array, present: NDArray[np.bool_], k: int) -> Array:
         """The sum of log N(x_j | m_j, v_j) over the columns with a value; (m,)."""
@@ -139,7 +130,7 @@ class Gaussian(Located):
             return slope * (row - (self.means[first] + self.means[second]) / 2)
         exponents = [-0.5 * d * (self.covariance.precision(k) @ d) for k, d in self._away(row, first, second)]
         shares = exponents[0] - exponents[1]
-        if isinstance(self.covariance, DiagonalCovariance):
+        if not self.covariance.correlated:
             variances = self.covariance.variances()
             shares -= 0.5 * np.log(variances[first] / variances[second])
         return shares

@@ -6,33 +6,25 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Codes
-from classwise.densities.density import Density
+from classwise.densities.density import Density, Wrapper
 from classwise.errors import UnscorableError
 from classwise.storage import stored
 
 
 @stored("LogNormal")
 @dataclass(frozen=True, eq=False)
-class LogNormal(Density):
+class LogNormal(Wrapper):
     """Positive columns whose logarithms have this density: Gaussian, or Student-t."""
 
     logs: Density
 
     @property
-    def count(self) -> int:
-        return self.logs.count
-
-    @property
-    def n_features(self) -> int:
-        return self.logs.n_features
+    def wrapped(self) -> Density:
+        return self.logs
 
     @property
     def width(self) -> int:
         return self.n_features + self.logs.width
-
-    @property
-    def free_parameters(self) -> int:
-        return self.logs.free_parameters
 
     def relative(self, rows: Array, offset: Array) -> Array:
         return self.logs.relative(_log(rows), offset)

@@ -15,29 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from classwise.arrays import Array, Codes, patterns
-from classwise.covariance import Conjugate, Covariance, DiagonalCovariance, FullCovariance, SphericalCovariance
-from classwise.densities.density import Located
+from classwise.arrays import Array, Codes
+from classwise.covariance import Conjugate, Covariance, DiagonalCovariance
+from classwise.densities.density import Located, by_pattern
 from classwise.densities.gaussian import Gaussian
 from classwise.storage import stored
 
 
 def predictive(posterior: Conjugate) -> "Student | IndependentStudent":
     """The density of the next row of each class."""
-    kappa, features = posterior.kappa, posterior.features
-    wider = (kappa + 1) / kappa  # for the mean not being known
-    if posterior.structure is DiagonalCovariance:
-        freedom = np.broadcast_to(posterior.freedom(), posterior.means.shape)
-        shapes = posterior.scale / posterior.freedom() * wider
-        return IndependentStudent(posterior.means, shapes, freedom, len(posterior.scale))
-    if posterior.structure is FullCovariance:
-        freedom, scale = posterior.freedom() - features + 1, posterior.scale
-        covariance: Covariance = FullCovariance(scale / freedom[:, :, None])
-    else:
-        freedom, scale = posterior.freedom(), features * posterior.scale
-        covariance = SphericalCovariance(scale / freedom)
+    wider = (posterior.kappa + 1) / posterior.kappa  # for the mean not being known
+    freedom = posterior.freedom() - posterior.dimension + 1
+    shape = posterior.structure.shape(posterior.scale, freedom)
+    if shape.apart:
+        everywhere = np.broadcast_to(freedom, posterior.means.shape)
+        return IndependentStudent(posterior.means, shape.values * wider, everywhere, len(shape.values))
     count = len(posterior.means)
-    return Student(posterior.means, covariance, wider.mean(axis=1), np.broadcast_to(freedom[:, 0], (count,)))
+    return Student(posterior.means, shape, wider.mean(axis=1), np.broadcast_to(freedom[:, 0], (count,)))
 
 
 @stored("Student")
@@ -94,13 +88,7 @@ class Student(Located):
         return Student(self.means[:, columns], self.covariance.restrict(columns), self.factor, self.freedom)
 
     def observed(self, rows: Array, offset: Array) -> Array:
-        scores = np.repeat(offset, len(rows), axis=1)
-        distinct, codes = patterns(~np.isnan(rows))
-        for group, some in enumerate(distinct):
-            if some.any():
-                own, columns = np.flatnonzero(codes == group), np.flatnonzero(some)
-                scores[:, own] = self.marginal(columns).relative(rows[np.ix_(own, columns)], offset)
-        return scores
+        return by_pattern(rows, offset, lambda columns, values: self.marginal(columns).relative(values, offset))
 
     def shares(self, row: Array, first: int, second: int) -> Array:
         """log(1 + q / v) is divided among the columns as q is."""

@@ -10,7 +10,7 @@ from classwise.arrays import Array
 from classwise.classifier.bayes import BayesClassifier, Priors
 from classwise.classifier.model import Model
 from classwise.classifier.plan import Plan, refuse_few_classes
-from classwise.densities import OneDependence, Unseen
+from classwise.densities import OneDependence
 from classwise.densities.blocks import warn_of_ignored, why_ignored
 from classwise.engines import Rows
 from classwise.errors import ClasswiseError, above, choose, whole
@@ -100,8 +100,7 @@ class AODE(SummaryEstimator):
     @property
     def families_(self) -> dict[Any, str]:
         """How each column was counted, by name (or position): in "ranges", or as a "categorical" or "bernoulli" one."""
-        density = self.classifier_.density
-        density = density.seen if isinstance(density, Unseen) else density
+        density = self.classifier_.density.of_seen_classes()
         assert isinstance(density, OneDependence)
         pairs = zip(super().families_.items(), density.columns, strict=True)
         return {key: "ranges" if isinstance(place, Bins) else family for (key, family), place in pairs}

@@ -23,8 +23,6 @@ from classwise.densities import (
     Gaussian,
     IndependentStudent,
     Observed,
-    Presence,
-    Product,
     Student,
     Unseen,
 )
@@ -64,12 +62,12 @@ class Discriminating(GenerativeAnswers):
         density = self.classifier_.density
         if isinstance(density, Unseen):
             raise NotAvailableError("Some classes have no rows yet, and no density: see statistics_.weight.")
-        return density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
+        return density.as_blocks()
 
     def _numbers_block(self) -> tuple[Codes, Gaussian | Student | IndependentStudent]:
         """The Gaussian columns that were not left out, and their densities."""
         for block in self._blocks():
-            numbers = block.density.numbers if isinstance(block.density, Presence) else block.density
+            numbers = block.density.of_values()
             if isinstance(numbers, Gaussian | Student | IndependentStudent):
                 return block.columns, numbers
         raise NotAvailableError("This model has no Gaussian: none of its columns is a number that varies.")

@@ -11,7 +11,7 @@ from classwise.arrays import Array
 from classwise.classifier.bayes import Priors
 from classwise.classifier.plan import BlockPlan
 from classwise.covariance import DiagonalCovariance, FullCovariance, NormalInverseWishart, read_prior, refuse_never_seen
-from classwise.densities import Block, Mixture, Presence, Product
+from classwise.densities import Mixture
 from classwise.densities.em import (
     MOST_ITERATIONS,
     STARTS,
@@ -137,10 +137,8 @@ class MixtureClassifier(GenerativeAnswers):
     @property
     def mixture_(self) -> Mixture:
         """The density of the columns of numbers: the owner, share, mean and covariance of each component."""
-        density = self.classifier_.density
-        blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
-        for block in blocks:
-            numbers = block.density.numbers if isinstance(block.density, Presence) else block.density
+        for block in self.classifier_.density.as_blocks():
+            numbers = block.density.of_values()
             if isinstance(numbers, Mixture):
                 return numbers
         raise NotAvailableError("This model has no mixture: none of its columns is a number.")

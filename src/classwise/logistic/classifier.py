@@ -16,7 +16,7 @@ from classwise.logistic.likelihood import Binary, Likelihood
 from classwise.logistic.posterior import Draws, Laplace, Posterior
 from classwise.logistic.predictive import at_points, lattice, log_average, log_moderated
 from classwise.rows.labels import is_sorted
-from classwise.statistics.indicators import Columns, Indicated, scores_of
+from classwise.statistics.curvature import Columns, Indicated, scores_of
 from classwise.storage import stored
 
 # log E P(k | s), from mean and covariance of the scores of rows.

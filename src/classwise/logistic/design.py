@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from classwise.arrays import Array, Codes, ratio
 from classwise.statistics import ClassStatistics
-from classwise.statistics.indicators import Columns, Indicated
+from classwise.statistics.curvature import Columns, Indicated
 from classwise.storage import stored
 
 NUMBER = -1

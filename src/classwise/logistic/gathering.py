@@ -18,8 +18,7 @@ from classwise.logistic.design import Design
 from classwise.logistic.likelihood import Likelihood, Losses
 from classwise.logistic.posterior import Laplace
 from classwise.statistics import Curvature
-from classwise.statistics.curvature import block_rows, gather_curvature
-from classwise.statistics.indicators import Columns, scores_of
+from classwise.statistics.curvature import Columns, block_rows, gather_curvature, scores_of
 
 # The losses of rows, from their columns (q, m) and codes (m,).
 LossesOf = Callable[[Columns, Codes], Losses]

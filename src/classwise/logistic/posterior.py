@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
 from classwise.arrays import EPS, Array
 from classwise.errors import ClasswiseError
-from classwise.statistics.indicators import Columns, scores_of, squares_of
+from classwise.statistics.curvature import Columns, scores_of, squares_of
 from classwise.storage import stored
 
 # Curvature this small a part of that without any weights is none: some weights may be anything.

@@ -229,15 +229,6 @@ class Schema:
     def _is_sound(self) -> bool:
         return bool(self.columns) and (self.backend is None or self.backend in BACKENDS)
 
-    @classmethod
-    def from_description(cls, facts: dict[str, Any]) -> Self:
-        """The schema in a statistics file of version 1."""
-        columns = tuple(
-            Column(name, type, Family.read(family), bool(asked), None if declared is None else tuple(declared), j)
-            for j, (name, type, family, asked, declared) in enumerate(facts["columns"])
-        )
-        return cls(columns, facts["backend"])
-
 
 def label_columns(prefix: str, labels: Sequence[Any]) -> list[str]:
     """What columns with something of each label are called, wherever answers go: names that differ by more than case.

@@ -4,8 +4,7 @@ from classwise.selection.by_fold import FoldStatistics, FoldTally, summarize_fol
 from classwise.selection.downdates import Downdates, groups_of
 from classwise.selection.folds import assign_folds, no_more_than
 from classwise.selection.path import Path
-from classwise.selection.predictives import Predictives
-from classwise.selection.strengths import StrengthPath
+from classwise.selection.predictives import Predictives, StrengthPath
 from classwise.selection.temperature import OutOfFold
 
 __all__ = [

@@ -19,9 +19,8 @@ from classwise.rows.sampling import Part
 from classwise.rows.schema import Schema
 from classwise.rows.table import Table
 from classwise.selection.by_fold import FoldStatistics, summarize_folds
-from classwise.selection.dealing import Dealer
 from classwise.selection.first_pass import FirstLook, Reading, look_at
-from classwise.selection.folds import assign_folds, no_more_than
+from classwise.selection.folds import Dealer, assign_folds, no_more_than
 from classwise.selection.temperature import OutOfFold
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
 

@@ -12,7 +12,7 @@ from classwise.arrays import Array, Codes, sums_by
 from classwise.classifier.bayes import class_priors
 from classwise.classifier.plan import BlockPlan
 from classwise.covariance import Fixed, Sharing, Shrinkage, read_sharing, read_shrinkage
-from classwise.densities import Block, Density, Gaussian, Product
+from classwise.densities import Density, Gaussian, Product
 from classwise.densities.blocks import refuse_constant
 from classwise.densities.numbers import Estimated
 from classwise.engines import in_threads
@@ -209,7 +209,7 @@ class Beside:
         """plan: with a Gaussian that is easily fitted; it is not looked at."""
         fit = fold.fit(plan)
         density, rows = fit.model.classifier.density, fold.read(fit).rows
-        blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(rows.shape[1]), density),)
+        blocks = density.as_blocks()
         others = tuple(block for block in blocks if not isinstance(block.density, Gaussian))
         columns = next((block.columns for block in blocks if isinstance(block.density, Gaussian)), np.empty(0, np.intp))
         return cls(rows, columns, Product(others) if others else None, fit.model.classifier.log_prior)

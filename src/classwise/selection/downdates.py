@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, row_norms
 from classwise.covariance import CovarianceRule, Fixed, FullCovariance, Recipe
-from classwise.statistics import ClassStatistics, Moments
+from classwise.statistics import ClassStatistics, DiagonalScatter, Moments
 
 # Where less than this is left of a row's direction, the formulas lose digits: such a row is better left out for real.
 LITTLE = 1e-5
@@ -104,14 +104,10 @@ class _Part:
 
     def log_density(self, from_mean: Array, away: Array) -> tuple[Array, Any]:
         """log p(x | k) of rows at `from_mean` of the class's mean, lost at `away` by their own class; and doubts."""
-        if self.recipe.structure is FullCovariance:
-            return self._full(from_mean, away)
-        return self._diagonal(from_mean, away)
+        return (self._full if self.recipe.structure.correlated else self._diagonal)(from_mean, away)
 
     def _diagonal(self, from_mean: Array, away: Array) -> tuple[Array, Any]:
-        squares = away * away
-        if self.recipe.structure.name == "spherical":
-            squares = np.broadcast_to(squares.mean(axis=1, keepdims=True), squares.shape)
+        squares = self.recipe.structure.sums(DiagonalScatter(away * away), shared=False)
         variances = self.base - self.loss * squares
         assert isinstance(self.recipe.shrinkage, Fixed)  # other rules are for full covariances
         amount = np.full(len(variances), self.recipe.shrinkage.shrink)

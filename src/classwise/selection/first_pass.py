@@ -12,7 +12,7 @@ from classwise.errors import ClasswiseError
 from classwise.rows.roles import Chunk, warn_of_unlabeled
 from classwise.rows.sampling import ALL, Sample
 from classwise.selection.by_fold import FoldTally
-from classwise.selection.dealing import Dealer, Hand
+from classwise.selection.folds import Dealer, Hand
 from classwise.statistics import DiagonalScatter, FullScatter, Scatter
 
 # Covariances for every fold and class, and the sums of all folds but one, may take so many bytes.

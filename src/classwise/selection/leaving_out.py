@@ -9,7 +9,7 @@ from classwise.arrays import Array, Codes, Labels, log_sum_exp
 from classwise.classifier.bayes import BayesClassifier, class_priors
 from classwise.classifier.plan import BlockPlan, Fit
 from classwise.covariance import DiagonalCovariance
-from classwise.densities import Block, Constant, Gaussian, Product, Unseen
+from classwise.densities import Constant, Gaussian, Unseen
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, SingularRowWarning
 from classwise.rows.reading import Source
@@ -151,7 +151,7 @@ def removal_of(fit: Fit) -> Downdates | None:
     density, statistics = fit.model.classifier.density, fit.statistics
     if removal is None or fit.model.levels or isinstance(density, Unseen):
         return None
-    blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
+    blocks = density.as_blocks()
     columns = [block.columns.tolist() for block in blocks if isinstance(block.density, Gaussian)]
     if not columns or not {type(block.density) for block in blocks} <= {Gaussian, Constant}:
         return None

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, product, slices
-from classwise.covariance import FullCovariance, Recipe, overall_deviation
+from classwise.covariance import Recipe, overall_deviation
 from classwise.covariance.rank import tolerance
 from classwise.statistics import ClassStatistics
 
@@ -42,13 +42,7 @@ class Path:
             scale = overall_deviation(statistics.moments)
             statistics = statistics.scaled(1 / scale)
         combined = recipe.sharing.combine(recipe.structure, recipe.divisor, statistics)
-        if recipe.structure is FullCovariance:
-            values, vectors = np.linalg.eigh(combined)
-        else:
-            values, vectors = (
-                combined,
-                np.broadcast_to(np.eye(combined.shape[1]), (len(combined), *[combined.shape[1]] * 2)),
-            )
+        values, vectors = recipe.structure(combined).eigen()
         return cls(statistics.mean, values, vectors, amounts, scale)
 
     def spectra(self) -> Array:

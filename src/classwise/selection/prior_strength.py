@@ -8,7 +8,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, log_sum_exp, slices, sums_by
 from classwise.classifier.plan import BlockPlan
-from classwise.covariance import Covariance, DiagonalCovariance, FullCovariance, PriorForm
+from classwise.covariance import Covariance, FullCovariance, PriorForm
 from classwise.densities.blocks import refuse_constant
 from classwise.densities.numbers import Believed
 from classwise.engines import in_threads
@@ -17,8 +17,7 @@ from classwise.errors import ClasswiseError
 from classwise.selection.choice import Choice
 from classwise.selection.crossing import Crossing, Fold, is_complete
 from classwise.selection.downdates import groups_of
-from classwise.selection.predictives import Predictives
-from classwise.selection.strengths import StrengthPath
+from classwise.selection.predictives import Predictives, StrengthPath
 from classwise.statistics import ClassStatistics
 from classwise.storage import stored
 
@@ -89,7 +88,7 @@ def choose_prior(plan: BlockPlan, crossing: Crossing) -> PriorChoice:
     only_numbers = len(statistics.schema.positions("gaussian")) == len(statistics.schema)
     complete = is_complete(statistics.of_numbers())
     worths = ROWS if complete else FEW_ROWS
-    diagonals = DIAGONALS if structure is FullCovariance else DIAGONALS[-1:]
+    diagonals = DIAGONALS if structure.correlated else DIAGONALS[-1:]
     forms = tuple(PriorForm.worth(rows, diagonal) for diagonal in diagonals for rows in worths)
     weights = crossing.telling
     is_sampled = np.arange(len(weights)) % max(len(weights) // ENOUGH_ROWS, 1) == 0
@@ -150,16 +149,9 @@ def _densities(
         return
     for i, form in enumerate(forms):
         posterior = form.of(statistics.moments).within(structure).updated(statistics, shared)
-        one = Predictives(posterior, statistics.weight, _share_of_rows(form, structure, statistics))
+        of_rows = form.share_of_rows(structure, statistics.n_features) / float(statistics.weight.sum())
+        one = Predictives(posterior, statistics.weight, of_rows)
         yield slice(i, i + 1), one.each_density
-
-
-def _share_of_rows(form: PriorForm, structure: type[Covariance], statistics: ClassStatistics) -> float:
-    """How much of the pooled scatter the prior's scale holds, in the directions of the rows."""
-    of_all = form.size * form.freedom / float(statistics.weight.sum())
-    if structure is FullCovariance:
-        return (1 - form.diagonal) * of_all
-    return of_all if structure is DiagonalCovariance else of_all / statistics.n_features
 
 
 def _crossed(plan: BlockPlan, crossing: Crossing, forms: tuple[PriorForm, ...]) -> list[Array]:

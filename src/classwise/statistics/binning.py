@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from classwise import limits
 from classwise.arrays import Array, Codes, slices
 from classwise.errors import ClasswiseError
 from classwise.rows.coding import Coded
@@ -19,14 +20,9 @@ from classwise.rows.labels import code_labels
 from classwise.rows.table import Columns, Table
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.pairs import PairCounts, gather_pairs
+from classwise.statistics.parts import PAIRS, SKETCHES
 from classwise.statistics.places import Bins, Named, Place
 from classwise.statistics.quantiles import Quantiles, Sketches
-
-# A number with at most this many distinct values has a range for each.
-FEW_VALUES = 10
-
-# A category with more levels than this has one place for all of the rarest.
-MOST_LEVELS = 100
 
 # Pairs are counted in chunks of this many values, each of which becomes a matrix.
 CHUNK_VALUES = 1 << 22
@@ -55,7 +51,7 @@ def _learn_place(table: Table, column: int, bins: int, missing: bool) -> Place:
     levels, codes = table.levels[column], table.codes(column)
     weight = np.bincount(codes, table.weights, minlength=len(levels) + 1).astype(np.float64)[:-1]
     seen = weight > 0  # levels that only rows of weight zero have are none
-    return Named.of_most(levels[seen], weight[seen], MOST_LEVELS, missing)
+    return Named.of_most(levels[seen], weight[seen], limits.MOST_LEVELS, missing)
 
 
 def _numbers(table: Table, column: int) -> Array:
@@ -70,7 +66,7 @@ def _has_gaps(table: Table, column: int) -> bool:
 
 def cut(quantiles: Quantiles, bins: int, missing: bool = False) -> Bins:
     """The ranges of a column of numbers."""
-    if len(quantiles.points) <= FEW_VALUES:
+    if len(quantiles.points) <= limits.FEW_VALUES:
         return Bins.of_values(quantiles.points, missing)
     inner = quantiles.cuts(bins)
     inner = inner[inner < quantiles.highest]  # a range has some width
@@ -127,7 +123,7 @@ def with_pairs(statistics: ClassStatistics, table: Table, places: Sequence[Place
     assert table.labels is not None
     labels, classes = code_labels(table.labels)
     pairs = count_pairs(table, places, classes, len(labels))
-    return replace(statistics, parts={**statistics.parts, "pairs": pairs}).compact()
+    return statistics.with_part(PAIRS, pairs).compact()
 
 
 # Streams ------------------------------------------------------------------------------------------------------------
@@ -150,7 +146,7 @@ def with_sketches(statistics: ClassStatistics, table: Table) -> ClassStatistics:
     """The statistics of a table, with sketches of the quantiles of its numbers."""
     table = table.weighted()
     columns = (None if j in table.levels else _sketch(table, j) for j in range(len(table.schema)))
-    return replace(statistics, parts={**statistics.parts, "sketches": Sketches(tuple(columns))})
+    return statistics.with_part(SKETCHES, Sketches(tuple(columns)))
 
 
 def _sketch(table: Table, column: int) -> Quantiles:
@@ -159,14 +155,13 @@ def _sketch(table: Table, column: int) -> Quantiles:
 
 def sketched_places(statistics: ClassStatistics, bins: int) -> tuple[Place, ...]:
     """The places of rows that were never seen together, from sketches of their quantiles and counts of their levels."""
-    sketches, schema = statistics.parts["sketches"], statistics.schema
-    assert isinstance(sketches, Sketches)
+    sketches, schema = statistics.part_of(SKETCHES), statistics.schema
     counts = dict(zip(schema.levels, statistics.levels.columns, strict=True))
 
     def place(column: int) -> Place:
         counted, sketch = counts.get(column), sketches.columns[column]
         if counted is not None:
-            return Named.of_most(counted.levels, counted.weight.sum(axis=0), MOST_LEVELS)
+            return Named.of_most(counted.levels, counted.weight.sum(axis=0), limits.MOST_LEVELS)
         assert sketch is not None
         return cut(sketch, bins)
 

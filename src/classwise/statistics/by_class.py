@@ -8,19 +8,31 @@ from typing import Any, Self
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, Labels
+from classwise.arrays import Array, Codes, Labels, spread
 from classwise.errors import StatisticsError
 from classwise.rows.labels import is_sorted, positions, union_labels
 from classwise.rows.schema import Column, Family, Schema
-from classwise.statistics.consistency import parts_fit
 from classwise.statistics.counts import Counts, LevelCounts
 from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.moments import Moments
 from classwise.statistics.pairs import PairCounts
-from classwise.statistics.records import read_labels, read_parts
+from classwise.statistics.parts import (
+    FACTORIALS,
+    LEVELS,
+    LOGS,
+    NUMBERS,
+    PAIRS,
+    PARTS,
+    QUARTICS,
+    VALUES,
+    Part,
+    S,
+    parts_fit,
+)
+from classwise.statistics.quartics import Quartics
 from classwise.statistics.scatter import Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
-from classwise.storage import Record, reads, save, stored
+from classwise.storage import save, stored
 
 
 @stored("ClassStatistics", kind="statistics")
@@ -29,8 +41,7 @@ class ClassStatistics:
     """What each class weighs, and what its columns hold. `+` merges, `-` removes, the empty one is the identity of `+`.
 
     labels (g,) sorted; weight (g,); rows: how many rows were read, whatever they weigh; schema: what each column is;
-    parts: the statistics of the columns, where there are any: "numbers", "logs", "factorials", "levels", "values",
-    "quartics" and "pairs".
+    parts: the statistics of the columns, where there are any, by the names that `statistics.parts` lists.
 
     >>> import classwise as cw
     >>> morning = cw.summarize([[1.0], [2.0], [9.0]], ["a", "a", "b"])
@@ -55,7 +66,7 @@ class ClassStatistics:
         """The statistic of no rows, of so many columns of numbers."""
         numbers = Numbers(Moments.empty(0, features, form), Gaps.empty(features))
         nothing = np.empty(0, dtype=np.int64)
-        return cls(nothing, np.zeros(0), 0, Schema.of_numbers(features, names=names), {"numbers": numbers})
+        return cls(nothing, np.zeros(0), 0, Schema.of_numbers(features, names=names), {NUMBERS.name: numbers})
 
     # What it holds ------------------------------------------------------------------------------------------------
 
@@ -69,12 +80,20 @@ class ClassStatistics:
             )
         return self.parts
 
+    def part_of(self, kind: Part[S]) -> S:
+        """One of the parts."""
+        part = self.gathered[kind.name]
+        assert isinstance(part, kind.kind)
+        return part
+
+    def with_part(self, kind: Part[S], part: S) -> Self:
+        """The same with one part more, or another in its place."""
+        return replace(self, parts={**self.parts, kind.name: part})
+
     @property
     def numbers(self) -> Numbers:
         """The columns of numbers."""
-        numbers = self.gathered["numbers"]
-        assert isinstance(numbers, Numbers)
-        return numbers
+        return self.part_of(NUMBERS)
 
     @property
     def moments(self) -> Moments:
@@ -84,19 +103,27 @@ class ClassStatistics:
     @property
     def logs(self) -> Moments:
         """The same of the logarithms of columns taken for log-normal, column by column, where they are positive."""
-        logs = self.gathered["logs"]
-        assert isinstance(logs, Moments)
-        return logs
+        return self.part_of(LOGS)
+
+    @property
+    def factorials(self) -> Moments:
+        """The same of log x!, of columns whose family is yet to be chosen, where they are counts."""
+        return self.part_of(FACTORIALS)
+
+    @property
+    def quartics(self) -> Quartics | None:
+        """Third and fourth powers of the numbers, if they were asked for."""
+        return self.part_of(QUARTICS) if QUARTICS.name in self.parts else None
 
     @property
     def levels(self) -> Counts:
         """The weight of each level, of columns taken for categories."""
-        return self._counts("levels")
+        return self.part_of(LEVELS) if LEVELS.name in self.parts else Counts(())
 
     @property
     def values(self) -> Counts:
         """The weight of each value, of columns whose family is yet to be chosen."""
-        return self._counts("values")
+        return self.part_of(VALUES) if VALUES.name in self.parts else Counts(())
 
     @property
     def mean(self) -> Array:
@@ -115,12 +142,11 @@ class ClassStatistics:
     @property
     def pairs(self) -> PairCounts:
         """The weight of each two places of all columns."""
-        pairs = self.gathered.get("pairs")
-        if not isinstance(pairs, PairCounts):
+        if PAIRS.name not in self.gathered:
             raise StatisticsError(
                 "These statistics hold no pairs of columns, which AODE needs; gather them: summarize(X, y, pairs=7)."
             )
-        return pairs
+        return self.part_of(PAIRS)
 
     @property
     def features(self) -> tuple[str, ...] | None:
@@ -134,8 +160,10 @@ class ClassStatistics:
 
     def missing_weight(self) -> Array:
         """The weight without a value, by class and column; (g, p)."""
-        present = np.zeros((len(self.labels), len(self.schema)))
-        present[:, self.schema.numbers] = self.numbers.present_weight()
+        present = self.numbers.present_weight()
+        if self.schema.logs or len(self.schema.numbers) < len(self.schema):
+            of_numbers, present = present, np.zeros((len(self.labels), len(self.schema)))
+            present[:, self.schema.numbers] = of_numbers
         if self.schema.logs:
             present[:, self.schema.logs] = self.logs.weight
         for j, column in zip(self.schema.levels, self.levels.columns, strict=True):
@@ -147,9 +175,9 @@ class ClassStatistics:
     def constants(self) -> dict[int, float]:
         """The columns of numbers that hold one value in all rows, to rounding, and that value, by position."""
         found: dict[int, float] = {}
-        if self.schema.numbers and not self.moments.all_vary():
+        if not self.moments.all_vary:
             found = _still(self.numbers.of_all(), self.schema.numbers)
-        if self.schema.logs and not self.logs.all_vary():
+        if self.schema.logs and not self.logs.all_vary:
             found |= {j: exp(log) for j, log in _still(self.logs.of_all(), self.schema.logs).items()}
         return {j: value for j, value in sorted(found.items()) if self.schema.columns[j].family.kind == "number"}
 
@@ -241,35 +269,31 @@ class ClassStatistics:
 
     def _with_schema(self, schema: Schema, source: Sequence[int]) -> Self:
         """The parts that a schema asks for; source: which of our columns each of its columns is."""
-
-        def pick(wanted: list[int], held: list[int]) -> list[int]:
-            for j in wanted:
-                if source[j] not in held:
-                    raise self._lacks(source[j], schema.columns[j].family)
-            return [held.index(source[j]) for j in wanted]
-
-        ours = self.schema
-        parts: dict[str, Statistic] = {"numbers": self.numbers.restrict(pick(schema.numbers, ours.numbers))}
-        if schema.logs:
-            kept = pick(schema.logs, ours.logs)
-            parts["logs"] = self.logs.restrict(kept)
-        if schema.levels:
-            # A column without a single value has no levels yet, whatever it was taken for.
-            nothing = LevelCounts.empty(len(self.labels))
-            held = ours.levels + ours.candidates + self._valueless()
-            counted = Counts(self.levels.columns + self.values.columns + (nothing,) * len(self._valueless()))
-            parts["levels"] = counted.restrict(pick(schema.levels, held))
-        if "quartics" in self.parts and schema.positions("gaussian"):
-            held = ours.positions("gaussian")
-            parts["quartics"] = self.parts["quartics"].restrict(pick(schema.positions("gaussian"), held))
-        if schema.candidates:
-            kept = pick(schema.candidates, ours.candidates)
-            parts |= {name: self.parts[name].restrict(kept) for name in ("factorials", "values")}
-        if "sketches" in self.parts:
-            parts["sketches"] = self.parts["sketches"].restrict(source)
-        if "pairs" in self.parts:
-            parts["pairs"] = self.pairs.restrict(source).with_levels(schema.levels)
+        parts: dict[str, Statistic] = {}
+        for kind in PARTS:
+            if kind.is_wanted(schema) and (kind.gather or kind.name in self.parts):
+                wanted, (held, part) = kind.columns(schema), self._held(kind)
+                kept = self._pick(schema, source, wanted, held)
+                assert part is not None
+                parts[kind.name] = part.restrict(kept).taken_for([schema.columns[j] for j in wanted])
         return replace(self, schema=schema, parts=parts)
+
+    def _held(self, kind: Part[Any]) -> tuple[list[int], Statistic | None]:
+        """The columns that a part can tell of, and the part."""
+        if kind is not LEVELS:
+            return kind.columns(self.schema), self.gathered.get(kind.name)
+        # Values that were counted can be levels, and a column without a single value has none yet.
+        valueless, nothing = self._valueless(), LevelCounts.empty(len(self.labels))
+        counted = Counts(self.levels.columns + self.values.columns + (nothing,) * len(valueless))
+        return self.schema.levels + self.schema.candidates + valueless, counted
+
+    def _pick(self, schema: Schema, source: Sequence[int], wanted: list[int], held: list[int]) -> list[int]:
+        """Where the columns that a part is to have stand among those that it has."""
+        places = {column: place for place, column in enumerate(held)}
+        for j in wanted:
+            if source[j] not in places:
+                raise self._lacks(source[j], schema.columns[j].family)
+        return [places[source[j]] for j in wanted]
 
     def _valueless(self) -> list[int]:
         """The columns, taken for numbers by default, in which no row has a value."""
@@ -301,8 +325,10 @@ class ClassStatistics:
 
     def with_moments(self, moments: Moments) -> Self:
         """The same classes with other moments, and no gaps."""
-        numbers = Numbers(moments, self.numbers.gaps.empty(moments.mean.shape[1]))
-        return replace(self, parts={**self.parts, "numbers": numbers})
+        gaps = self.numbers.gaps
+        none = not len(gaps) and gaps.present.shape[1] == moments.mean.shape[1]
+        numbers = Numbers(moments, gaps if none else gaps.empty(moments.mean.shape[1]))
+        return self.with_part(NUMBERS, numbers)
 
     def by_column(self) -> Self:
         """The same with the numbers looked at one by one."""
@@ -314,7 +340,7 @@ class ClassStatistics:
 
     def scaled(self, scale: Array) -> Self:
         """The statistic of the numbers times `scale` (p,)."""
-        return replace(self, parts={**self.parts, "numbers": self.numbers.scaled(scale)})
+        return self.with_part(NUMBERS, self.numbers.scaled(scale))
 
     # Files --------------------------------------------------------------------------------------------------------
 
@@ -341,19 +367,12 @@ class ClassStatistics:
 
     # ----------------------------------------------------------------------------------------------------------------
 
-    def _counts(self, name: str) -> Counts:
-        counts = self.parts.get(name, Counts(()))
-        assert isinstance(counts, Counts)
-        return counts
-
     def _aligned(self, labels: Labels) -> Self:
         if len(labels) == len(self.labels):  # labels holds all of ours, so they are the same
             return self
         places, count = positions(self.labels, labels), len(labels)
-        weight = np.zeros(count)
-        weight[places] = self.weight
         parts = {name: part.regroup(places, count) for name, part in self.parts.items()}
-        return replace(self, labels=labels, weight=weight, parts=parts)
+        return replace(self, labels=labels, weight=spread(self.weight, places, count), parts=parts)
 
     def _check_labels_known(self, other: "ClassStatistics") -> None:
         unknown = sorted(set(other.labels.tolist()) - set(self.labels.tolist()))
@@ -372,11 +391,3 @@ def _still(moments: Moments, places: list[int]) -> dict[int, float]:
     """The features that have values and do not vary, by their places in the table."""
     still = moments.constant() & (moments.weight[0] > 0)
     return {places[i]: float(moments.mean[0, i]) for i in np.flatnonzero(still)}
-
-
-@reads(1, "statistics")
-def read_version_1(record: Record) -> ClassStatistics:
-    """The statistic of a file of version 1."""
-    facts = record.facts
-    schema, labels = Schema.from_description(facts["schema"]), read_labels(facts["labels"])
-    return ClassStatistics(labels, record.arrays["weight"], int(facts["rows"]), schema, read_parts(record, schema))

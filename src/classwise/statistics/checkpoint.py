@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from classwise import limits
 from classwise.errors import ClasswiseError
 from classwise.rows.streams import Piece
 from classwise.statistics.by_class import ClassStatistics
 from classwise.storage import describe, load, save
-
-# Seconds between two writings: what is lost in a crash takes no longer than this, and a file, to read again.
-PACE = 2.0
 
 
 @dataclass
@@ -63,7 +61,7 @@ class Checkpoint:
         """A file is done; total: what all files that are done add up to."""
         self.done.append(self._marks[id(piece)])
         self._state = total, len(self.done)
-        if time.monotonic() - self._written > PACE:
+        if time.monotonic() - self._written > limits.CHECKPOINT_SECONDS:
             self.write()
 
     def write(self) -> None:

@@ -1,26 +1,24 @@
-"""Rows to statistics: the first half of every fit."""
+"""Rows to statistics, the first half of every fit: a table, and a chunk of any engine.
+
+What an engine sends to its workers is small: a `Learner` parts a chunk by roles, and summarizes it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
-from classwise.arrays import Array, Codes
 from classwise.engines import Engine, MemoryEngine
 from classwise.errors import ClasswiseError
 from classwise.limits import CHUNK_SIZE, COPY_SIZE, chunk_rows
-from classwise.rows.checks import refuse_unsuitable
 from classwise.rows.labels import code_labels
+from classwise.rows.roles import ArrayChunk, Chunk, Roles, warn_of_unlabeled
+from classwise.rows.schema import Families
 from classwise.rows.table import Table
+from classwise.statistics.binning import Also
 from classwise.statistics.by_class import ClassStatistics
-from classwise.statistics.columnwise import gather_from_columns, suits_columns
-from classwise.statistics.counts import Counts, LevelCounts, gather_counts
-from classwise.statistics.gaps import Gaps, Numbers
-from classwise.statistics.moments import Moments, gather_columns, gather_moments
-from classwise.statistics.quartics import Quartics
-from classwise.statistics.scatter import FullScatter, Scatter
-from classwise.statistics.statistic import Statistic
-
-# A number with at most this many distinct values may be taken for a category, where its family is to be chosen.
-FEW_VALUES = 32
+from classwise.statistics.parts import Gathering, gather_parts
+from classwise.statistics.scatter import Scatter
 
 MISSING = {"integrate": True, "level": True, "error": False}
 
@@ -48,84 +46,64 @@ def summarize_chunk(
         raise ClasswiseError("y is missing: a statistic by class needs a label for every row.")
     labels, codes = code_labels(chunk.labels) if len(chunk) else (chunk.labels, np.zeros(0, dtype=np.intp))
     weight = np.bincount(codes, chunk.weights, minlength=len(labels)).astype(np.float64)
-    parts = _parts(chunk, codes, len(labels), form, allow_missing)
-    if quartics and chunk.schema.positions("gaussian"):
-        parts["quartics"] = _gather_quartics(chunk, codes, len(labels))
+    parts = gather_parts(Gathering(chunk, codes, len(labels), form, allow_missing), quartics)
     return ClassStatistics(labels, weight, len(chunk), chunk.schema, parts)
 
 
-def _parts(chunk: Table, codes: Codes, count: int, form: type[Scatter], allow_missing: bool) -> dict[str, Statistic]:
-    schema, weights = chunk.schema, chunk.weights
-    if schema.positions("lognormal", "poisson", "binomial") or (schema.levels and not allow_missing):
-        refuse_unsuitable(chunk, allow_missing)
-    parts: dict[str, Statistic] = {"numbers": _gather_numbers(chunk, codes, count, form, allow_missing)}
-    if schema.logs:
-        parts["logs"] = gather_columns(_logs(chunk.block(schema.logs)), codes, count, weights)
-    if schema.levels:
-        classes = codes.astype(np.intp)
-        columns = (gather_counts(chunk.codes(j), chunk.levels[j], classes, count, weights) for j in schema.levels)
-        parts["levels"] = Counts(tuple(columns))
-    if schema.candidates:
-        numbers = chunk.block(schema.candidates)
-        parts["factorials"] = gather_columns(_log_factorials(numbers), codes, count, weights)
-        parts["values"] = Counts(tuple(_gather_values(x, codes, count, weights) for x in numbers.T), FEW_VALUES)
-    return parts
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What chunks add up to: their statistics, None without a single row to learn from; rows: how many were read;
+    unlabeled: how many of them had no label.
+    """
+
+    statistics: ClassStatistics | None
+    rows: int = 0
+    unlabeled: int = 0
+
+    def __add__(self, other: "Tally") -> "Tally":
+        ours, theirs = self.statistics, other.statistics
+        together = ours + theirs if ours is not None and theirs is not None else ours or theirs
+        return Tally(together, self.rows + other.rows, self.unlabeled + other.unlabeled)
+
+    def finished(self, where: str) -> ClassStatistics:
+        """The statistics of all rows; without any, an error. where: what messages call the rows."""
+        if self.statistics is None:
+            why = "every row has no label or no weight" if self.rows else "there are none"
+            raise ClasswiseError(f"There are no rows to learn from in {where}: {why}.")
+        warn_of_unlabeled(self.unlabeled, self.rows)
+        return self.statistics.compact()
 
 
-def _gather_numbers(chunk: Table, codes: Codes, count: int, form: type[Scatter], allow_missing: bool) -> Numbers:
-    columns = chunk.schema.numbers
-    if not len(chunk):
-        return Numbers(Moments.empty(count, len(columns), form), Gaps.empty(len(columns)))
-    # NaN and infinity travel to the sums, so looking there spares a pass over the rows.
-    with np.errstate(all="ignore"):
-        moments = _gather_moments(chunk, codes, count, form)
-    if np.isfinite(moments.scatter.pooled_diagonal()).all():
-        return Numbers(moments, Gaps.empty(len(columns)))
-    refuse_unsuitable(chunk, allow_missing)
-    numbers = chunk.block(columns)
-    if not np.isnan(numbers).any():
-        raise ClasswiseError("X has a scatter beyond what float64 can hold; rescale its columns.")
-    return Numbers.gather(np.asarray(numbers, dtype=np.float64), codes, count, chunk.weights, form)
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """A chunk of rows to what it adds. roles: of its columns; None for arrays, whose columns have no names.
 
+    It knows nothing of other chunks: classes and levels that only some of them have meet when the results are added.
+    also: adds to the statistics of a table what else is to be gathered of it.
+    """
 
-def _gather_moments(chunk: Table, codes: Codes, count: int, form: type[Scatter]) -> Moments:
-    places = chunk.schema.numbers
-    columns = chunk.columns(places) if suits_columns(len(places), count) else None
-    if columns:
-        return gather_from_columns(columns, codes, count, chunk.weights, form)
-    return gather_moments(chunk.block(places), codes, count, chunk.weights, form)
+    roles: Roles | None
+    form: type[Scatter]
+    families: Families = "auto"
+    allow_missing: bool = True
+    quartics: bool = False
+    also: Also | None = None
 
+    def __call__(self, chunk: Chunk | ArrayChunk) -> Tally:
+        counted: Any = chunk.counted(self.roles)  # type: ignore[arg-type]
+        if counted.unlabeled and not self.allow_missing:
+            where = "y" if self.roles is None else repr(self.roles.target)
+            raise ClasswiseError(
+                f"{where} contains missing labels in {counted.unlabeled} rows; remove those rows or give them a label."
+            )
+        return Tally(self._summarize(counted) if len(counted) else None, counted.rows, counted.unlabeled)
 
-def _gather_quartics(chunk: Table, codes: Codes, count: int) -> Quartics:
-    """Of the rows that have all their numbers."""
-    rows = np.asarray(chunk.block(chunk.schema.positions("gaussian")), dtype=np.float64)
-    complete = np.flatnonzero(~np.isnan(rows).any(axis=1))
-    weights = None if chunk.weights is None else chunk.weights[complete]
-    numbers = Numbers.gather(rows[complete], codes[complete], count, weights, FullScatter)
-    return Quartics.gather(rows[complete], codes[complete], weights, numbers.moments)
+    def _summarize(self, counted: Any) -> ClassStatistics:
+        labels, names = counted.labels()
+        summary = self.summarize(counted.source().read(self.families, labels, counted.weights))
+        return summary if names is None else replace(summary, labels=names[summary.labels])
 
-
-def _logs(numbers: Array) -> Array:
-    """log x, NaN where there is none."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(numbers > 0, np.log(numbers), np.nan)
-
-
-def _log_factorials(numbers: Array) -> Array:
-    """log x!, NaN where x is not a count."""
-    is_count = (numbers >= 0) & (numbers == np.floor(numbers))
-    return np.where(is_count, gammaln(np.where(is_count, numbers, 0.0) + 1), np.nan)
-
-
-def _gather_values(column: Array, codes: Codes, count: int, weights: Array | None) -> LevelCounts | None:
-    """The counts of the distinct values of a column of numbers, unless there are too many."""
-    present = ~np.isnan(column)
-    # A look at the first rows spares most columns the sorting.
-    if len(np.unique(column[:1000][present[:1000]])) > FEW_VALUES:
-        return None
-    values, positions = np.unique(column[present], return_inverse=True)
-    if len(values) > FEW_VALUES:
-        return None
-    all_positions = np.full(len(column), len(values))
-    all_positions[present] = positions.reshape(-1)
-    return gather_counts(all_positions, values.astype(np.float64), codes, count, weights)
+    def summarize(self, table: Table) -> ClassStatistics:
+        """The statistics of a table."""
+        summary = summarize_table(table, self.form, allow_missing=self.allow_missing, quartics=self.quartics)
+        return summary if self.also is None else self.also(summary, table)

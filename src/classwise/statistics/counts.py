@@ -1,20 +1,19 @@
 """Counts: the weight of each level of each column, by class."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import add, sub
 from typing import Self
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, Labels
+from classwise import limits
+from classwise.arrays import Array, Codes, Labels, spread
 from classwise.errors import StatisticsError
 from classwise.rows.labels import is_sorted, positions, union_labels
+from classwise.rows.schema import Column
 from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import stored
-
-# A column of levels is taken for an id or free text where a level has fewer than two rows on average,
-# and there are at least this many levels.
-MANY_LEVELS = 20
 
 
 @stored("LevelCounts")
@@ -74,40 +73,38 @@ class Counts(Statistic):
     columns: tuple[LevelCounts | None, ...]
     most: int | None = None
 
-    def is_of(self, count: int) -> bool:
-        """Whether every column counts this many classes."""
-        return all(column is None or len(column.weight) == count for column in self.columns)
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        """Only a column whose family is yet to be chosen may have been given up."""
+        if len(self.columns) != len(columns):
+            return False
+        pairs = zip(self.columns, columns, strict=True)
+        return all(c.family.name == "best" if own is None else len(own.weight) == count for own, c in pairs)
 
     def __add__(self, other: Self) -> Self:
-        return self._with(
-            None if ours is None or theirs is None else ours + theirs
-            for ours, theirs in zip(self.columns, other.columns, strict=True)
-        )
+        return self._combined(other, add)
 
     def __sub__(self, other: Self) -> Self:
-        return self._with(
-            None if ours is None or theirs is None else ours - theirs
-            for ours, theirs in zip(self.columns, other.columns, strict=True)
-        )
+        return self._combined(other, sub)
+
+    def _combined(self, other: Self, combine: Callable[[LevelCounts, LevelCounts], LevelCounts]) -> Self:
+        pairs = zip(self.columns, other.columns, strict=True)
+        return self._with(None if ours is None or theirs is None else combine(ours, theirs) for ours, theirs in pairs)
 
     def regroup(self, positions: Codes, count: int) -> Self:
-        def spread(column: LevelCounts) -> LevelCounts:
-            weight = np.zeros((count, len(column.levels)))
-            weight[positions] = column.weight
-            return LevelCounts(column.levels, weight)
-
-        return self._with(None if column is None else spread(column) for column in self.columns)
+        return self._mapped(lambda weight: spread(weight, positions, count))
 
     def select(self, kept: Codes) -> Self:
-        return self._with(
-            None if column is None else LevelCounts(column.levels, column.weight[kept]) for column in self.columns
-        )
+        return self._mapped(lambda weight: weight[kept])
 
     def restrict(self, columns: Sequence[int]) -> Self:
         return replace(self, columns=tuple(self.columns[j] for j in columns))
 
     def compact(self) -> Self:
         return self._with(None if column is None else column.compact() for column in self.columns)
+
+    def _mapped(self, change: Callable[[Array], Array]) -> Self:
+        """With other weights."""
+        return self._with(None if c is None else LevelCounts(c.levels, change(c.weight)) for c in self.columns)
 
     def _with(self, columns: Iterable[LevelCounts | None]) -> Self:
         return replace(self, columns=tuple(_limited(column, self.most) for column in columns))
@@ -121,7 +118,7 @@ def is_id(levels: int, rows: float) -> bool:
     >>> is_id(50, 60.0), is_id(50, 600.0), is_id(5, 5.0)
     (True, False, False)
     """
-    return levels >= MANY_LEVELS and 2 * levels > rows
+    return levels >= limits.MANY_LEVELS and 2 * levels > rows
 
 
 def _limited(column: LevelCounts | None, most: int | None) -> LevelCounts | None:

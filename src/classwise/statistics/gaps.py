@@ -11,18 +11,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from classwise import limits
 from classwise.arrays import EPS, Array, Codes, patterns, ratio
 from classwise.errors import ClasswiseError, StatisticsError
-from classwise.statistics.moments import Moments, gather_columns, gather_moments
+from classwise.rows.schema import Column
+from classwise.statistics.moments import LEAST_VARIANCE, Moments, gather_columns, gather_moments
 from classwise.statistics.scatter import DiagonalScatter, FullScatter, Scatter
 from classwise.statistics.statistic import Statistic
 from classwise.storage import stored
-
-# Moments by pattern may take this many numbers (1 GB).
-MOST_NUMBERS = 1 << 27
-
-# Of a smaller variance, squares are below 1e-308 here and there, and lose digits; so are pivots of its covariances.
-LEAST_VARIANCE = 1e-304
 
 
 @stored("Gaps")
@@ -87,6 +83,9 @@ class Gaps(Statistic):
         narrow = type(self)(self.codes, self.present[:, columns], self.moments.restrict(columns))
         return narrow._where(np.asarray(np.any(narrow.present, axis=1)))._merged()
 
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        return self.present.shape[1] == len(columns) and bool(np.isin(self.codes, np.arange(count)).all())
+
     def compact(self) -> Self:
         return self._where(np.asarray(self.moments.weight[:, 0] > 0))
 
@@ -131,7 +130,7 @@ class Gaps(Statistic):
 
 
 def _refuse_too_many(groups: int, features: int) -> None:
-    if groups * features * features > MOST_NUMBERS:
+    if groups * features * features > limits.MOST_GAP_NUMBERS:
         raise ClasswiseError(
             f"X has {groups} patterns of missing values (by class) in {features} columns of numbers, too many to keep "
             "a matrix for each; use structure='diagonal' or NaiveBayes, which look at columns one by one, or impute."
@@ -189,11 +188,11 @@ class Numbers(Statistic):
         whole = np.broadcast_to(self.moments.weight, self.moments.mean.shape)
         return whole + self.gaps.by_column(len(whole)).weight if len(self.gaps) else whole
 
-    def underflow(self) -> NDArray[np.bool_]:
-        """Which columns vary, over all rows, by so little that squares of it lose digits in float64; (p,)."""
-        squares, whole = self.moments.scatter.pooled_diagonal(), self.moments.weight.sum()
-        if whole and (squares > LEAST_VARIANCE * whole).all():  # the common case, at the price of a look
-            return np.zeros(len(squares), dtype=bool)
+    def underflow(self) -> list[int]:
+        """The columns that vary, over all rows, by so little that squares of it lose digits in float64."""
+        if self.moments.all_vary:
+            return []
+        squares = self.moments.scatter.pooled_diagonal()
         if len(self.gaps):
             squares = squares + self.gaps.by_column(len(self.moments.weight)).scatter.pooled_diagonal()
         weight, mean = self.column_means()
@@ -203,7 +202,7 @@ class Numbers(Statistic):
         # What has underflowed altogether shows in the means, unless these are equal to the last digits.
         rounding = 4 * EPS * np.abs(mean).max(axis=0, initial=0.0)
         varies = (variance > rounding**2) | (np.abs(away).max(axis=0, initial=0.0) > rounding)
-        return np.asarray(varies & (variance < LEAST_VARIANCE))
+        return list(np.flatnonzero(varies & (variance < LEAST_VARIANCE)).tolist())
 
     def __add__(self, other: Self) -> Self:
         gaps = self.gaps + other.gaps if len(self.gaps) or len(other.gaps) else self.gaps
@@ -227,6 +226,9 @@ class Numbers(Statistic):
         if len(complete):
             moments = moments + _in_form(complete.moments.merged(complete.codes, len(moments.weight)), moments)
         return type(self)(moments, gaps)
+
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        return self.moments.is_of(count, columns)
 
     def scaled(self, scale: Array) -> Self:
         """The numbers times `scale` (p,)."""

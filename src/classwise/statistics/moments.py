@@ -9,13 +9,15 @@ Merging A and B (Chan, Golub and LeVeque 1983):
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import BLOCK_SIZE, EPS, Array, Codes, ratio, slices, two_sum
+from classwise.arrays import BLOCK_SIZE, EPS, Array, Codes, ratio, slices, spread, two_sum
 from classwise.errors import StatisticsError
+from classwise.rows.schema import Column
 from classwise.statistics.grouping import Groups
 from classwise.statistics.scatter import DiagonalScatter, Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
@@ -23,6 +25,9 @@ from classwise.storage import stored
 
 # Means, and weights, are smaller: their squares must be numbers too.
 LARGEST = 1e150
+
+# Of a smaller variance, squares are below 1e-308 here and there, and lose digits; so are pivots of its covariances.
+LEAST_VARIANCE = 1e-304
 
 
 @stored("Moments")
@@ -116,10 +121,7 @@ class Moments(Statistic):
         return (self.mean - other.mean) + (self.rest - other.rest)
 
     def regroup(self, positions: Codes, count: int) -> Self:
-        whole = self.empty(count, self.mean.shape[1], type(self.scatter))
-        weight = np.zeros((count, self.weight.shape[1]))
-        mean, rest = whole.mean.copy(), whole.rest.copy()
-        weight[positions], mean[positions], rest[positions] = self.weight, self.mean, self.rest
+        weight, mean, rest = (spread(values, positions, count) for values in (self.weight, self.mean, self.rest))
         return type(self)(weight, mean, rest, self.scatter.regroup(positions, count))
 
     def select(self, kept: Codes) -> Self:
@@ -128,6 +130,9 @@ class Moments(Statistic):
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         weight = self.weight if self.weight.shape[1] == 1 else self.weight[:, columns]
         return type(self)(weight, self.mean[:, columns], self.rest[:, columns], self.scatter.restrict(columns))
+
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        return self.mean.shape == (count, len(columns))
 
     def merged(self, codes: Codes, count: int) -> Self:
         """The moments of larger groups: group i becomes part of class codes[i]; scatter by group."""
@@ -178,9 +183,11 @@ class Moments(Statistic):
         """Which features do not vary at all over the rows, to rounding; (p,)."""
         return np.asarray(self.overall_variance() <= self._rounding())
 
+    @cached_property
     def all_vary(self) -> bool:
-        """Whether every feature varies within some class: quicker to see than which are constant."""
-        return bool((self.scatter.pooled_diagonal() > self.weight.sum(axis=0) * self._rounding()).all())
+        """Whether every feature plainly varies within some class: quicker to see than which do not."""
+        least = np.maximum(self._rounding(), LEAST_VARIANCE)
+        return bool((self.scatter.pooled_diagonal() > self.weight.sum(axis=0) * least).all())
 
     def _rounding(self) -> Array:
         """The variance that the rounding of the values alone may make; (p,)."""

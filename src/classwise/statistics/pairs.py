@@ -1,6 +1,6 @@
 """Pairs: how often each two places of all columns occur together, by class. What averaged one-dependence needs."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -9,8 +9,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Array, Codes, slices
+from classwise import limits
+from classwise.arrays import Array, Codes, slices, spread
 from classwise.errors import StatisticsError
+from classwise.rows.schema import Column
 from classwise.statistics.places import Bins, Named, Place
 from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import stored
@@ -18,9 +20,6 @@ from classwise.storage import stored
 # Rows are counted in blocks of this many values, so that memory stays bounded.
 BLOCK_VALUES = 1 << 19
 LEAST_ROWS = 8192
-
-# The most numbers that pair counts may hold: 2 GiB of float64.
-MOST_PAIRS = 1 << 28
 
 
 @stored("PairCounts")
@@ -61,9 +60,7 @@ class PairCounts(Statistic):
         return type(self)(columns, np.where(weight <= ROUNDING * ours, 0.0, weight)).compact()
 
     def regroup(self, positions: Codes, count: int) -> Self:
-        weight = np.zeros((count, *self.weight.shape[1:]))
-        weight[positions] = self.weight
-        return replace(self, weight=weight)
+        return replace(self, weight=spread(self.weight, positions, count))
 
     def select(self, kept: Codes) -> Self:
         return replace(self, weight=self.weight[kept])
@@ -71,6 +68,10 @@ class PairCounts(Statistic):
     def restrict(self, columns: Sequence[int]) -> Self:
         kept = np.concatenate([np.zeros(0, int), *(np.arange(self.starts[j], self.starts[j + 1]) for j in columns)])
         return type(self)(tuple(self.columns[j] for j in columns), self.weight[:, kept[:, None], kept])
+
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        levels = [isinstance(place, Named) for place in self.columns]
+        return len(self.weight) == count and levels == [column.family.has_levels for column in columns]
 
     def compact(self) -> Self:
         seen = np.asarray(self.own.any(axis=0))
@@ -94,12 +95,12 @@ class PairCounts(Statistic):
         weight = self.weight if mask.all() else self.weight[:, kept[:, None], kept]
         return type(self)(tuple(columns), weight)
 
-    def with_levels(self, columns: Iterable[int]) -> Self:
-        """With these columns, in which no row has a value, taken for categories rather than numbers."""
+    def taken_for(self, columns: Sequence[Column]) -> Self:
+        """A column in which no row has a value may be a category, as well as a number."""
         nothing = np.empty(0, dtype=object)
         places = list(self.columns)
-        for j in columns:
-            if isinstance(places[j], Bins) and not places[j].count:
+        for j, column in enumerate(columns):
+            if column.family.has_levels and isinstance(places[j], Bins) and not places[j].count:
                 places[j] = Named(nothing, None, places[j].missing)
         return replace(self, columns=tuple(places))
 
@@ -196,10 +197,11 @@ def starts_of(columns: Sequence[Place]) -> Codes:
 def refuse_too_many(columns: Sequence[Place], count: int) -> None:
     """Pairs take g L² numbers: beyond two gigabytes there is an error that names what takes most."""
     size = int(starts_of(columns)[-1])
-    if count * size * size > MOST_PAIRS:
+    if count * size * size > limits.MOST_PAIR_COUNTS:
         widest = max(range(len(columns)), key=lambda j: len(columns[j]))
         raise StatisticsError(
             f"{len(columns)} columns have {size} ranges and levels in all, so the pairs of {count} classes take "
-            f"{count * size * size * 8 / 2**30:.1f} GiB, and at most {MOST_PAIRS * 8 / 2**30:g} are allowed; use fewer "
-            f"bins (bins=4) or fewer columns. Column {widest} has most of them, {len(columns[widest])}."
+            f"{count * size * size * 8 / 2**30:.1f} GiB, and at most {limits.MOST_PAIR_COUNTS * 8 / 2**30:g} are "
+            f"allowed; use fewer bins (bins=4) or fewer columns. Column {widest} has most of them, "
+            f"{len(columns[widest])}."
         )

@@ -14,6 +14,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, sums_by
 from classwise.errors import StatisticsError
+from classwise.rows.schema import Column
 from classwise.statistics.statistic import Statistic
 
 # Points that are kept, and the slices that they are joined in when there are more.
@@ -115,6 +116,9 @@ class Sketches(Statistic):
 
     def select(self, kept: Codes) -> Self:
         return self
+
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        return len(self.columns) == len(columns)
 
     def restrict(self, columns: Sequence[int]) -> Self:
         return type(self)(tuple(self.columns[j] for j in columns))

@@ -15,8 +15,9 @@ from typing import Self
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, row_norms
+from classwise.arrays import Array, Codes, row_norms, spread
 from classwise.errors import StatisticsError
+from classwise.rows.schema import Column
 from classwise.statistics.grouping import Groups
 from classwise.statistics.moments import Moments
 from classwise.statistics.scatter import FullScatter
@@ -74,12 +75,14 @@ class Quartics(Statistic):
         return third, self.fourth - 4 * along + 4 * across + 2 * length * trace + weight * length**2
 
     def regroup(self, positions: Codes, count: int) -> Self:
-        third, fourth = np.zeros((count, self.third.shape[1])), np.zeros(count)
-        third[positions], fourth[positions] = self.third, self.fourth
+        third, fourth = (spread(values, positions, count) for values in (self.third, self.fourth))
         return type(self)(self.moments.regroup(positions, count), third, fourth)
 
     def select(self, kept: Codes) -> Self:
         return type(self)(self.moments.select(kept), self.third[kept], self.fourth[kept])
+
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        return self.third.shape == (count, len(columns))
 
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         if list(columns) == list(range(self.third.shape[1])):

@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Array, Codes, product
+from classwise.arrays import Array, Codes, product, spread
 from classwise.errors import StatisticsError
 from classwise.statistics.grouping import Groups
 from classwise.storage import stored
@@ -41,9 +41,7 @@ class Scatter(ABC):
 
     def regroup(self, positions: Codes, count: int) -> Self:
         """The same classes at new positions among `count`, the others empty."""
-        placed = np.zeros((count, *self.values.shape[1:]))
-        placed[positions] = self.values
-        return type(self)(placed)
+        return type(self)(spread(self.values, positions, count))
 
     def select(self, kept: Codes) -> Self:
         """Only the classes at these positions."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from classwise.arrays import Codes
+from classwise.rows.schema import Column
 
 # What a subtraction leaves may be off by this much of what was there.
 ROUNDING = 1e-9
@@ -32,6 +33,14 @@ class Statistic(ABC):
     @abstractmethod
     def restrict(self, columns: Sequence[int]) -> Self:
         """Only these columns, by position among its own."""
+
+    @abstractmethod
+    def is_of(self, count: int, columns: Sequence[Column]) -> bool:
+        """Whether it summarizes so many classes and just these columns."""
+
+    def taken_for(self, columns: Sequence[Column]) -> Self:
+        """With the same columns, of which some that have no values may have become something else."""
+        return self
 
     def compact(self) -> Self:
         """Without what no row has."""

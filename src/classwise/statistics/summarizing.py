@@ -17,7 +17,7 @@ from classwise.rows.streams import Stream
 from classwise.statistics.binning import Also, Pairing, sketched_places, with_sketches
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.checkpoint import Checkpoint
-from classwise.statistics.learner import Learner, Tally
+from classwise.statistics.chunks import Learner, Tally
 from classwise.statistics.scatter import SCATTERS, Scatter
 
 ScatterForm = Literal["full", "pooled", "diagonal"]

@@ -4,10 +4,8 @@ A file is a safetensors file. Its JSON header tells what it holds; arrays hold t
 JSON that says how the numbers make up the value. Only classes declared with `stored` are ever built from it.
 """
 
-from classwise.storage.container import shown
-from classwise.storage.describing import Description, describe
-from classwise.storage.files import as_bytes, load, save
-from classwise.storage.old import Record, reads
+from classwise.storage.container import Description, describe, shown
 from classwise.storage.registry import stored
+from classwise.storage.saving import as_bytes, load, save
 
-__all__ = ["Description", "Record", "as_bytes", "describe", "load", "reads", "save", "shown", "stored"]
+__all__ = ["Description", "as_bytes", "describe", "load", "save", "shown", "stored"]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.errors import ClasswiseError, StoredFileError
-from classwise.storage.container import NewerFileError
+from classwise.storage.container import OtherVersionError
 from classwise.storage.registry import ENTRIES, entry_of
 
 PLAIN = (bool, int, str, type(None))
@@ -208,11 +208,11 @@ class Unpacker:
     def _declared(self, node: dict[str, Any], depth: int) -> Any:
         entry = ENTRIES.get(node["class"])
         if entry is None:
-            raise NewerFileError(f"holds a {node['class']!r}, which this version of classwise does not know")
+            raise OtherVersionError(f"holds a {node['class']!r}, which this version of classwise does not know")
         known = entry.options | entry.attributes
         unknown = [name for name in node["fields"] if name not in known]
         if unknown:
-            raise NewerFileError(
+            raise OtherVersionError(
                 f"holds a {entry.name} with {unknown[0]!r}, which this version of classwise does not know"
             )
         lacking = sorted(entry.required - set(node["fields"]))

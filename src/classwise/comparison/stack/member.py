@@ -13,7 +13,7 @@ from classwise.classifier.bayes import BayesClassifier
 from classwise.comparison.stack.encoding import Encoding
 from classwise.comparison.stack.study import Study
 from classwise.comparison.stack.sums import FoldSums, Sums, gather_sums, log_priors
-from classwise.densities import Block, Categorical, Density, OneDependence, Product
+from classwise.densities import Categorical, Density, OneDependence
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError
 from classwise.storage import stored
@@ -163,8 +163,8 @@ class Fixed(Seeing):
 
 def describes(density: Density, encoding: Encoding) -> bool:
     """Whether a density is of rows as an encoding shows them: as many columns, and levels where these have them."""
-    blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
-    found = [pair for block in blocks for pair in zip(block.columns.tolist(), _levels(block.density), strict=False)]
+    blocks = ((block.columns.tolist(), _levels(block.density)) for block in density.as_blocks())
+    found = [pair for columns, levels in blocks for pair in zip(columns, levels, strict=False)]
     levels = enumerate(map(len, encoding.categories if encoding.is_plain else ()), encoding.n_numbers)
     return density.n_features == encoding.n_encoded and sorted(found) == list(levels)
 

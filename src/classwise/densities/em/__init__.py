@@ -1,8 +1,7 @@
 """Mixtures of Gaussians within classes: EM, which goes through the rows many times."""
 
-from classwise.densities.em.arranging import Arranged
-from classwise.densities.em.belief import PseudoRows
-from classwise.densities.em.learning import (
+from classwise.densities.em.arranged import Arranged
+from classwise.densities.em.ascent import (
     MOST_ITERATIONS,
     STARTS,
     TOLERANCE,
@@ -11,7 +10,8 @@ from classwise.densities.em.learning import (
     fit_mixture,
     learn_mixture,
 )
-from classwise.densities.em.starting import ROWS_PER_COMPONENT, component_counts
+from classwise.densities.em.expectation import PseudoRows
+from classwise.densities.em.starts import ROWS_PER_COMPONENT, component_counts
 
 __all__ = [
     "MOST_ITERATIONS",

@@ -6,22 +6,69 @@ Of a row r (less the center of its class k) and the components c of that class, 
 
 A pass gathers n_c = sum of w P(c | x) and s_c = sum of w P(c | x) r. Of a row that lacks values all of this is of those
 it has, and its r is completed by what component c expects, r_c = d_c + B (r[o] - d_c[o]), with the covariance of what
-is missing (see metrics).
+is missing (see `arranged`).
 """
 
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import log, pi
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from classwise.arrays import Array, Codes, log_sum_exp, product, row_norms, sums_by
-from classwise.covariance import FullCovariance
-from classwise.densities.em.arranging import Arranged, Complete, Gappy
-from classwise.densities.em.belief import PseudoRows
-from classwise.densities.em.metrics import Metrics, inverse, metrics_of
+from classwise.covariance import Conjugate, FullCovariance
+from classwise.covariance.conjugate import weak_form
+from classwise.densities.em.arranged import Arranged, Complete, Gappy, Metrics, inverse, metrics_of
 from classwise.engines import in_threads
+from classwise.errors import ClasswiseError
+from classwise.statistics import Moments
+
+# Pseudo-rows in each component of a class.
+ALIKE = 1.0
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What is believed of a mixture before the rows: pseudo-rows, as a conjugate prior has them.
+#
+#     C   as after `worth` rows of covariance expected        log prior  -worth/2 (log|C| + tr C^-1 expected)
+#     m_c as after kappa rows at mean                         log prior  -kappa/2 (m_c - mean)' C^-1 (m_c - mean)
+#     share_c as after `alike` rows in each component         log prior  alike log share_c
+#
+# This is the normal-inverse-Wishart prior, as a density over C^-1 and over means in units of C: with one component for
+# each class, the most probable C is then the covariance that the prior leads to expect, scale' / (nu' - p - 1), and the
+# most probable means are mean'. No component can shrink to a point: there C^-1 would be infinite, and the prior zero.
+
+
+@dataclass(frozen=True, eq=False)
+class PseudoRows:
+    """mean (p,) and kappa; scale (p, p) = worth times the expected covariance, and worth; alike."""
+
+    mean: Array
+    kappa: float
+    scale: Array
+    worth: float
+    alike: float = ALIKE
+
+    @classmethod
+    def of(cls, prior: Conjugate) -> Self:
+        """The same as a normal-inverse-Wishart of full covariances."""
+        worth = float(prior.nu) - prior.features - 1
+        if not worth > 0 or not prior.kappa > 0:
+            raise ClasswiseError(
+                f"The prior's nu={float(prior.nu):g} leads to expect no covariance of {prior.features} features, and a "
+                f"mixture needs one: give nu above {prior.features + 1} and kappa above 0, or prior='weak'."
+            )
+        return cls(prior.means, float(prior.kappa), prior.scale[0], worth)
+
+    @classmethod
+    def weak(cls, moments: Moments) -> Self:
+        """Worth little, in the units of the rows whose moments by class are given; as prior="weak" elsewhere."""
+        form = weak_form(moments.mean.shape[1], FullCovariance)
+        return cls.of(form.of(moments).within(FullCovariance))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The two steps.
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +154,7 @@ def maximize(arranged: Arranged, expected: Expected, prior: PseudoRows, owner: C
 
 
 def log_prior(arranged: Arranged, parameters: Parameters, prior: PseudoRows) -> float:
-    """Up to a constant; see belief."""
+    """Up to a constant; see PseudoRows."""
     covariance, total = parameters.covariance, prior.alike * float(np.log(parameters.share).sum())
     away = parameters.shift - (prior.mean - arranged.centers)[parameters.owner]
     for kind in range(arranged.kinds):

@@ -19,7 +19,7 @@ from classwise.comparison.stack.member import Fixed, Generative, Trained
 from classwise.comparison.stack.shares import Shares
 from classwise.comparison.stack.softmax import Linear
 from classwise.comparison.stack.sums import log_priors
-from classwise.densities import Categorical, Density, Product, Student
+from classwise.densities import Categorical, Density, Student
 from classwise.errors import ClasswiseError
 from classwise.export.sql.answers import SMALLEST
 from classwise.export.sql.arithmetic import (
@@ -77,7 +77,7 @@ def can_write(trained: Trained) -> bool:
 
 def _parts(density: Density) -> list[Density]:
     """Numbers, and the categories beside them."""
-    return [block.density for block in density.blocks] if isinstance(density, Product) else [density]
+    return [block.density for block in density.as_blocks()]
 
 
 # The pool -------------------------------------------------------------------------------------------------------------

@@ -11,20 +11,16 @@ from typing import Self
 
 import numpy as np
 
+from classwise import limits
 from classwise.arrays import EPS, Array, Codes, product, row_norms
-from classwise.densities.em.arranging import Arranged, Complete, Gappy
-from classwise.densities.em.belief import PseudoRows
-from classwise.densities.em.expectation import Expected, Parameters, expect, maximize
-from classwise.densities.em.metrics import metrics_of
+from classwise.densities.em.arranged import Arranged, Complete, Gappy, metrics_of
+from classwise.densities.em.expectation import Expected, Parameters, PseudoRows, expect, maximize
 
 # A class has at most one component for each so many rows.
 ROWS_PER_COMPONENT = 5
 
 # Centers are moved to the means of the rows nearest to them so often.
 MOVES = 10
-
-# Clusters are looked for among this many rows of a class.
-MOST_ROWS = 20_000
 
 # Iterations of EM for one component in each class, where rows have gaps.
 COMPLETIONS = 20
@@ -81,7 +77,7 @@ class Seeding:
         white = self.single.covariance.whiten(rows - self.single.shift[k], self.arranged.kind(k))
         order = np.argsort(row_norms(white), kind="stable")
         rows, white, weights = rows[order], white[order], weights[order]
-        some = np.linspace(0, len(white) - 1, min(len(white), MOST_ROWS)).astype(np.intp)
+        some = np.linspace(0, len(white) - 1, min(len(white), limits.CLUSTERED_ROWS)).astype(np.intp)
         found = [clusters(white[some], weights[some], count, generator) for _ in range(tries)]
         return [_summed(nearest(white, centers), rows, weights) for centers in found]
 

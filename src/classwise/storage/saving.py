@@ -12,19 +12,18 @@ from sklearn.exceptions import NotFittedError
 from classwise.errors import ClasswiseError, StoredFileError
 from classwise.storage.container import (
     VERSION,
-    NewerFileError,
+    OtherVersionError,
     blaming,
+    description,
     encoded,
     provenance,
     read_arrays,
     read_header,
     write,
 )
-from classwise.storage.describing import description
-from classwise.storage.examining import examine
-from classwise.storage.old import READERS, Record
 from classwise.storage.packing import Packer, Unpacker
 from classwise.storage.registry import ENTRIES, entry_of
+from classwise.storage.soundness import examine
 
 # The array that says, in JSON, how the others make up the value.
 CONTENT = "content"
@@ -72,7 +71,7 @@ def as_bytes(value: Any, *, statistics: bool = True, source: str | Iterable[str]
 def load(path: str | os.PathLike[str]) -> Any:
     """Read what classwise saved: an estimator or a statistic.
 
-    Loading never executes anything. A file that is damaged, hostile or from a newer version is a StoredFileError.
+    Loading never executes anything. A file that is damaged, hostile or of another version is a StoredFileError.
 
     >>> import classwise as cw, pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "part-1.cws"
@@ -91,11 +90,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _read(header: dict[str, Any], arrays: dict[str, Any], size: int) -> Any:
-    version, kind = header["version"], header["kind"]
-    if (version, kind) in READERS:
-        return READERS[version, kind](Record(arrays, header["facts"]))
-    if version != VERSION or kind not in {entry.kind for entry in ENTRIES.values()}:
-        raise NewerFileError(f"holds a {kind!r} (version {version}), which this version of classwise does not know")
+    kind = header["kind"]
+    if kind not in {entry.kind for entry in ENTRIES.values()}:
+        raise OtherVersionError(f"holds a {kind!r} (version {VERSION}), which this version of classwise does not know")
     value = Unpacker(arrays, size).unpack(json.loads(arrays[CONTENT].tobytes()))
     entry = entry_of(value)
     if entry is None or entry.kind != kind:

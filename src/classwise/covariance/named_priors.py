@@ -1,5 +1,7 @@
 """Evidence: how probable rows are under a prior of the weak one's form, and the prior that makes them most probable.
 
+With that prior all those that have names are known: see `read_prior`.
+
 Full covariances are looked at in coordinates where the prior's is the identity and a class's scatter is diagonal:
 
     E = L L';   L^-1 S L^-T = U diag(s) U';   u = U'L^-1 (m - prior mean)
@@ -10,16 +12,27 @@ There the posterior's scale is t I + diag(s) + b u u' for every prior: its deter
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import exp, log, pi
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
-from scipy.special import digamma, gammaln
 
 from classwise.arrays import Array
-from classwise.covariance.conjugate import KAPPA, Conjugate, PriorForm, expected_covariance, log_evidence
-from classwise.covariance.structures import Covariance, DiagonalCovariance, FullCovariance
+from classwise.covariance.conjugate import (
+    KAPPA,
+    Conjugate,
+    NormalInverseWishart,
+    PriorForm,
+    digammas,
+    expected_covariance,
+    log_evidence,
+    log_gammas,
+    weak_form,
+)
+from classwise.covariance.full import FullCovariance
+from classwise.covariance.structures import Covariance
+from classwise.errors import ClasswiseError
 from classwise.statistics import ClassStatistics
 
 
@@ -43,10 +56,9 @@ class Evidence(ABC):
 
 
 def evidence_of(statistics: ClassStatistics, structure: type[Covariance], shared: bool) -> Evidence:
-    """The evidence of a structure."""
-    if structure is FullCovariance:
-        return FullEvidence.of(statistics, shared)
-    return PlainEvidence(statistics, structure, shared)
+    """The evidence of a structure: full covariances have a faster way."""
+    plain = structure is not FullCovariance
+    return PlainEvidence(statistics, structure, shared) if plain else FullEvidence.of(statistics, shared)
 
 
 def most_probable_form(statistics: ClassStatistics, structure: type[Covariance], shared: bool) -> PriorForm:
@@ -95,14 +107,14 @@ class FullEvidence(Evidence):
         rows, count = self.weight.sum(axis=1), len(self.values)
         posterior = self._posterior(size, kappa)
         log_det = 2 * self.half_log_det + features * log(size)
-        value = (_log_gamma(nu + rows, features) - (nu + rows) / 2 * posterior.log_det).sum()
-        value -= count * (_log_gamma(np.array([nu]), features)[0] - nu / 2 * log_det)
+        value = (log_gammas(nu + rows, features) - (nu + rows) / 2 * posterior.log_det).sum()
+        value -= count * (log_gammas(np.array([nu]), features)[0] - nu / 2 * log_det)
         value += 0.5 * features * float(np.log(kappa / (kappa + self.weight)).sum() - log(pi) * rows.sum())
         of_kappa = 0.5 * features * (self.weight / (kappa + self.weight)).sum()
         of_kappa -= 0.5 * ((nu + rows) @ (posterior.squares * kappa * (self.weight / (kappa + self.weight)) ** 2)).sum()
         of_scale = 0.5 * (count * nu * features - float((nu + rows) @ posterior.traces) * size)
-        of_nu = 0.5 * (_digammas(nu + rows, features) - posterior.log_det).sum()
-        of_nu -= 0.5 * count * (_digammas(np.array([nu]), features)[0] - log_det)
+        of_nu = 0.5 * (digammas(nu + rows, features) - posterior.log_det).sum()
+        of_nu -= 0.5 * count * (digammas(np.array([nu]), features)[0] - log_det)
         return float(value), np.array([of_kappa, of_nu * form.freedom + of_scale, of_scale])
 
     def _posterior(self, size: float, kappa: float) -> "Posterior":
@@ -129,18 +141,9 @@ class Posterior(NamedTuple):
     squares: Array
 
 
-def _log_gamma(nu: Array, features: int) -> Array:
-    """log of the multivariate gamma function at nu / 2, but for a constant; (c,)."""
-    return np.asarray(gammaln((nu[:, None] - np.arange(features)) / 2).sum(axis=1))
-
-
-def _digammas(nu: Array, features: int) -> Array:
-    return np.asarray(digamma((nu[:, None] - np.arange(features)) / 2).sum(axis=1))
-
-
 @dataclass(frozen=True, eq=False)
 class PlainEvidence(Evidence):
-    """Diagonal and spherical covariances."""
+    """Covariances of any structure."""
 
     statistics: ClassStatistics
     structure: type[Covariance]
@@ -161,30 +164,55 @@ def _slope(prior: Conjugate, posterior: Conjugate, statistics: ClassStatistics, 
     away = (moments.mean - prior.means) + moments.rest
     # d/d kappa of kappa n / (kappa + n) is (n / (kappa + n))², and log(kappa / kappa') has its own slope.
     moved = type(moments.scatter).between(prior.kappa * (weight / kappa) ** 2, away)
-    shared = count < len(weight)
-    ones = np.ones((1, 1)) if shared else np.ones((len(weight), 1))
-    change = structure.pooled(moved, ones) if shared else structure.own(moved, ones)
+    change = structure.sums(moved, shared=count < len(weight))
     of_means = 0.5 * float(np.broadcast_to(1 - prior.kappa / kappa, moments.mean.shape).sum())
-    of_kappa = of_means - _half_trace(posterior, change)
-    of_scale = count * _half_trace(prior, prior.scale) - _half_trace(
-        posterior, np.broadcast_to(prior.scale, posterior.scale.shape)
-    )
-    of_nu = _slope_in_nu(posterior) - count * _slope_in_nu(prior)
+    of_kappa = of_means - posterior.half_trace(change)
+    everywhere = np.broadcast_to(prior.scale, posterior.scale.shape)
+    of_scale = count * prior.half_trace(prior.scale) - posterior.half_trace(everywhere)
+    of_nu = posterior.slope_in_nu() - count * prior.slope_in_nu()
     return np.array([of_kappa, of_nu * freedom + of_scale, of_scale])
 
 
-def _half_trace(of: Conjugate, change: Array) -> float:
-    """1/2 nu tr(scale^-1 change), summed: minus the slope of the log normalizer when scale changes."""
-    nu = of.freedom()
-    if of.structure is DiagonalCovariance:
-        return 0.5 * float((nu * change / of.scale).sum())
-    return 0.5 * float(nu[:, 0] @ (change.mean(axis=1) / of.scale.mean(axis=1)))
+# ----------------------------------------------------------------------------------------------------------------------
+# Priors by name.
+
+NAMES = ("weak", "geisser", "evidence", "cv", "loo")
 
 
-def _slope_in_nu(of: Conjugate) -> float:
-    """The slope of the log normalizer in nu, summed over the covariances; of a prior, of one."""
-    nu = of.freedom()
-    if of.structure is DiagonalCovariance:
-        nu = np.broadcast_to(nu, of.scale.shape)
-        return 0.5 * float((digamma(nu / 2) - np.log(of.scale)).sum())
-    return 0.5 * float((digamma(nu[:, 0] / 2) - np.log(of.features * of.scale[:, 0])).sum())
+def check_prior(prior: Any) -> None:
+    """Refuse what is no prior, whether or not it is going to be used."""
+    if not isinstance(prior, NormalInverseWishart | PriorForm) and prior not in NAMES:
+        raise ClasswiseError(
+            f"prior={prior!r} is not an option; choose {', '.join(map(repr, NAMES))} or a NormalInverseWishart."
+        )
+
+
+def read_prior(prior: Any, statistics: ClassStatistics, structure: type[Covariance], shared: bool) -> Conjugate:
+    """prior: "weak", "geisser", "evidence", a NormalInverseWishart or a PriorForm."""
+    if isinstance(prior, NormalInverseWishart):
+        return prior.of(statistics.n_features).within(structure)
+    check_prior(prior)
+    if prior == "geisser":
+        return limiting_prior(statistics, structure, shared)
+    form = prior if isinstance(prior, PriorForm) else weak_form(statistics.n_features, structure)
+    if prior == "evidence":
+        form = most_probable_form(statistics, structure, shared)
+    return form.of(statistics.moments).within(structure)
+
+
+def limiting_prior(statistics: ClassStatistics, structure: type[Covariance], shared: bool) -> Conjugate:
+    """|C|^-(p+1)/2: no rows' worth, and each mean takes one degree of freedom."""
+    count, features = statistics.moments.mean.shape
+    weight = statistics.moments.weight
+    rows = weight.sum(axis=0, keepdims=True) - count if shared else weight - 1
+    short = np.argwhere(rows <= structure.dimension(features) - 1)
+    if len(short):
+        k = int(short[0][0])
+        who = "The classes together have" if shared else f"Class {statistics.label(k)!r} has"
+        raise ClasswiseError(
+            f"{who} weight {float(weight.sum() if shared else weight[k].min()):g}, too little for prior='geisser' with "
+            f"{features} features; use prior='weak', which is proper."
+        )
+    taken = (count if shared else 1) * structure.values_per_row(features)
+    nothing = structure.prior_scale(np.zeros((features, features)))
+    return Conjugate(structure, np.zeros(features), 0.0, -float(taken), nothing)

@@ -11,10 +11,9 @@ import numpy as np
 
 from classwise.arrays import Array, Codes
 from classwise.covariance import FullCovariance
-from classwise.densities.em.arranging import Arranged
-from classwise.densities.em.belief import PseudoRows
-from classwise.densities.em.expectation import Parameters, expect, log_prior, maximize
-from classwise.densities.em.starting import Seeding, component_counts
+from classwise.densities.em.arranged import Arranged
+from classwise.densities.em.expectation import Parameters, PseudoRows, expect, log_prior, maximize
+from classwise.densities.em.starts import Seeding, component_counts
 from classwise.densities.gaussian import Gaussian
 from classwise.densities.mixture import Mixture
 from classwise.engines import BLAS

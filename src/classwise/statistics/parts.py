@@ -1,0 +1,186 @@
+"""The parts of a statistic by class: what each summarizes, of which columns, and how it is gathered from a chunk.
+
+A part knows its own arithmetic (`Statistic`). What is left to say of it stands here, once, in the table `PARTS`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from scipy.special import gammaln
+
+from classwise import limits
+from classwise.arrays import Array, Codes
+from classwise.errors import ClasswiseError
+from classwise.rows.checks import refuse_unsuitable
+from classwise.rows.schema import Schema
+from classwise.rows.table import Table
+from classwise.statistics.columnwise import gather_from_columns, suits_columns
+from classwise.statistics.counts import Counts, LevelCounts, gather_counts
+from classwise.statistics.gaps import Gaps, Numbers
+from classwise.statistics.moments import Moments, gather_columns, gather_moments
+from classwise.statistics.pairs import PairCounts
+from classwise.statistics.quantiles import Sketches
+from classwise.statistics.quartics import Quartics
+from classwise.statistics.scatter import FullScatter, Scatter
+from classwise.statistics.statistic import Statistic
+
+S = TypeVar("S", bound=Statistic)
+
+
+@dataclass(frozen=True, eq=False)
+class Gathering:
+    """A chunk of rows, none of weight zero, with the class of each (m,), and how it is to be summarized."""
+
+    chunk: Table
+    codes: Codes
+    count: int
+    form: type[Scatter]
+    allow_missing: bool
+
+    @cached_property
+    def candidates(self) -> Array:
+        """The columns whose family is yet to be chosen; (m, c)."""
+        return self.chunk.block(self.chunk.schema.candidates)
+
+
+@dataclass(frozen=True, eq=False)
+class Part(Generic[S]):
+    """name: in files; kind: its class; columns: those of a schema that it summarizes.
+
+    gather: from a chunk that has such columns; None for what is gathered elsewhere, and only where it is asked for.
+    """
+
+    name: str
+    kind: type[S]
+    columns: Callable[[Schema], list[int]]
+    gather: Callable[[Gathering], S] | None = None
+
+    def is_wanted(self, schema: Schema) -> bool:
+        """Numbers are always there, were it of no columns: they say how scatter is gathered."""
+        return self.kind is Numbers or bool(self.columns(schema))
+
+    def is_sound(self, part: Statistic, count: int, schema: Schema) -> bool:
+        """Whether a part is what it should be: of so many classes, and of the right columns."""
+        return isinstance(part, self.kind) and part.is_of(count, [schema.columns[j] for j in self.columns(schema)])
+
+
+def gather_parts(gathering: Gathering, quartics: bool = False) -> dict[str, Statistic]:
+    """All that the schema of a chunk asks for; what no density can take is an error that names its column."""
+    chunk, schema = gathering.chunk, gathering.chunk.schema
+    if schema.positions("lognormal", "poisson", "binomial") or (schema.levels and not gathering.allow_missing):
+        refuse_unsuitable(chunk, gathering.allow_missing)
+    parts = {part.name: part.gather(gathering) for part in PARTS if part.gather and part.is_wanted(schema)}
+    if quartics and QUARTICS.columns(schema):
+        parts[QUARTICS.name] = _gather_quartics(gathering)
+    return parts
+
+
+def parts_fit(count: int, schema: Schema, parts: Mapping[str, Statistic]) -> bool:
+    """Whether parts fit together as they do when rows were summarized, of `count` classes. Files are asked this."""
+    kinds = {part.name: part for part in PARTS}
+    needed = {part.name for part in PARTS if part.gather and part.is_wanted(schema)}
+    whole = needed <= set(parts) <= set(kinds)
+    return whole and all(kinds[name].is_sound(part, count, schema) for name, part in parts.items())
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# How each is gathered.
+
+
+def _gather_numbers(gathering: Gathering) -> Numbers:
+    chunk, codes, count, form = gathering.chunk, gathering.codes, gathering.count, gathering.form
+    columns = chunk.schema.numbers
+    if not len(chunk):
+        return Numbers(Moments.empty(count, len(columns), form), Gaps.empty(len(columns)))
+    # NaN and infinity travel to the sums, so looking there spares a pass over the rows.
+    with np.errstate(all="ignore"):
+        moments = _gather_moments(chunk, codes, count, form)
+    if np.isfinite(moments.scatter.pooled_diagonal()).all():
+        return Numbers(moments, Gaps.empty(len(columns)))
+    refuse_unsuitable(chunk, gathering.allow_missing)
+    numbers = chunk.block(columns)
+    if not np.isnan(numbers).any():
+        raise ClasswiseError("X has a scatter beyond what float64 can hold; rescale its columns.")
+    return Numbers.gather(np.asarray(numbers, dtype=np.float64), codes, count, chunk.weights, form)
+
+
+def _gather_moments(chunk: Table, codes: Codes, count: int, form: type[Scatter]) -> Moments:
+    places = chunk.schema.numbers
+    columns = chunk.columns(places) if suits_columns(len(places), count) else None
+    if columns:
+        return gather_from_columns(columns, codes, count, chunk.weights, form)
+    return gather_moments(chunk.block(places), codes, count, chunk.weights, form)
+
+
+def _gather_logs(of: Gathering) -> Moments:
+    """log x, of those that have one."""
+    numbers = of.chunk.block(of.chunk.schema.logs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(numbers > 0, np.log(numbers), np.nan)
+    return gather_columns(logs, of.codes, of.count, of.chunk.weights)
+
+
+def _gather_factorials(of: Gathering) -> Moments:
+    """log x!, where x is a count."""
+    numbers = of.candidates
+    is_count = (numbers >= 0) & (numbers == np.floor(numbers))
+    logs = np.where(is_count, gammaln(np.where(is_count, numbers, 0.0) + 1), np.nan)
+    return gather_columns(logs, of.codes, of.count, of.chunk.weights)
+
+
+def _gather_levels(of: Gathering) -> Counts:
+    chunk, classes = of.chunk, of.codes.astype(np.intp)
+    levels = chunk.schema.levels
+    return Counts(
+        tuple(gather_counts(chunk.codes(j), chunk.levels[j], classes, of.count, chunk.weights) for j in levels)
+    )
+
+
+def _gather_values(of: Gathering) -> Counts:
+    return Counts(tuple(_count_values(column, of) for column in of.candidates.T), limits.MOST_VALUES)
+
+
+def _count_values(column: Array, of: Gathering) -> LevelCounts | None:
+    """The counts of the distinct values of a column of numbers, unless there are too many."""
+    present = ~np.isnan(column)
+    # A look at the first rows spares most columns the sorting.
+    if len(np.unique(column[:1000][present[:1000]])) > limits.MOST_VALUES:
+        return None
+    values, positions = np.unique(column[present], return_inverse=True)
+    if len(values) > limits.MOST_VALUES:
+        return None
+    all_positions = np.full(len(column), len(values))
+    all_positions[present] = positions.reshape(-1)
+    return gather_counts(all_positions, values.astype(np.float64), of.codes, of.count, of.chunk.weights)
+
+
+def _gather_quartics(of: Gathering) -> Quartics:
+    """Of the rows that have all their numbers."""
+    rows = np.asarray(of.chunk.block(QUARTICS.columns(of.chunk.schema)), dtype=np.float64)
+    complete = np.flatnonzero(~np.isnan(rows).any(axis=1))
+    weights = None if of.chunk.weights is None else of.chunk.weights[complete]
+    numbers = Numbers.gather(rows[complete], of.codes[complete], of.count, weights, FullScatter)
+    return Quartics.gather(rows[complete], of.codes[complete], weights, numbers.moments)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The table.
+
+
+def _all_columns(schema: Schema) -> list[int]:
+    return list(range(len(schema)))
+
+
+NUMBERS = Part("numbers", Numbers, lambda schema: schema.numbers, _gather_numbers)
+LOGS = Part("logs", Moments, lambda schema: schema.logs, _gather_logs)
+LEVELS = Part("levels", Counts, lambda schema: schema.levels, _gather_levels)
+FACTORIALS = Part("factorials", Moments, lambda schema: schema.candidates, _gather_factorials)
+VALUES = Part("values", Counts, lambda schema: schema.candidates, _gather_values)
+QUARTICS = Part("quartics", Quartics, lambda schema: schema.positions("gaussian"))
+SKETCHES = Part("sketches", Sketches, _all_columns)
+PAIRS = Part("pairs", PairCounts, _all_columns)
+
+PARTS: tuple[Part[Any], ...] = (NUMBERS, LOGS, LEVELS, FACTORIALS, VALUES, QUARTICS, SKETCHES, PAIRS)
