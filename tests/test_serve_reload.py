@@ -11,7 +11,7 @@ import pytest
 
 import classwise as cw
 from classwise.serve.app import create_app
-from classwise.serve.watching import look
+from classwise.serve.models import look
 from serving import Client, running
 
 GENERATOR, CODES = np.random.default_rng(0), np.repeat([0, 1], 40)

@@ -8,7 +8,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import classwise as cw
-from classwise.serve.watching import look
+from classwise.serve.models import look
 from serving import Client
 from sql_tables import CASES, plain
 

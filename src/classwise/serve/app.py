@@ -1,35 +1,33 @@
 """The app: addresses, and who answers there."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from classwise.serve import metrics as counted
-from classwise.serve.answering import JSON, Desk
-from classwise.serve.bodies import Room
-from classwise.serve.counting import CountRequests
-from classwise.serve.describing import brief, full, health
-from classwise.serve.limits import Limits
-from classwise.serve.metrics import Metrics
-from classwise.serve.models import Models, read_names
+from classwise.serve.facts import brief, full, health
+from classwise.serve.handlers import Desk
+from classwise.serve.metrics import CountRequests, Metrics
+from classwise.serve.models import Models, read_names, watch
 from classwise.serve.openapi import document
-from classwise.serve.problems import Problem, shown
-from classwise.serve.rows import listed
-from classwise.serve.watching import watch
-from classwise.serve.work import Workers
+from classwise.serve.problems import Problem, listed, shown, to_json
+from classwise.serve.requests import JSON
+from classwise.serve.resources import Room, Workers
+from classwise.serve.settings import Limits
 
 Answer = Callable[[Request], Awaitable[Response]]
 
 
-def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: float = 1.0) -> FastAPI:
+def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: float = 1.0) -> Starlette:
     """An ASGI app that scores rows.
 
     models: a file, a list of files ("name=file" gives one a name), or a mapping from name to file or fitted estimator.
@@ -46,21 +44,24 @@ def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: flo
     """
     limits, metrics = limits or Limits(), Metrics()
     desk = Desk(Models(read_names(models), metrics), limits, metrics, Workers(limits), Room(limits))
-    # The pages that FastAPI would make of the OpenAPI document load scripts from elsewhere; there are none.
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=partial(_running, desk, reload_seconds))
-    _add_routes(app, desk)
-    app.openapi = lambda: document(app, desk.models, limits)  # type: ignore[method-assign]
-    app.add_exception_handler(Problem, _tell_problem)
-    app.add_exception_handler(HTTPException, partial(_tell_refusal, desk.models))
-    app.add_exception_handler(Exception, _tell_failure)
-    paths = [route.path for route in app.routes if hasattr(route, "path") and "{" not in route.path]
-    app.add_middleware(CountRequests, metrics=metrics, paths=paths)
+    routes = _routes(desk)
+    paths = [route.path for route in routes]
+    app = Starlette(
+        routes=routes,
+        lifespan=partial(_running, desk, reload_seconds),
+        middleware=[Middleware(CountRequests, metrics=metrics, paths=paths)],
+        exception_handlers={
+            Problem: _tell_problem,
+            HTTPException: partial(_tell_refusal, desk.models),
+            Exception: _tell_failure,
+        },
+    )
     app.state.models = desk.models
     return app
 
 
 @asynccontextmanager
-async def _running(desk: Desk, reload_seconds: float, app: FastAPI) -> AsyncIterator[None]:
+async def _running(desk: Desk, reload_seconds: float, app: Starlette) -> AsyncIterator[None]:
     watching = asyncio.create_task(watch(desk.models, reload_seconds)) if reload_seconds else None
     try:
         yield
@@ -70,36 +71,32 @@ async def _running(desk: Desk, reload_seconds: float, app: FastAPI) -> AsyncIter
         desk.workers.close()
 
 
-def _add_routes(app: FastAPI, desk: Desk) -> None:
+def _routes(desk: Desk) -> list[Route]:
     models = desk.models
-    _add_model(app, desk, models.first, "", "/model")
+    told: dict[str, Callable[[], Any]] = {
+        "/models": lambda: [brief(served) for served in models.served.values()],
+        "/health": lambda: health(models),
+        "/openapi.json": lambda: document(models, desk.limits),
+    }
+    routes = _of_model(desk, models.first, "", "/model")
     for name in models.served:
-        _add_model(app, desk, name, f"/models/{name}", f"/models/{name}")
-    listing = _telling(lambda: [brief(served) for served in models.served.values()])
-    _add(app, "GET", "/models", listing, "All models, by name.")
-    _add(app, "GET", "/health", _telling(lambda: health(models)), "Whether all models are those of their files.")
-    _add(app, "GET", "/metrics", partial(_count, desk.metrics), "What was counted, for Prometheus.")
-    app.add_route("/openapi.json", _telling(lambda: app.openapi()), ["GET"])
+        routes += _of_model(desk, name, f"/models/{name}", f"/models/{name}")
+    routes += [Route(path, _telling(facts)) for path, facts in told.items()]
+    return [*routes, Route("/metrics", partial(_count, desk.metrics))]
 
 
-def _add_model(app: FastAPI, desk: Desk, name: str, at: str, home: str) -> None:
+def _of_model(desk: Desk, name: str, at: str, home: str) -> list[Route]:
     """The addresses of one model: at: before the verbs; home: where it is described."""
-    _add(app, "POST", f"{at}/predict", partial(desk.predict, name=name), f"Labels and posteriors of rows, by {name}.")
-    _add(app, "POST", f"{at}/explain", partial(desk.explain, name=name), f"Why {name} takes a row for one label.")
-    _add(app, "GET", home, _telling(lambda: full(desk.models[name])), f"What {name} is, and where it comes from.")
-
-
-def _add(app: FastAPI, method: str, path: str, answer: Answer, summary: str) -> None:
-    async def endpoint(request: Request) -> Response:
-        return await answer(request)
-
-    id = f"{method.lower()} {path}"
-    app.add_api_route(path, endpoint, methods=[method], summary=summary, operation_id=id, response_model=None)
+    return [
+        Route(f"{at}/predict", partial(desk.predict, name=name), methods=["POST"]),
+        Route(f"{at}/explain", partial(desk.explain, name=name), methods=["POST"]),
+        Route(home, _telling(lambda: full(desk.models[name]))),
+    ]
 
 
 def _telling(tell: Callable[[], Any]) -> Answer:
     async def answer(request: Request) -> Response:
-        return Response(json.dumps(tell()), media_type=JSON)
+        return Response(to_json(tell()), media_type=JSON)
 
     return answer
 

@@ -2,8 +2,12 @@
 
 A request takes the model that is there when it begins, and keeps it to the end; a new file is read beside it, tried on
 a row, and only then put in its place, in one assignment. A file that cannot be read leaves everything as it was.
+
+Files are looked at every second, in a thread. A library that is told by the system of changes would save these few
+lines nothing: which file changed since it was read must be found out anyway, and disks of a network tell nobody.
 """
 
+import asyncio
 import hashlib
 import json
 import logging
@@ -16,13 +20,12 @@ from time import time
 from typing import Any
 
 from classwise.errors import ClasswiseError, StoredFileError
-from classwise.estimators import Decision
 from classwise.export.files import load
 from classwise.serve.metrics import Metrics
 from classwise.serve.problems import Problem
-from classwise.serve.reading import Options
+from classwise.serve.requests import Options
+from classwise.serve.resources import Deadline
 from classwise.serve.scoring import Scorer
-from classwise.serve.work import Deadline
 from classwise.storage import Description, describe
 
 LOG = logging.getLogger("classwise.serve")
@@ -72,10 +75,10 @@ class Served:
             raise ClasswiseError(f"The model {self.name!r} cannot score a row of its own: {problem.detail}") from None
 
     @cached_property
-    def opening(self) -> str:
-        """The start of every answer."""
+    def opening(self) -> bytes:
+        """The start of every prediction."""
         facts = {"model": self.name, "sha256": self.sha256, "classes": self.scorer.classes}
-        return json.dumps(facts)[:-1]
+        return json.dumps(facts)[:-1].encode()
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,23 @@ class Models:
             return None
 
 
+async def watch(models: Models, seconds: float) -> None:
+    """Look after the files of models, for as long as the server runs."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await look(models)
+        except Exception:  # a file system that fails now may be back in a second
+            LOG.exception("The files of the models could not be looked at.")
+
+
+async def look(models: Models) -> None:
+    """Look once: read what has changed, and put it in place."""
+    for name in await asyncio.to_thread(models.changed):
+        put_in_place = await asyncio.to_thread(models.refresh, name)
+        put_in_place()
+
+
 def mark_of(path: Path) -> Mark:
     """The time, size and place of a file."""
     facts = path.stat()
@@ -191,9 +211,3 @@ def _check_name(name: str, names: list[str]) -> None:
 def _check_fitted(name: str, value: Any) -> None:
     if not isinstance(value, (str, os.PathLike)) and not hasattr(value, "predict_proba"):
         raise ClasswiseError(f"The model {name!r} is a {type(value).__name__}, not a fitted estimator or its file.")
-
-
-def kind_of(scorer: Scorer) -> str:
-    """What a model is called, with what it is made of, where it is made of another."""
-    outer, inner = type(scorer.estimator).__name__, type(scorer.inner).__name__
-    return f"{outer} of {inner}" if isinstance(scorer.estimator, Decision) else inner

@@ -14,12 +14,12 @@ from classwise.rows.checks import RANGES
 from classwise.rows.coding import Coded
 from classwise.rows.reading import ArraySource, Source
 from classwise.rows.schema import Family, Schema
-from classwise.serve.columns import LARGEST, Checked, InputColumn, LevelColumn, NumberColumn
-from classwise.serve.problems import Problem, misfit, shown
+from classwise.serve.input_columns import LARGEST, Checked, InputColumn, LevelColumn, NumberColumn
+from classwise.serve.problems import Problem, listed, misfit, shown
 
 
 class CheckedColumns:
-    """Columns that were held against the model: arrays of numbers, and codes of levels. A source for `tables`."""
+    """Columns that were held against the model: arrays of numbers, and codes of levels. The values of a `Source`."""
 
     backend: str | None = None
     missing: tuple[str, ...] | None = None
@@ -41,30 +41,10 @@ class CheckedColumns:
     def numbers(self, column: int) -> Any:
         return self.columns[column]
 
-    def coded(self, column: int) -> Any:
-        return self.columns[column]
+    coded = numbers
 
     def take(self, part: slice | Codes) -> "CheckedColumns":
         return CheckedColumns([column[part] for column in self.columns], self.names)
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Checked rows; `source` is what estimators take for X."""
-
-    values: ArraySource | CheckedColumns
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @property
-    def source(self) -> Source:
-        """The rows as an estimator reads them."""
-        return Source(self.values)
-
-    def part(self, start: int, stop: int) -> "Rows":
-        """Some of the rows."""
-        return Rows(self.values.take(slice(start, stop)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,32 +72,40 @@ class RowReader:
         """What requests call the columns."""
         return tuple(column.name for column in self.columns)
 
-    def read_rows(self, rows: list[Any]) -> Rows:
+    def read_rows(self, rows: list[Any]) -> Source:
         """A list of rows, each an object from column to value, or a list of values in order."""
         try:
             table = self._in_order(rows)
         except (KeyError, TypeError):
             raise self._first_misshapen(rows) from None
-        return self._read_table(table)
+        if self._are_plain and {*map(type, chain.from_iterable(table))} <= {int, float}:
+            try:
+                matrix = np.array(table, dtype=np.float64)
+            except OverflowError:
+                matrix = np.array([[np.inf]])
+            if np.abs(matrix).max() < LARGEST:
+                return Source(ArraySource(matrix, self.names))
+        by_column = zip(self.columns, zip(*table, strict=True), strict=True)
+        return self.checked([column.read(values) for column, values in by_column])
 
-    def read_columns(self, columns: dict[str, Any]) -> Rows:
+    def read_columns(self, columns: dict[str, Any]) -> Source:
         """An object from column to the list of its values."""
         refuse_other_names(columns, self.keys, None)
+        first = self.keys[0]
         for name, values in columns.items():
             if not isinstance(values, list):
                 raise misfit(name, None, f"its values are to be a list, not {shown(values)}.")
-        lengths = {name: len(values) for name, values in columns.items()}
-        first = lengths[self.keys[0]]
-        for name, length in lengths.items():
-            if length != first:
-                raise misfit(name, None, f"it has {length} values, and column {shown(self.keys[0])} has {first}.")
-        if not first:
+        for name, values in columns.items():
+            if len(values) != len(columns[first]):
+                complaint = f"it has {len(values)} values, and column {shown(first)} has {len(columns[first])}."
+                raise misfit(name, None, complaint)
+        if not columns[first]:
             raise Problem(422, "The columns are empty; give at least one row.")
         return self.checked([column.read(columns[column.name]) for column in self.columns])
 
-    def checked(self, columns: Sequence[Checked]) -> Rows:
+    def checked(self, columns: Sequence[Checked]) -> Source:
         """Columns that were read one by one, together."""
-        return Rows(CheckedColumns(columns, self.names))
+        return Source(CheckedColumns(columns, self.names))
 
     # ----------------------------------------------------------------------------------------------------------------
 
@@ -151,17 +139,6 @@ class RowReader:
                 return Problem(422, f"Row {place} has {counts}: {listed(self.keys)}.", place)
         raise AssertionError("some row is misshapen")
 
-    def _read_table(self, table: list[Sequence[Any]]) -> Rows:
-        if self._are_plain and {*map(type, chain.from_iterable(table))} <= {int, float}:
-            try:
-                matrix = np.array(table, dtype=np.float64)
-            except OverflowError:
-                matrix = np.array([[np.inf]])
-            if np.abs(matrix).max() < LARGEST:
-                return Rows(ArraySource(matrix, self.names))
-        by_column = zip(self.columns, zip(*table, strict=True), strict=True)
-        return self.checked([column.read(values) for column, values in by_column])
-
 
 def refuse_other_names(given: Any, known: Sequence[str], row: int | None) -> None:
     """Refuse columns that the model does not have, and the lack of one that it has."""
@@ -176,8 +153,3 @@ def refuse_other_names(given: Any, known: Sequence[str], row: int | None) -> Non
         if name not in names:
             remedy = "give it values, null where one is missing" if row is None else "give it a value, null if missing"
             raise Problem(422, f"{where}The column {shown(name)} is not there; {remedy}.", row, name)
-
-
-def listed(names: Sequence[Any], most: int = 8) -> str:
-    """Names, the first few of many."""
-    return ", ".join(shown(name) for name in names[:most]) + (", ..." if len(names) > most else "")

@@ -2,10 +2,15 @@
 
 A column of numbers takes numbers within the range of its family, a column of levels takes levels of its own type: text,
 yes and no, or numbers. null is a missing value, where the model takes such. Nothing is converted: "1" is no number.
+
+The checks are NumPy's, over whole columns, so that JSON and Arrow share them; a library that checks types would look at
+one value after the other, and only those of JSON.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -15,15 +20,16 @@ from classwise.arrays import Array, Labels
 from classwise.rows.checks import RANGES
 from classwise.rows.coding import Coded, code_values
 from classwise.rows.schema import Column
-from classwise.serve.problems import Problem, misfit, shown
+from classwise.serve.problems import misfit, shown
 
 # Numbers are below: the square of a much larger one overflows.
 LARGEST = 1e150
 
-NOTHING = type(None)
-
-# What levels are in JSON.
+# What values are in JSON, and what JSON Schema calls them.
 TYPES: dict[str, set[type]] = {"yes/no": {bool}, "numbers": {int, float}, "text": {str}}
+SCHEMA_TYPES = {"yes/no": "boolean", "numbers": "number", "text": "string"}
+
+Checked = NDArray[Any] | Coded
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,16 +40,17 @@ class NumberColumn:
     column: Column
     allow_missing: bool
 
-    types = frozenset({int, float})
+    kind = "numbers"
+    choices = "a number"
 
     def read(self, values: Sequence[Any]) -> Array:
         """Values of a request as numbers (n,), NaN for null."""
-        if not self._accepts({*map(type, values)}):
-            raise self._first_misfit(values)
+        _check_types(self, values)
         try:
             numbers = np.array(values, dtype=np.float64)
-        except OverflowError:
-            raise self._first_misfit(values) from None
+        except OverflowError:  # a whole number that no float holds is as good as infinite
+            finite = [np.inf if type(value) is int and abs(value) >= LARGEST else value for value in values]
+            numbers = np.array(finite, dtype=np.float64)
         self.check(numbers)
         return numbers
 
@@ -59,26 +66,14 @@ class NumberColumn:
             row = int(np.argmin(fine))
             raise misfit(self.name, row, self._complaint(float(numbers[row])))
 
-    def _accepts(self, kinds: set[type]) -> bool:
-        return kinds <= self.types or (self.allow_missing and kinds <= {*self.types, NOTHING})
-
-    def _first_misfit(self, values: Sequence[Any]) -> Problem:
-        for row, value in enumerate(values):
-            if not self._accepts({type(value)}):
-                return misfit(self.name, row, self._mistype(value))
-            if type(value) is int and abs(value) >= LARGEST:
-                return misfit(self.name, row, f"{shown(value)} is not below 1e150, and its square would overflow.")
-        raise AssertionError("some value does not fit")
-
-    def _mistype(self, value: Any) -> str:
-        if value is None:
-            return "it is missing (null), and this model was fitted with missing='error'; give a number."
+    def mistyped(self, value: Any) -> str:
+        """What is wrong with a value of another type."""
         kind = "text" if isinstance(value, str) else "yes/no" if isinstance(value, bool) else "not a number"
         return f"{shown(value)} is {kind}, and the column holds numbers; give a number without quotes."
 
     def _complaint(self, number: float) -> str:
         if np.isnan(number):
-            return self._mistype(None)
+            return _missing(self)
         if not abs(number) < LARGEST:
             return f"{number:g} is not below 1e150, and its square would overflow."
         family = self.column.family
@@ -86,17 +81,15 @@ class NumberColumn:
 
     def json_schema(self) -> dict[str, Any]:
         """What JSON Schema says of a value."""
-        family, schema = (
-            self.column.family,
-            {"type": "number", "exclusiveMinimum": -LARGEST, "exclusiveMaximum": LARGEST},
-        )
-        if family.name == "lognormal":
-            schema |= {"exclusiveMinimum": 0}
-        if family.kind == "count":
-            schema = {"type": "integer", "minimum": 0, "exclusiveMaximum": LARGEST}
+        family = self.column.family
         if family.trials is not None:
             schema = {"type": "integer", "minimum": 0, "maximum": family.trials}
-        return nullable(schema) if self.allow_missing else schema
+        elif family.kind == "count":
+            schema = {"type": "integer", "minimum": 0, "exclusiveMaximum": LARGEST}
+        else:
+            least = 0 if family.name == "lognormal" else -LARGEST
+            schema = {"type": "number", "exclusiveMinimum": least, "exclusiveMaximum": LARGEST}
+        return _nullable(schema) if self.allow_missing else schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,17 +102,14 @@ class LevelColumn:
     allow_missing: bool
     allow_unseen: bool
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """What the levels are: text, yes/no or numbers."""
         return {"b": "yes/no", "i": "numbers", "u": "numbers", "f": "numbers"}.get(self.levels.dtype.kind, "text")
 
     def read(self, values: Sequence[Any]) -> Coded:
         """Values of a request as codes."""
-        allowed = {*TYPES[self.kind], NOTHING} if self.allow_missing else TYPES[self.kind]
-        if not {*map(type, values)} <= allowed:
-            row = next(row for row, value in enumerate(values) if type(value) not in allowed)
-            raise misfit(self.name, row, self._mistype(values[row]))
+        _check_types(self, values)
         objects = np.empty(len(values), dtype=object)
         objects[:] = values
         coded = code_values(objects)
@@ -138,27 +128,36 @@ class LevelColumn:
     def _refuse(self, coded: Coded, bad: list[bool], complaint: str) -> None:
         found = np.array([*bad, not self.allow_missing])[coded.codes]
         if found.any():
-            raise misfit(self.name, int(np.argmax(found)), f"{complaint}; give {self._choices()}.")
+            raise misfit(self.name, int(np.argmax(found)), f"{complaint}; give {self.choices}.")
 
-    def _mistype(self, value: Any) -> str:
-        if value is None:
-            return f"it is missing (null), and this model was fitted with missing='error'; give {self._choices()}."
-        return f"{shown(value)} is not a level: the column holds {self.kind}, such as {self._choices()}."
+    def mistyped(self, value: Any) -> str:
+        """What is wrong with a value of another type."""
+        return f"{shown(value)} is not a level: the column holds {self.kind}, such as {self.choices}."
 
-    def _choices(self) -> str:
+    @property
+    def choices(self) -> str:
+        """Some values that it takes."""
         return " or ".join(shown(level) for level in self.levels.tolist()[:3])
 
     def json_schema(self) -> dict[str, Any]:
         """What JSON Schema says of a value."""
-        type = {"yes/no": "boolean", "numbers": "number", "text": "string"}[self.kind]
-        schema: dict[str, Any] = {"type": type} if self.allow_unseen else {"enum": self.levels.tolist()}
-        return nullable(schema) if self.allow_missing else schema
-
-
-def nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema that null meets too."""
-    return {"anyOf": [schema, {"type": "null"}]}
+        schema = {"type": SCHEMA_TYPES[self.kind]} if self.allow_unseen else {"enum": self.levels.tolist()}
+        return _nullable(schema) if self.allow_missing else schema
 
 
 InputColumn = NumberColumn | LevelColumn
-Checked = NDArray[Any] | Coded
+
+
+def _check_types(column: InputColumn, values: Sequence[Any]) -> None:
+    allowed = TYPES[column.kind] | {NoneType} if column.allow_missing else TYPES[column.kind]
+    if not {*map(type, values)} <= allowed:
+        row = next(row for row, value in enumerate(values) if type(value) not in allowed)
+        raise misfit(column.name, row, _missing(column) if values[row] is None else column.mistyped(values[row]))
+
+
+def _missing(column: InputColumn) -> str:
+    return f"it is missing (null), and this model was fitted with missing='error'; give {column.choices}."
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "null"}]}
