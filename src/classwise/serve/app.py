@@ -1,8 +1,9 @@
-"""The app: addresses, and who answers there."""
+"""The app: addresses, who answers there, and how: read, check, score, write."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,18 +14,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from classwise.serve import metrics as counted
-from classwise.serve.facts import brief, full, health
-from classwise.serve.handlers import Desk
-from classwise.serve.metrics import CountRequests, Metrics
-from classwise.serve.models import Models, read_names, watch
+from classwise.rows.reading import Source
+from classwise.serve import arrow
+from classwise.serve.facts import ModelFacts, brief, explained_row, full, health, prediction
+from classwise.serve.metrics import MEDIA_TYPE, CountRequests, Metrics
+from classwise.serve.models import Models, Served, read_names
 from classwise.serve.openapi import document
 from classwise.serve.problems import Problem, listed, shown, to_json
-from classwise.serve.requests import JSON
-from classwise.serve.resources import Room, Workers
+from classwise.serve.requests import (
+    ARROW,
+    JSON,
+    ExplainRequest,
+    Options,
+    StreamOptions,
+    checked,
+    media_type,
+    read_json,
+    read_query,
+)
+from classwise.serve.resources import Deadline, Room, Workers, held_body, left
 from classwise.serve.settings import Limits
-
-Answer = Callable[[Request], Awaitable[Response]]
 
 
 def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: float = 1.0) -> Starlette:
@@ -45,11 +54,10 @@ def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: flo
     limits, metrics = limits or Limits(), Metrics()
     desk = Desk(Models(read_names(models), metrics), limits, metrics, Workers(limits), Room(limits))
     routes = _routes(desk)
-    paths = [route.path for route in routes]
     app = Starlette(
         routes=routes,
         lifespan=partial(_running, desk, reload_seconds),
-        middleware=[Middleware(CountRequests, metrics=metrics, paths=paths)],
+        middleware=[Middleware(CountRequests, metrics=metrics, paths=[route.path for route in routes])],
         exception_handlers={
             Problem: _tell_problem,
             HTTPException: partial(_tell_refusal, desk.models),
@@ -61,8 +69,8 @@ def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: flo
 
 
 @asynccontextmanager
-async def _running(desk: Desk, reload_seconds: float, app: Starlette) -> AsyncIterator[None]:
-    watching = asyncio.create_task(watch(desk.models, reload_seconds)) if reload_seconds else None
+async def _running(desk: "Desk", reload_seconds: float, app: Starlette) -> AsyncIterator[None]:
+    watching = asyncio.create_task(desk.models.watch(reload_seconds)) if reload_seconds else None
     try:
         yield
     finally:
@@ -71,38 +79,26 @@ async def _running(desk: Desk, reload_seconds: float, app: Starlette) -> AsyncIt
         desk.workers.close()
 
 
-def _routes(desk: Desk) -> list[Route]:
+def _routes(desk: "Desk") -> list[Route]:
     models = desk.models
-    told: dict[str, Callable[[], Any]] = {
-        "/models": lambda: [brief(served) for served in models.served.values()],
-        "/health": lambda: health(models),
-        "/openapi.json": lambda: document(models, desk.limits),
-    }
-    routes = _of_model(desk, models.first, "", "/model")
-    for name in models.served:
-        routes += _of_model(desk, name, f"/models/{name}", f"/models/{name}")
-    routes += [Route(path, _telling(facts)) for path, facts in told.items()]
-    return [*routes, Route("/metrics", partial(_count, desk.metrics))]
-
-
-def _of_model(desk: Desk, name: str, at: str, home: str) -> list[Route]:
-    """The addresses of one model: at: before the verbs; home: where it is described."""
-    return [
-        Route(f"{at}/predict", partial(desk.predict, name=name), methods=["POST"]),
-        Route(f"{at}/explain", partial(desk.explain, name=name), methods=["POST"]),
-        Route(home, _telling(lambda: full(desk.models[name]))),
+    routes = [
+        Route("/models", _telling(lambda: [brief(served) for served in models.served.values()])),
+        Route("/health", _telling(lambda: health(models))),
+        Route("/openapi.json", _telling(lambda: document(models, desk.limits))),
+        Route("/metrics", desk.count),
     ]
+    for at, name in {"": models.first, **{f"/models/{name}": name for name in models.served}}.items():
+        routes.append(Route(f"{at}/predict", partial(desk.predict, name=name), methods=["POST"]))
+        routes.append(Route(f"{at}/explain", partial(desk.explain, name=name), methods=["POST"]))
+        routes.append(Route(at or "/model", _telling(partial(desk.describe, name))))
+    return routes
 
 
-def _telling(tell: Callable[[], Any]) -> Answer:
+def _telling(tell: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         return Response(to_json(tell()), media_type=JSON)
 
     return answer
-
-
-async def _count(metrics: Metrics, request: Request) -> Response:
-    return Response(metrics.text(), media_type=counted.MEDIA_TYPE)
 
 
 async def _tell_problem(request: Request, problem: Exception) -> Response:
@@ -125,3 +121,108 @@ async def _tell_refusal(models: Models, request: Request, problem: Exception) ->
 
 async def _tell_failure(request: Request, problem: Exception) -> Response:
     return Problem(500, "The server failed to answer; its log says why. Nothing is wrong with the request.").response()
+
+
+# Requests -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Desk:
+    """Where requests are answered: the models, and what is put up with."""
+
+    models: Models
+    limits: Limits
+    metrics: Metrics
+    workers: Workers
+    room: Room
+
+    async def predict(self, request: Request, name: str) -> Response:
+        """Labels and posteriors of the rows in a body, which is JSON or an Arrow stream."""
+        kind = media_type(request, JSON, ARROW)
+        asked = read_query(request.query_params.multi_items()) if request.scope["query_string"] else {}
+        work = self._predict_json if kind == JSON else self._predict_arrow
+        return await self._answer(request, name, partial(work, asked))
+
+    async def explain(self, request: Request, name: str) -> Response:
+        """Why one row is taken for one label rather than another."""
+        media_type(request, JSON)
+        for option in request.query_params:
+            raise Problem(422, f"{shown(option)} is not an option; what /explain takes stands in the body.")
+        return await self._answer(request, name, self._explain)
+
+    def describe(self, name: str) -> ModelFacts:
+        """What a model is, and where it comes from."""
+        return full(self.models[name])
+
+    async def count(self, request: Request) -> Response:
+        """What was counted."""
+        return Response(self.metrics.text(), media_type=MEDIA_TYPE)
+
+    async def _answer(
+        self, request: Request, name: str, work: Callable[[Served, bytes, Deadline], Response]
+    ) -> Response:
+        """Small work at once, large work in a thread."""
+        async with held_body(request, self.limits, self.room) as body:
+            served = self.models[name]  # from here on, whatever becomes of the file
+            if len(body) <= self.limits.inline_bytes:
+                return work(served, body, Deadline(self.limits.score_seconds))
+            return await self.workers.run(partial(work, served, body), left(request))
+
+    # ----------------------------------------------------------------------------------------------------------------
+
+    def _predict_json(self, asked: dict[str, Any], served: Served, body: bytes, deadline: Deadline) -> Response:
+        rows, options = self._read_json(served, body, asked, deadline)  # the JSON itself is large, and not kept
+        answer = served.scorer.answer(rows, options, deadline)
+        self.metrics.rows.labels(served.name).inc(len(rows.values))
+        return Response(prediction(served, answer, deadline), media_type=JSON)
+
+    def _read_json(
+        self, served: Served, body: bytes, asked: dict[str, Any], deadline: Deadline
+    ) -> tuple[Source, Options]:
+        deadline.check()
+        content = read_json(body)
+        deadline.check()
+        if "keep" in asked:
+            raise Problem(422, "keep is for Arrow streams; a JSON answer has the rows in the order of the request.")
+        for name in asked.keys() & content.keys():
+            raise Problem(422, f"The option {name} stands in the address and in the body; which one is meant?")
+        given: dict[str, Any] = {name: content.pop(name) for name in ("rows", "columns") if name in content}
+        options = checked({**asked, **content}, Options)
+        return self._read_rows(served, given), options
+
+    def _read_rows(self, served: Served, given: dict[str, Any]) -> Source:
+        if len(given) != 1:
+            raise Problem(422, 'Give either "rows", a list, or "columns", an object from name to list.')
+        if "rows" in given:
+            rows = checked_shape("rows", given["rows"], list, "a list of rows")
+            arrow.refuse_many(len(rows), self.limits.rows)
+            if not rows:
+                raise Problem(422, "rows is empty; give at least one row.")
+            return served.scorer.reader.read_rows(rows)
+        columns = checked_shape("columns", given["columns"], dict, "an object from name to list")
+        longest = max((len(values) for values in columns.values() if isinstance(values, list)), default=0)
+        arrow.refuse_many(longest, self.limits.rows)
+        return served.scorer.reader.read_columns(columns)
+
+    def _predict_arrow(self, asked: dict[str, Any], served: Served, body: bytes, deadline: Deadline) -> Response:
+        options, scorer = checked(asked, StreamOptions), served.scorer
+        arrow.check_names(body, scorer.reader, options.keep, self.limits.extra_columns)
+        table = arrow.read_table(body, self.limits.rows, deadline)
+        answer = scorer.answer(arrow.read_rows(table, scorer.reader, deadline), options, deadline)
+        columns = arrow.answer_columns(answer.labels, answer.posteriors, scorer.classes, scorer.announced)
+        content = arrow.write_stream({name: table.column(name) for name in options.keep}, columns)
+        self.metrics.rows.labels(served.name).inc(len(table))
+        return Response(content, media_type=ARROW)
+
+    def _explain(self, served: Served, body: bytes, deadline: Deadline) -> Response:
+        asked = checked(read_json(body), ExplainRequest)
+        rows = served.scorer.reader.read_rows([asked.row])
+        explained = served.scorer.explain(rows, asked.label, asked.against)
+        return Response(to_json(explained_row(served, explained)), media_type=JSON)
+
+
+def checked_shape(name: str, value: Any, shape: type, words: str) -> Any:
+    """A part of a request that is a list or an object; its items are checked against the model, all at once."""
+    if not isinstance(value, shape):
+        raise Problem(422, f"{name} is to be {words}, not {shown(value)}.")
+    return value

@@ -25,8 +25,7 @@ from classwise.arrays import Array, Labels
 from classwise.rows.coding import Coded
 from classwise.rows.reading import Source
 from classwise.rows.schema import label_columns
-from classwise.serve.input_columns import Checked, InputColumn, LevelColumn, NumberColumn
-from classwise.serve.input_rows import RowReader, refuse_other_names
+from classwise.serve.inputs import Checked, InputColumn, LevelColumn, NumberColumn, RowReader, refuse_other_names
 from classwise.serve.problems import Problem, misfit
 from classwise.serve.resources import Deadline
 

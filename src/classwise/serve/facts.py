@@ -10,10 +10,11 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import asdict
 
 from classwise.arrays import Array, Labels
 from classwise.classifier.explanation import Explanation
-from classwise.serve.input_columns import InputColumn, LevelColumn
+from classwise.serve.inputs import InputColumn, LevelColumn
 from classwise.serve.models import Models, Served
 from classwise.serve.requests import Probability
 from classwise.serve.resources import Deadline
@@ -115,12 +116,8 @@ class Health(Struct):
 
 def brief(served: Served) -> ModelBrief:
     """A model in a list of models."""
-    return ModelBrief(*_brief(served))
-
-
-def _brief(served: Served) -> tuple[str, str, list[Label], str | None, datetime]:
-    scorer = served.scorer
-    return served.name, kind_of(scorer.estimator), scorer.classes, served.sha256, _moment(served.loaded)
+    kind, classes = kind_of(served.scorer.estimator), served.scorer.classes
+    return ModelBrief(served.name, kind, classes, served.sha256, _moment(served.loaded))
 
 
 def full(served: Served) -> ModelFacts:
@@ -128,7 +125,9 @@ def full(served: Served) -> ModelFacts:
     inner, about = served.scorer.inner, served.about
     names = ("library", "version", "date", "sources", "rows", "weight", "options", "size")
     provenance = None if about is None else {name: getattr(about, name) for name in names}
-    facts = ModelFacts(*_brief(served), inner.priors_.tolist(), _columns(served), provenance)
+    facts = ModelFacts(
+        **asdict(brief(served)), priors=inner.priors_.tolist(), columns=_columns(served), provenance=provenance
+    )
     report = stack_report(inner)
     if report is not None:
         lines = [line for line in report if not line.reason]
@@ -152,9 +151,9 @@ def _column(column: InputColumn) -> ColumnFacts:
 
 def health(models: Models) -> Health:
     """Whether all models are those of their files."""
-    troubles = {name: trouble.reason for name, trouble in models.troubles.items()}
-    states = {n: ModelHealth(_moment(s.loaded), s.sha256, troubles.get(n)) for n, s in models.served.items()}
-    return Health("stale" if troubles else "ok", states)
+    served, problems = models.served.items(), models.problems
+    states = {name: ModelHealth(_moment(s.loaded), s.sha256, problems.get(name)) for name, s in served}
+    return Health("stale" if problems else "ok", states)
 
 
 def explained_row(served: Served, explained: Explanation) -> ExplainedRow:

@@ -1,50 +1,45 @@
 """What a request did wrong, in one shape: a problem of RFC 9457, which names row and column where it knows them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 from json import dumps
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
 from starlette.responses import Response
 
 MEDIA_TYPE = "application/problem+json"
 
 
-class ProblemDetails(msgspec.Struct):
+class ProblemDetails(msgspec.Struct, omit_defaults=True):
     """What the client is told."""
 
     type: str
     title: str
     status: int
     detail: str
-    row: int | UnsetType = UNSET
-    column: str | UnsetType = UNSET
+    row: int | None = None
+    column: str | None = None
 
 
+@dataclass(eq=False)
 class Problem(Exception):  # noqa: N818 - it is what RFC 9457 calls it
     """A request cannot be answered: the status, the reason, and the row (counted from 0) and column it lies in."""
 
-    def __init__(
-        self,
-        status: int,
-        detail: str,
-        row: int | None = None,
-        column: str | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.detail = detail
-        self.row = row
-        self.column = column
-        self.headers = headers
+    status: int
+    detail: str
+    row: int | None = None
+    column: str | None = None
+    headers: dict[str, str] | None = None
+
+    def __str__(self) -> str:
+        return self.detail
 
     def response(self) -> Response:
         """The problem as an answer."""
-        row, column = UNSET if self.row is None else self.row, UNSET if self.column is None else self.column
-        told = ProblemDetails("about:blank", HTTPStatus(self.status).phrase, self.status, self.detail, row, column)
+        title = HTTPStatus(self.status).phrase
+        told = ProblemDetails("about:blank", title, self.status, self.detail, self.row, self.column)
         return Response(to_json(told), self.status, self.headers, MEDIA_TYPE)
 
 

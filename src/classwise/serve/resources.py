@@ -166,10 +166,6 @@ class Workers:
         self._room = limits.workers + limits.waiting
         self._seconds = limits.score_seconds
 
-    def at_once(self, work: Callable[[Deadline], T]) -> T:
-        """What work gives, here and now."""
-        return work(Deadline(self._seconds))
-
     async def run(self, work: Callable[[Deadline], T], left: Coroutine[Any, Any, None]) -> T:
         """What work gives, from a thread; a Problem if too many wait, if it takes too long, or if the client has left.
 

@@ -15,8 +15,7 @@ from classwise.estimators import Decision, model_within
 from classwise.rows.checks import RANGES
 from classwise.rows.reading import Source
 from classwise.rows.schema import Family
-from classwise.serve.input_columns import InputColumn, LevelColumn
-from classwise.serve.input_rows import RowReader
+from classwise.serve.inputs import InputColumn, LevelColumn, RowReader
 from classwise.serve.problems import Problem, as_json, listed, shown
 from classwise.serve.requests import Options
 from classwise.serve.resources import Deadline
