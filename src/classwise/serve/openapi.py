@@ -11,6 +11,7 @@ import msgspec
 from classwise import __version__
 from classwise.serve import facts, metrics, problems
 from classwise.serve.models import Models, Served
+from classwise.serve.problems import ProblemDetails, plain
 from classwise.serve.requests import ARROW, JSON, Options, StreamOptions
 from classwise.serve.resources import Deadline
 from classwise.serve.settings import Limits
@@ -36,25 +37,21 @@ PREDICT = (
     "`posterior_...`). null is a missing value. Options stand in a JSON body or in the address."
 )
 
-IN_ADDRESS = {
-    "output": "What to answer.",
-    "priors": "Other class priors, for this request: JSON, an object from label to prior.",
-    "reject": "The least posterior to announce a label with.",
-    "keep": "Columns of an Arrow stream to carry along, separated by commas.",
-}
+# Options that are text in an address: JSON, and names with commas between them.
+IN_ADDRESS = ("priors", "keep")
 
-ANSWERS = (facts.Prediction, facts.ExplainedRow, facts.ModelFacts, facts.ModelBrief, facts.Health)
+ANSWERS = (facts.Prediction, facts.ExplainedRow, facts.ModelFacts, facts.ModelBrief, facts.Health, ProblemDetails)
+REFERENCE = "#/components/schemas/{name}"
 BINARY: Json = {"schema": {"type": "string", "format": "binary"}}
 TEXT: Json = {"type": "string"}
 
 
 def document(models: Models, limits: Limits) -> Json:
     """The whole document."""
-    types = (*ANSWERS, problems.ProblemDetails)
-    schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")[1]
+    briefs = [facts.brief(served) for served in models.served.values()]
     paths: Json = {
-        "/models": _fact("All models, by name.", "ModelBrief", [facts.brief(s) for s in models.served.values()], True),
-        "/health": _fact("Whether all models are those of their files.", "Health", facts.health(models)),
+        "/models": _fact("All models, by name.", list[facts.ModelBrief], briefs),
+        "/health": _fact("Whether all models are those of their files.", facts.Health, facts.health(models)),
         "/metrics": {"get": {"summary": "What was counted, for Prometheus.", "responses": {"200": _COUNTS}}},
     }
     for name, served in models.served.items():
@@ -62,35 +59,33 @@ def document(models: Models, limits: Limits) -> Json:
             paths[f"{at}/predict"] = {"post": _predict(served, limits)}
             paths[f"{at}/explain"] = {"post": _explain(served)}
             summary = f"What {name} is, and where it comes from."
-            paths[at or "/model"] = _fact(summary, "ModelFacts", facts.full(served))
+            paths[at or "/model"] = _fact(summary, facts.ModelFacts, facts.full(served))
     for path, methods in paths.items():
         for method, operation in methods.items():
             operation["operationId"] = f"{method} {path}"
     about = {"title": "classwise", "version": __version__, "description": ABOUT}
+    schemas = msgspec.json.schema_components(ANSWERS, ref_template=REFERENCE)[1]
     return {"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": schemas}}
 
 
 _COUNTS: Json = {"description": "Counts.", "content": {metrics.MEDIA_TYPE: {"schema": TEXT}}}
 
 
-def _fact(summary: str, name: str, example: Any, is_list: bool = False) -> Json:
-    told = _answer("The facts.", name, example)
-    if is_list:
-        told["content"][JSON]["schema"] = {"type": "array", "items": _ref(name)}
-    return {"get": {"summary": summary, "responses": {"200": told}}}
+def _fact(summary: str, type: Any, example: Any) -> Json:
+    return {"get": {"summary": summary, "responses": {"200": _answer("The facts.", type, example)}}}
 
 
-def _answer(description: str, name: str, example: Any) -> Json:
-    content = {"schema": _ref(name), "example": msgspec.to_builtins(example)}
-    return {"description": description, "content": {JSON: content}}
+def _answer(description: str, type: Any, example: Any) -> Json:
+    return {"description": description, "content": {JSON: {"schema": _schema(type), "example": plain(example)}}}
 
 
-def _ref(name: str) -> Json:
-    return {"$ref": f"#/components/schemas/{name}"}
+def _schema(type: Any) -> Json:
+    """How the document refers to a type."""
+    return msgspec.json.schema_components([type], ref_template=REFERENCE)[0][0]
 
 
 def _refusals() -> Json:
-    content = {problems.MEDIA_TYPE: {"schema": _ref("ProblemDetails")}}
+    content = {problems.MEDIA_TYPE: {"schema": _schema(ProblemDetails)}}
     return {status: {"description": why, "content": content} for status, why in REFUSALS.items()}
 
 
@@ -105,7 +100,7 @@ def _predict(served: Served, limits: Limits) -> Json:
     }
     scored = scorer.answer(scorer.reader.read_rows([values]), Options(), Deadline())
     example = json.loads(facts.prediction(served, scored, Deadline()))
-    told = _answer("The answer, in the order of the rows.", "Prediction", example)
+    told = _answer("The answer, in the order of the rows.", facts.Prediction, example)
     told["content"][ARROW] = BINARY
     return {
         "summary": f"Labels and posteriors of rows, by {served.name}.",
@@ -124,7 +119,7 @@ def _explain(served: Served) -> Json:
     if hasattr(scorer.inner, "explain"):
         explained = scorer.explain(scorer.reader.read_rows([example["row"]]), None, None)
         told = facts.explained_row(served, explained)
-        responses["200"] = _answer("Each column's share of the log odds.", "ExplainedRow", told)
+        responses["200"] = _answer("Each column's share of the log odds.", facts.ExplainedRow, told)
     return {
         "summary": f"Why {served.name} takes a row for one label.",
         "requestBody": _body({JSON: {"schema": schema, "example": example}}),
@@ -157,9 +152,10 @@ def _object(properties: Json, required: list[str]) -> Json:
 
 
 def _parameters() -> list[Json]:
-    """The options in an address, where priors and keep are text."""
-    schemas = _properties(StreamOptions) | {"priors": TEXT, "keep": TEXT}
-    return [{"name": n, "in": "query", "description": why, "schema": schemas[n]} for n, why in IN_ADDRESS.items()]
+    """The options in an address."""
+    options = _properties(StreamOptions).items()
+    schemas = {n: {**TEXT, "description": s["description"]} if n in IN_ADDRESS else s for n, s in options}
+    return [{"name": name, "in": "query", "schema": schema} for name, schema in schemas.items()]
 
 
 def _properties(type: Any) -> Json:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from json import dumps
+from operator import methodcaller
 from typing import Any
 
 import msgspec
@@ -45,7 +46,12 @@ class Problem(Exception):  # noqa: N818 - it is what RFC 9457 calls it
 
 def to_json(facts: Any) -> bytes:
     """Facts as JSON, in ASCII: UTF-8 cannot write half a surrogate pair, which text of a request may hold."""
-    return dumps(msgspec.to_builtins(facts)).encode()
+    return dumps(plain(facts)).encode()
+
+
+def plain(facts: Any) -> Any:
+    """Facts as lists and dicts, with Python's numbers for NumPy's."""
+    return msgspec.to_builtins(facts, enc_hook=methodcaller("item"))
 
 
 def misfit(column: str, row: int | None, complaint: str) -> Problem:

@@ -10,6 +10,7 @@ from json import JSONDecodeError, JSONDecoder
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 import msgspec
+from msgspec import Meta, Struct
 from starlette.requests import Request
 
 from classwise.serve.problems import Problem, shown
@@ -21,28 +22,26 @@ ARROW = "application/vnd.apache.arrow.stream"
 IN_JSON = ("priors", "reject")
 
 T = TypeVar("T")
-Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Probability = Annotated[float, Meta(ge=0, le=1)]
+Output = Literal["both", "label", "posteriors"]
+Priors = Literal["uniform"] | dict[str, Probability]
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked of rows, in a JSON body or in the address.
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is asked of rows, in a JSON body or in the address."""
 
-    output: what to answer. priors: other class priors, for this request. reject: the least posterior to announce a
-    label with.
-    """
-
-    output: Literal["both", "label", "posteriors"] = "both"
-    priors: Literal["uniform"] | dict[str, Probability] | None = None
-    reject: Probability | None = None
+    output: Annotated[Output, Meta(description="What to answer.")] = "both"
+    priors: Annotated[Priors | None, Meta(description="Other class priors for this request, by label.")] = None
+    reject: Annotated[Probability | None, Meta(description="The least posterior to announce a label with.")] = None
 
 
 class StreamOptions(Options, frozen=True, forbid_unknown_fields=True):
-    """What is asked of the rows of an Arrow stream. keep: columns to carry along."""
+    """What is asked of the rows of an Arrow stream."""
 
-    keep: list[str] = []
+    keep: Annotated[list[str], Meta(description="Columns to carry along; in an address separated by commas.")] = []
 
 
-class ExplainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ExplainRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Why `row` is taken for `label` rather than `against`; the best label and the next, where they are not given."""
 
     row: Any
@@ -108,12 +107,9 @@ def read_query(query: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 def _read_text(name: str, text: str) -> Any:
     try:
-        value = _DECODER.decode(text)
+        return _DECODER.decode(text)
     except (Problem, ValueError, RecursionError) as problem:
         raise Problem(422, f"{name}={shown(text)} cannot be read: {problem}") from None
-    if value is None:
-        raise Problem(422, f"{name}=null says nothing; leave {name} out.")
-    return value
 
 
 def media_type(request: Request, *known: str) -> str:
