@@ -558,7 +558,7 @@ def test_a_class_first_seen_later_is_a_new_class():
 
 def test_importing_loads_no_optional_library():
     optional = (
-        "pandas polars pyarrow duckdb dask pyspark torch matplotlib plotly fastapi onnx sqlglot safetensors typer"
+        "pandas polars pyarrow duckdb dask pyspark torch matplotlib plotly starlette onnx sqlglot safetensors typer"
     )
     code = f"import sys; from classwise import *; print([m for m in {optional.split()!r} if m in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -63,8 +63,8 @@ def check_arrow(client, table, model, labels, posteriors) -> None:
     assert answer.status_code == 200, answer.text
     made = pa.ipc.open_stream(answer.content).read_all()
     written = made["label"].to_pylist()
-    if made["label"].type == pa.string() and not isinstance(labels[0], str):  # true or "reject": all of it is text
-        labels = [label if isinstance(label, str) else str(label).lower() for label in labels]
+    if made["label"].type == pa.string():  # True or "reject": all of it is text
+        labels = [str(label) for label in labels]
     assert written == labels
     names = [name for name in made.column_names if name.startswith("posterior_")]
     np.testing.assert_allclose(np.column_stack([made[n].to_numpy() for n in names]), posteriors, rtol=0, atol=1e-9)
@@ -127,6 +127,46 @@ def test_an_arrow_stream_has_the_columns_of_predict(labels, names):
     assert made.column_names == ["label", *names]
     assert cw.predict(model, table, keys=[], proba=True).read_all().column_names == ["label", "posterior", *names]
     np.testing.assert_allclose(made[names[1]], model.predict_proba(table)[:, 1], rtol=0, atol=1e-9)
+
+
+DECIDED = {
+    "yes or no beside text": ([False, True], {}),
+    "whole numbers beside text": ([1, 2], {"reject_label": "ask"}),
+    "whole numbers beside a fraction": ([1, 2], {"reject_label": -0.5}),
+    "whole numbers": ([1, 2], {}),
+    "whole numbers beside nothing": ([1, 2], {"reject_label": None}),
+    "text beside nothing": (["a", "b"], {"reject_label": None}),
+    "yes or no": ([False, True], {"reject": None}),
+}
+
+
+@pytest.mark.parametrize("kind", DECIDED)
+def test_labels_are_of_one_type_in_every_request(kind):
+    """That of all that the model may announce, as `cw.predict` writes it: whether or not a row here is refused."""
+    classes, options = DECIDED[kind]
+    table = pa.table({"x": [0.0, 1.0, 4.0, 5.0]})
+    inner = cw.LDA().fit(table, np.repeat(classes, 2))
+    model = cw.Decision(inner, **{"reject": {"posterior": 0.9}} | options)
+    client, kinds = Client(model), {type(label) for label in model.announced_.tolist()}
+    for xs in ([0.5, 2.5, 4.5], [0.5, 4.5], [2.5]):
+        rows = pa.table({"x": xs})
+        made = pa.ipc.open_stream(client.post("/predict", stream(rows), ARROW).content).read_all()["label"]
+        expected = cw.predict(model, rows, keys=[]).read_all()["label"]
+        assert made.type == expected.type
+        assert made.to_pylist() == expected.to_pylist()
+        told = client.post("/predict", {"columns": {"x": xs}}).json()["label"]
+        assert told == model.predict(rows).tolist()
+        assert {type(label) for label in told} <= kinds
+
+
+def test_rows_refused_by_a_request_leave_labels_their_type():
+    table = pa.table({"x": [0.0, 1.0, 4.0, 5.0]})
+    client = Client(cw.LDA().fit(table, [False, False, True, True]))
+    for xs, labels in (([0.5, 2.5], [False, None]), ([0.5, 4.5], [False, True]), ([2.5], [None])):
+        answer = client.post("/predict?reject=0.99", stream(pa.table({"x": xs})), ARROW)
+        made = pa.ipc.open_stream(answer.content).read_all()["label"]
+        assert (made.type, made.to_pylist()) == (pa.bool_(), labels)
+        assert client.post("/predict?reject=0.99", {"columns": {"x": xs}}).json()["label"] == labels
 
 
 @pytest.mark.parametrize("ties", ["first", "random"])

@@ -255,7 +255,7 @@ def test_a_port_that_is_taken(file):
 MISSING = """
 import sys
 import threading
-for name in ("fastapi", "uvicorn", "prometheus_client"):
+for name in ("starlette", "msgspec", "uvicorn", "prometheus_client"):
     sys.modules.pop(name, None)
 sys.modules["{gone}"] = None
 import classwise.serve
@@ -266,7 +266,7 @@ except ImportError as problem:
 """
 
 
-@pytest.mark.parametrize("gone", ["fastapi", "uvicorn", "prometheus_client", "pyarrow"])
+@pytest.mark.parametrize("gone", ["starlette", "msgspec", "uvicorn", "prometheus_client", "pyarrow"])
 def test_a_missing_library_is_named(gone):
     made = subprocess.run([sys.executable, "-c", MISSING.format(gone=gone)], capture_output=True, text=True, check=True)
     assert made.stdout.startswith("MissingExtraError")
@@ -274,6 +274,6 @@ def test_a_missing_library_is_named(gone):
 
 
 def test_importing_classwise_loads_no_server():
-    code = "import sys, classwise; print([name for name in ('fastapi', 'uvicorn', 'pyarrow') if name in sys.modules])"
+    code = "import sys, classwise; print([name for name in ('starlette', 'msgspec', 'uvicorn') if name in sys.modules])"
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert made.stdout.strip() == "[]"

@@ -11,7 +11,6 @@ import pytest
 
 import classwise as cw
 from classwise.serve.app import create_app
-from classwise.serve.watching import look
 from serving import Client, running
 
 GENERATOR, CODES = np.random.default_rng(0), np.repeat([0, 1], 40)
@@ -33,7 +32,7 @@ def files(tmp_path):
 
 
 def look_again(client: Client) -> None:
-    asyncio.run(look(client.app.state.models))
+    asyncio.run(client.app.state.models.look())
 
 
 def put(source, target):

@@ -8,7 +8,6 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import classwise as cw
-from classwise.serve.watching import look
 from serving import Client
 from sql_tables import CASES, plain
 
@@ -63,7 +62,7 @@ def test_a_stack_takes_the_place_of_another_model(stack, tmp_path):
     client = Client(tmp_path / "model.cw")
     cw.save(stack, tmp_path / "next.cw")
     shutil.move(tmp_path / "next.cw", tmp_path / "model.cw")
-    asyncio.run(look(client.app.state.models))
+    asyncio.run(client.app.state.models.look())
     told = client.post("/predict", {"rows": ROWS}).json()
     np.testing.assert_allclose(told["posteriors"], stack.predict_proba(CASE.new), rtol=0, atol=1e-9)
     assert client.get("/model").json()["kind"] == "AutoClassifier"

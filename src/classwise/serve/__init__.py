@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from classwise.errors import MissingExtraError
-from classwise.serve.limits import Limits
+from classwise.serve.settings import Limits
 
 if TYPE_CHECKING:
     from classwise.serve.app import create_app as create_app
@@ -13,7 +13,7 @@ __all__ = ["Limits", "create_app", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    """FastAPI and what goes with it are imported when they are first needed."""
+    """Starlette and what goes with it are imported when they are first needed."""
     if name not in ("create_app", "run"):
         raise AttributeError(f"classwise.serve has no {name!r}; it has {', '.join(__all__)}.")
     try:

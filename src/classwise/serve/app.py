@@ -1,35 +1,42 @@
-"""The app: addresses, and who answers there."""
+"""The app: addresses, who answers there, and how: read, check, score, write."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
-from classwise.serve import metrics as counted
-from classwise.serve.answering import JSON, Desk
-from classwise.serve.bodies import Room
-from classwise.serve.counting import CountRequests
-from classwise.serve.describing import brief, full, health
-from classwise.serve.limits import Limits
-from classwise.serve.metrics import Metrics
-from classwise.serve.models import Models, read_names
+from classwise.rows.reading import Source
+from classwise.serve import arrow
+from classwise.serve.facts import ModelFacts, brief, explained_row, full, health, prediction
+from classwise.serve.metrics import MEDIA_TYPE, CountRequests, Metrics
+from classwise.serve.models import Models, Served, read_names
 from classwise.serve.openapi import document
-from classwise.serve.problems import Problem, shown
-from classwise.serve.rows import listed
-from classwise.serve.watching import watch
-from classwise.serve.work import Workers
+from classwise.serve.problems import Problem, listed, shown, to_json
+from classwise.serve.requests import (
+    ARROW,
+    JSON,
+    ExplainRequest,
+    Options,
+    StreamOptions,
+    checked,
+    media_type,
+    read_json,
+    read_query,
+)
+from classwise.serve.resources import Deadline, Room, Workers, held_body, left
+from classwise.serve.settings import Limits
 
-Answer = Callable[[Request], Awaitable[Response]]
 
-
-def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: float = 1.0) -> FastAPI:
+def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: float = 1.0) -> Starlette:
     """An ASGI app that scores rows.
 
     models: a file, a list of files ("name=file" gives one a name), or a mapping from name to file or fitted estimator.
@@ -46,22 +53,24 @@ def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: flo
     """
     limits, metrics = limits or Limits(), Metrics()
     desk = Desk(Models(read_names(models), metrics), limits, metrics, Workers(limits), Room(limits))
-    # The pages that FastAPI would make of the OpenAPI document load scripts from elsewhere; there are none.
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=partial(_running, desk, reload_seconds))
-    _add_routes(app, desk)
-    app.openapi = lambda: document(app, desk.models, limits)  # type: ignore[method-assign]
-    app.add_exception_handler(Problem, _tell_problem)
-    app.add_exception_handler(HTTPException, partial(_tell_refusal, desk.models))
-    app.add_exception_handler(Exception, _tell_failure)
-    paths = [route.path for route in app.routes if hasattr(route, "path") and "{" not in route.path]
-    app.add_middleware(CountRequests, metrics=metrics, paths=paths)
+    routes = _routes(desk)
+    app = Starlette(
+        routes=routes,
+        lifespan=partial(_running, desk, reload_seconds),
+        middleware=[Middleware(CountRequests, metrics=metrics, paths=[route.path for route in routes])],
+        exception_handlers={
+            Problem: _tell_problem,
+            HTTPException: partial(_tell_refusal, desk.models),
+            Exception: _tell_failure,
+        },
+    )
     app.state.models = desk.models
     return app
 
 
 @asynccontextmanager
-async def _running(desk: Desk, reload_seconds: float, app: FastAPI) -> AsyncIterator[None]:
-    watching = asyncio.create_task(watch(desk.models, reload_seconds)) if reload_seconds else None
+async def _running(desk: "Desk", reload_seconds: float, app: Starlette) -> AsyncIterator[None]:
+    watching = asyncio.create_task(desk.models.watch(reload_seconds)) if reload_seconds else None
     try:
         yield
     finally:
@@ -70,42 +79,26 @@ async def _running(desk: Desk, reload_seconds: float, app: FastAPI) -> AsyncIter
         desk.workers.close()
 
 
-def _add_routes(app: FastAPI, desk: Desk) -> None:
+def _routes(desk: "Desk") -> list[Route]:
     models = desk.models
-    _add_model(app, desk, models.first, "", "/model")
-    for name in models.served:
-        _add_model(app, desk, name, f"/models/{name}", f"/models/{name}")
-    listing = _telling(lambda: [brief(served) for served in models.served.values()])
-    _add(app, "GET", "/models", listing, "All models, by name.")
-    _add(app, "GET", "/health", _telling(lambda: health(models)), "Whether all models are those of their files.")
-    _add(app, "GET", "/metrics", partial(_count, desk.metrics), "What was counted, for Prometheus.")
-    app.add_route("/openapi.json", _telling(lambda: app.openapi()), ["GET"])
+    routes = [
+        Route("/models", _telling(lambda: [brief(served) for served in models.served.values()])),
+        Route("/health", _telling(lambda: health(models))),
+        Route("/openapi.json", _telling(lambda: document(models, desk.limits))),
+        Route("/metrics", desk.count),
+    ]
+    for at, name in {"": models.first, **{f"/models/{name}": name for name in models.served}}.items():
+        routes.append(Route(f"{at}/predict", partial(desk.predict, name=name), methods=["POST"]))
+        routes.append(Route(f"{at}/explain", partial(desk.explain, name=name), methods=["POST"]))
+        routes.append(Route(at or "/model", _telling(partial(desk.describe, name))))
+    return routes
 
 
-def _add_model(app: FastAPI, desk: Desk, name: str, at: str, home: str) -> None:
-    """The addresses of one model: at: before the verbs; home: where it is described."""
-    _add(app, "POST", f"{at}/predict", partial(desk.predict, name=name), f"Labels and posteriors of rows, by {name}.")
-    _add(app, "POST", f"{at}/explain", partial(desk.explain, name=name), f"Why {name} takes a row for one label.")
-    _add(app, "GET", home, _telling(lambda: full(desk.models[name])), f"What {name} is, and where it comes from.")
-
-
-def _add(app: FastAPI, method: str, path: str, answer: Answer, summary: str) -> None:
-    async def endpoint(request: Request) -> Response:
-        return await answer(request)
-
-    id = f"{method.lower()} {path}"
-    app.add_api_route(path, endpoint, methods=[method], summary=summary, operation_id=id, response_model=None)
-
-
-def _telling(tell: Callable[[], Any]) -> Answer:
+def _telling(tell: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
-        return Response(json.dumps(tell()), media_type=JSON)
+        return Response(to_json(tell()), media_type=JSON)
 
     return answer
-
-
-async def _count(metrics: Metrics, request: Request) -> Response:
-    return Response(metrics.text(), media_type=counted.MEDIA_TYPE)
 
 
 async def _tell_problem(request: Request, problem: Exception) -> Response:
@@ -128,3 +121,108 @@ async def _tell_refusal(models: Models, request: Request, problem: Exception) ->
 
 async def _tell_failure(request: Request, problem: Exception) -> Response:
     return Problem(500, "The server failed to answer; its log says why. Nothing is wrong with the request.").response()
+
+
+# Requests -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Desk:
+    """Where requests are answered: the models, and what is put up with."""
+
+    models: Models
+    limits: Limits
+    metrics: Metrics
+    workers: Workers
+    room: Room
+
+    async def predict(self, request: Request, name: str) -> Response:
+        """Labels and posteriors of the rows in a body, which is JSON or an Arrow stream."""
+        kind = media_type(request, JSON, ARROW)
+        asked = read_query(request.query_params.multi_items()) if request.scope["query_string"] else {}
+        work = self._predict_json if kind == JSON else self._predict_arrow
+        return await self._answer(request, name, partial(work, asked))
+
+    async def explain(self, request: Request, name: str) -> Response:
+        """Why one row is taken for one label rather than another."""
+        media_type(request, JSON)
+        for option in request.query_params:
+            raise Problem(422, f"{shown(option)} is not an option; what /explain takes stands in the body.")
+        return await self._answer(request, name, self._explain)
+
+    def describe(self, name: str) -> ModelFacts:
+        """What a model is, and where it comes from."""
+        return full(self.models[name])
+
+    async def count(self, request: Request) -> Response:
+        """What was counted."""
+        return Response(self.metrics.text(), media_type=MEDIA_TYPE)
+
+    async def _answer(
+        self, request: Request, name: str, work: Callable[[Served, bytes, Deadline], Response]
+    ) -> Response:
+        """Small work at once, large work in a thread."""
+        async with held_body(request, self.limits, self.room) as body:
+            served = self.models[name]  # from here on, whatever becomes of the file
+            if len(body) <= self.limits.inline_bytes:
+                return work(served, body, Deadline(self.limits.score_seconds))
+            return await self.workers.run(partial(work, served, body), left(request))
+
+    # ----------------------------------------------------------------------------------------------------------------
+
+    def _predict_json(self, asked: dict[str, Any], served: Served, body: bytes, deadline: Deadline) -> Response:
+        rows, options = self._read_json(served, body, asked, deadline)  # the JSON itself is large, and not kept
+        answer = served.scorer.answer(rows, options, deadline)
+        self.metrics.rows.labels(served.name).inc(len(rows.values))
+        return Response(prediction(served, answer, deadline), media_type=JSON)
+
+    def _read_json(
+        self, served: Served, body: bytes, asked: dict[str, Any], deadline: Deadline
+    ) -> tuple[Source, Options]:
+        deadline.check()
+        content = read_json(body)
+        deadline.check()
+        if "keep" in asked:
+            raise Problem(422, "keep is for Arrow streams; a JSON answer has the rows in the order of the request.")
+        for name in asked.keys() & content.keys():
+            raise Problem(422, f"The option {name} stands in the address and in the body; which one is meant?")
+        given: dict[str, Any] = {name: content.pop(name) for name in ("rows", "columns") if name in content}
+        options = checked({**asked, **content}, Options)
+        return self._read_rows(served, given), options
+
+    def _read_rows(self, served: Served, given: dict[str, Any]) -> Source:
+        if len(given) != 1:
+            raise Problem(422, 'Give either "rows", a list, or "columns", an object from name to list.')
+        if "rows" in given:
+            rows = checked_shape("rows", given["rows"], list, "a list of rows")
+            arrow.refuse_many(len(rows), self.limits.rows)
+            if not rows:
+                raise Problem(422, "rows is empty; give at least one row.")
+            return served.scorer.reader.read_rows(rows)
+        columns = checked_shape("columns", given["columns"], dict, "an object from name to list")
+        longest = max((len(values) for values in columns.values() if isinstance(values, list)), default=0)
+        arrow.refuse_many(longest, self.limits.rows)
+        return served.scorer.reader.read_columns(columns)
+
+    def _predict_arrow(self, asked: dict[str, Any], served: Served, body: bytes, deadline: Deadline) -> Response:
+        options, scorer = checked(asked, StreamOptions), served.scorer
+        arrow.check_names(body, scorer.reader, options.keep, self.limits.extra_columns)
+        table = arrow.read_table(body, self.limits.rows, deadline)
+        answer = scorer.answer(arrow.read_rows(table, scorer.reader, deadline), options, deadline)
+        columns = arrow.answer_columns(answer.labels, answer.posteriors, scorer.classes, scorer.announced)
+        content = arrow.write_stream({name: table.column(name) for name in options.keep}, columns)
+        self.metrics.rows.labels(served.name).inc(len(table))
+        return Response(content, media_type=ARROW)
+
+    def _explain(self, served: Served, body: bytes, deadline: Deadline) -> Response:
+        asked = checked(read_json(body), ExplainRequest)
+        rows = served.scorer.reader.read_rows([asked.row])
+        explained = served.scorer.explain(rows, asked.label, asked.against)
+        return Response(to_json(explained_row(served, explained)), media_type=JSON)
+
+
+def checked_shape(name: str, value: Any, shape: type, words: str) -> Any:
+    """A part of a request that is a list or an object; its items are checked against the model, all at once."""
+    if not isinstance(value, shape):
+        raise Problem(422, f"{name} is to be {words}, not {shown(value)}.")
+    return value

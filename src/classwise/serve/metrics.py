@@ -1,6 +1,10 @@
-"""What a server counts, for Prometheus. Every app has a registry of its own."""
+"""What a server counts, for Prometheus: every request, whatever becomes of it. Every app has a registry of its own."""
+
+from collections.abc import Collection
+from time import perf_counter
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -27,16 +31,36 @@ class Metrics:
             "classwise_model_stale", "1 if a changed file could not be loaded.", ["model"], registry=kept
         )
 
-        self._known: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
-
-    def observe(self, path: str, status: int, seconds: float) -> None:
-        """Count one request."""
-        if (path, status) not in self._known:
-            self._known[path, status] = self.requests.labels(path, str(status)), self.seconds.labels(path)
-        count, timing = self._known[path, status]
-        count.inc()
-        timing.observe(seconds)
-
     def text(self) -> bytes:
         """All of it, as Prometheus reads it."""
         return generate_latest(self.registry)
+
+
+class CountRequests:
+    """An ASGI layer. paths: those that are counted by name; all others are one, or a scan would fill the memory."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, paths: Collection[str]) -> None:
+        self.app = app
+        self.metrics = metrics
+        self.paths = frozenset(paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status, start = 500, perf_counter()
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        self.metrics.under_way.inc()
+        try:
+            await self.app(scope, receive, noting)
+        finally:
+            self.metrics.under_way.dec()
+            path = scope["path"] if scope["path"] in self.paths else "other"
+            self.metrics.requests.labels(path, str(status)).inc()
+            self.metrics.seconds.labels(path).observe(perf_counter() - start)

@@ -2,13 +2,19 @@
 
 A request takes the model that is there when it begins, and keeps it to the end; a new file is read beside it, tried on
 a row, and only then put in its place, in one assignment. A file that cannot be read leaves everything as it was.
+
+Files are looked at every second, in a thread. A library that the system tells of changes would save nothing: whether a
+file is another than the one that was read must be found out anyway, and disks of a network tell nobody.
 """
 
+import asyncio
 import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,41 +22,39 @@ from time import time
 from typing import Any
 
 from classwise.errors import ClasswiseError, StoredFileError
-from classwise.estimators import Decision
 from classwise.export.files import load
 from classwise.serve.metrics import Metrics
 from classwise.serve.problems import Problem
-from classwise.serve.reading import Options
+from classwise.serve.requests import Options
+from classwise.serve.resources import Deadline
 from classwise.serve.scoring import Scorer
-from classwise.serve.work import Deadline
 from classwise.storage import Description, describe
 
 LOG = logging.getLogger("classwise.serve")
-
-# What tells a file from the one that was there before: its time, its size, its place on the disk.
-Mark = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Served:
     """One version of a model, with all that answers need. Nothing of it ever changes.
 
-    mark, sha256, about: of its file, if it has one; loaded: when, in Unix time.
+    sha256, about: of its file, if it has one; loaded: when, in Unix time.
     """
 
     name: str
     scorer: Scorer
     loaded: float
-    mark: Mark | None = None
     sha256: str | None = None
     about: Description | None = None
 
     @classmethod
     def of(cls, name: str, estimator: Any) -> "Served":
-        """A fitted estimator, ready: what it makes only when asked is made now."""
-        served = cls(name, Scorer(estimator), time())
-        served.try_out()
-        return served
+        """A fitted estimator, ready: it has scored a row of its own, so that one that cannot is found out now."""
+        scorer = Scorer(estimator)
+        try:
+            scorer.answer(scorer.reader.read_rows([scorer.example()]), Options(), Deadline())
+        except Problem as problem:
+            raise ClasswiseError(f"The model {name!r} cannot score a row of its own: {problem.detail}") from None
+        return cls(name, scorer, time())
 
     @classmethod
     def read(cls, name: str, path: Path) -> "Served":
@@ -61,41 +65,29 @@ class Served:
             raise StoredFileError(f"{path.name} holds {about.kind}, not a model; fit one, and save it with cw.save.")
         if mark_of(path) != mark:
             raise StoredFileError(f"{path.name} was written while it was read; it will be read again.")
-        return replace(cls.of(name, estimator), mark=mark, sha256=digest, about=about)
-
-    def try_out(self) -> None:
-        """Score a row of its own, so that a model that cannot is found out now, not by a request."""
-        rows = self.scorer.reader.read_rows([self.scorer.example()])
-        try:
-            self.scorer.answer(rows, Options(), Deadline())
-        except Problem as problem:
-            raise ClasswiseError(f"The model {self.name!r} cannot score a row of its own: {problem.detail}") from None
+        return replace(cls.of(name, estimator), sha256=digest, about=about)
 
     @cached_property
-    def opening(self) -> str:
-        """The start of every answer."""
+    def opening(self) -> bytes:
+        """The start of every prediction."""
         facts = {"model": self.name, "sha256": self.sha256, "classes": self.scorer.classes}
-        return json.dumps(facts)[:-1]
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """Why the file of a model is not the model that answers."""
-
-    mark: Mark | None
-    reason: str
+        return json.dumps(facts)[:-1].encode()
 
 
 class Models:
-    """The models of a server; the first is the one that answers where no name is given."""
+    """The models of a server; the first is the one that answers where no name is given.
+
+    problems: why the file of a model is not the model that answers, where it is not.
+    """
 
     def __init__(self, given: Mapping[str, Any], metrics: Metrics) -> None:
         self.metrics = metrics
-        self.paths = {name: Path(value) for name, value in given.items() if isinstance(value, (str, os.PathLike))}
         self.served: dict[str, Served] = {}
-        self.troubles: dict[str, Trouble] = {}
+        self.problems: dict[str, str] = {}
+        self._paths = {name: Path(value) for name, value in given.items() if is_path(value)}
+        self._seen = {name: mark_of(path) for name, path in self._paths.items()}
         for name, value in given.items():
-            self._take(Served.read(name, self.paths[name]) if name in self.paths else Served.of(name, value))
+            self._put(Served.read(name, self._paths[name]) if name in self._paths else Served.of(name, value))
 
     @property
     def first(self) -> str:
@@ -105,52 +97,55 @@ class Models:
     def __getitem__(self, name: str) -> Served:
         return self.served[name]
 
-    def changed(self) -> list[str]:
-        """The models whose files are others than those last looked at."""
-        return [name for name in self.paths if self._mark_now(name) != self._mark_seen(name)]
+    async def watch(self, seconds: float) -> None:
+        """Look after the files, for as long as the server runs."""
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await self.look()
+            except Exception:  # a file system that fails now may be back in a second
+                LOG.exception("The files of the models could not be looked at.")
 
-    def refresh(self, name: str) -> Callable[[], None]:
-        """Read a file again, in any thread; the result, called where requests are answered, takes its place."""
-        mark = self._mark_now(name)
-        try:
-            served = Served.read(name, self.paths[name])
-        except Exception as problem:  # whatever a damaged file provokes, the server goes on with the model it has
-            path = self.paths[name]  # clients need not know where it lies
-            reason = f"{type(problem).__name__}: {problem}".replace(str(path), path.name)
-            return lambda: self._keep(name, Trouble(mark, reason))
-        return lambda: self._replace(served)
+    async def look(self) -> None:
+        """Look once: read, in a thread, files that are others than those last looked at, and put them in place."""
+        for name, path in self._paths.items():
+            mark = await asyncio.to_thread(mark_of, path)
+            if mark != self._seen[name]:
+                self._seen[name] = mark
+                try:
+                    served = await asyncio.to_thread(Served.read, name, path)
+                except Exception as problem:  # whatever a damaged file provokes, the server goes on as it was
+                    self._keep(name, f"{type(problem).__name__}: {problem}".replace(str(path), path.name))
+                else:
+                    self._put(served)
+                    self.metrics.reloads.labels(name, "loaded").inc()
+                    LOG.info("The model %r was loaded again, sha256 %s.", name, served.sha256)
 
-    def _take(self, served: Served) -> None:
+    def _put(self, served: Served) -> None:
         self.served[served.name] = served
-        self.troubles.pop(served.name, None)
+        self.problems.pop(served.name, None)
         self.metrics.loaded.labels(served.name).set(served.loaded)
         self.metrics.stale.labels(served.name).set(0)
 
-    def _replace(self, served: Served) -> None:
-        self._take(served)
-        self.metrics.reloads.labels(served.name, "loaded").inc()
-        LOG.info("The model %r was loaded again, sha256 %s.", served.name, served.sha256)
-
-    def _keep(self, name: str, trouble: Trouble) -> None:
-        self.troubles[name] = trouble
+    def _keep(self, name: str, problem: str) -> None:
+        self.problems[name] = problem
         self.metrics.stale.labels(name).set(1)
         self.metrics.reloads.labels(name, "failed").inc()
-        LOG.error("The model %r stays as it was: its file cannot be loaded. %s", name, trouble.reason)
-
-    def _mark_seen(self, name: str) -> Mark | None:
-        return self.troubles[name].mark if name in self.troubles else self.served[name].mark
-
-    def _mark_now(self, name: str) -> Mark | None:
-        try:
-            return mark_of(self.paths[name])
-        except OSError:
-            return None
+        LOG.error("The model %r stays as it was: its file cannot be loaded. %s", name, problem)
 
 
-def mark_of(path: Path) -> Mark:
-    """The time, size and place of a file."""
-    facts = path.stat()
+def mark_of(path: Path) -> tuple[int, int, int] | None:
+    """What tells a file from the one that was there before: its time, size and place; None, where there is none."""
+    try:
+        facts = path.stat()
+    except OSError:
+        return None
     return facts.st_mtime_ns, facts.st_size, facts.st_ino
+
+
+def is_path(value: Any) -> bool:
+    """Whether a model is given by its file."""
+    return isinstance(value, (str, os.PathLike))
 
 
 def read_names(models: Any) -> dict[str, Any]:
@@ -162,38 +157,24 @@ def read_names(models: Any) -> dict[str, Any]:
     if isinstance(models, Mapping):
         named = [(str(name), value) for name, value in models.items()]
     else:
-        given = models if isinstance(models, (list, tuple)) else [models]
-        named = [_named(value) for value in given]
-    for name, value in named:
-        _check_name(name, [other for other, _ in named])
-        _check_fitted(name, value)
+        named = [_named(value) for value in (models if isinstance(models, (list, tuple)) else [models])]
     if not named:
         raise ClasswiseError("There is no model to serve; give at least one file.")
+    for name, count in Counter(name for name, _ in named).items():
+        if not re.fullmatch("[A-Za-z0-9._-]*[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise ClasswiseError(
+                f"{name!r} cannot be part of an address; name models with letters, digits and - _ . alone."
+            )
+        if count > 1:
+            raise ClasswiseError(f"Two models are called {name!r}; give them names, such as {name}-2=path/to/file.cw.")
+    for name, value in named:
+        if not is_path(value) and not hasattr(value, "predict_proba"):
+            raise ClasswiseError(f"The model {name!r} is a {type(value).__name__}, not a fitted estimator or its file.")
     return dict(named)
 
 
 def _named(value: Any) -> tuple[str, Any]:
-    if not isinstance(value, (str, os.PathLike)):
+    if not is_path(value):
         return "model", value
     name, equals, path = os.fspath(value).partition("=")
     return (name, path) if equals else (Path(value).stem, value)
-
-
-def _check_name(name: str, names: list[str]) -> None:
-    if not (name and name.isascii() and name.replace("-", "").replace("_", "").replace(".", "").isalnum()):
-        raise ClasswiseError(
-            f"{name!r} cannot be part of an address; name models with letters, digits and - _ . alone."
-        )
-    if names.count(name) > 1:
-        raise ClasswiseError(f"Two models are called {name!r}; give them names, such as {name}-2=path/to/file.cw.")
-
-
-def _check_fitted(name: str, value: Any) -> None:
-    if not isinstance(value, (str, os.PathLike)) and not hasattr(value, "predict_proba"):
-        raise ClasswiseError(f"The model {name!r} is a {type(value).__name__}, not a fitted estimator or its file.")
-
-
-def kind_of(scorer: Scorer) -> str:
-    """What a model is called, with what it is made of, where it is made of another."""
-    outer, inner = type(scorer.estimator).__name__, type(scorer.inner).__name__
-    return f"{outer} of {inner}" if isinstance(scorer.estimator, Decision) else inner

@@ -1,22 +1,22 @@
-"""OpenAPI, from the models themselves: the very columns, and examples that were scored.
+"""OpenAPI, from the models themselves: the very columns, and examples that were scored. Made anew when it is asked for.
 
-FastAPI tells which addresses there are; what they take and give is written here, anew after each reload.
+What answers look like is said by msgspec, from their types; what a model takes is said by its columns.
 """
 
 import json
 from typing import Any
 
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
+import msgspec
 
 from classwise import __version__
-from classwise.serve import answers, arrow, describing, metrics, problems
-from classwise.serve.answering import JSON
-from classwise.serve.limits import Limits
+from classwise.serve import facts, metrics, problems
 from classwise.serve.models import Models, Served
-from classwise.serve.reading import OUTPUTS, Options
-from classwise.serve.shapes import BRIEF, EXPLANATION, HEALTH, MODEL, PREDICTION, PROBLEM, TEXT, Json
-from classwise.serve.work import Deadline
+from classwise.serve.problems import ProblemDetails, plain
+from classwise.serve.requests import ARROW, JSON, Options, StreamOptions
+from classwise.serve.resources import Deadline
+from classwise.serve.settings import Limits
+
+Json = dict[str, Any]
 
 ABOUT = (
     "Scores rows by models of classwise. A request is checked strictly, and refused with a reason that names row "
@@ -32,147 +32,131 @@ REFUSALS = {
     "503": "Too many or too large requests at once, or scoring took too long; try again.",
 }
 
+PREDICT = (
+    "Send JSON with `rows` or `columns`, or an Arrow stream (the answer is one, with the columns `label` and "
+    "`posterior_...`). null is a missing value. Options stand in a JSON body or in the address."
+)
 
-def document(app: FastAPI, models: Models, limits: Limits) -> Json:
+# Options that are text in an address: JSON, and names with commas between them.
+IN_ADDRESS = ("priors", "keep")
+
+ANSWERS = (facts.Prediction, facts.ExplainedRow, facts.ModelFacts, facts.ModelBrief, facts.Health, ProblemDetails)
+REFERENCE = "#/components/schemas/{name}"
+BINARY: Json = {"schema": {"type": "string", "format": "binary"}}
+TEXT: Json = {"type": "string"}
+
+
+def document(models: Models, limits: Limits) -> Json:
     """The whole document."""
-    made = get_openapi(title="classwise", version=__version__, description=ABOUT, routes=app.routes)
-    paths = made["paths"]
+    briefs = [facts.brief(served) for served in models.served.values()]
+    paths: Json = {
+        "/models": _fact("All models, by name.", list[facts.ModelBrief], briefs),
+        "/health": _fact("Whether all models are those of their files.", facts.Health, facts.health(models)),
+        "/metrics": {"get": {"summary": "What was counted, for Prometheus.", "responses": {"200": _COUNTS}}},
+    }
     for name, served in models.served.items():
         for at in [f"/models/{name}", *([""] if name == models.first else [])]:
-            _fill(paths[f"{at}/predict"]["post"], _predict(served, limits))
-            _fill(paths[f"{at}/explain"]["post"], _explain(served))
-            _fill(paths[at or "/model"]["get"], _told(MODEL, describing.full(served)))
-    listing = [describing.brief(served) for served in models.served.values()]
-    _fill(paths["/models"]["get"], _told({"type": "array", "items": BRIEF}, listing))
-    _fill(paths["/health"]["get"], _told(HEALTH, describing.health(models)))
-    text = {metrics.MEDIA_TYPE: {"schema": TEXT}}
-    _fill(paths["/metrics"]["get"], {"responses": {"200": {"description": "Counts.", "content": text}}})
-    made.setdefault("components", {})["schemas"] = {"Problem": PROBLEM}
-    return made
+            paths[f"{at}/predict"] = {"post": _predict(served, limits)}
+            paths[f"{at}/explain"] = {"post": _explain(served)}
+            summary = f"What {name} is, and where it comes from."
+            paths[at or "/model"] = _fact(summary, facts.ModelFacts, facts.full(served))
+    for path, methods in paths.items():
+        for method, operation in methods.items():
+            operation["operationId"] = f"{method} {path}"
+    about = {"title": "classwise", "version": __version__, "description": ABOUT}
+    schemas = msgspec.json.schema_components(ANSWERS, ref_template=REFERENCE)[1]
+    return {"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": schemas}}
 
 
-def _fill(operation: Json, facts: Json) -> None:
-    operation.update(facts)
+_COUNTS: Json = {"description": "Counts.", "content": {metrics.MEDIA_TYPE: {"schema": TEXT}}}
 
 
-def _told(schema: Json, example: Any) -> Json:
-    return {"responses": {"200": _answer("The facts.", schema, example)}}
+def _fact(summary: str, type: Any, example: Any) -> Json:
+    return {"get": {"summary": summary, "responses": {"200": _answer("The facts.", type, example)}}}
 
 
-def _answer(description: str, schema: Json, example: Any) -> Json:
-    return {"description": description, "content": {JSON: {"schema": schema, "example": example}}}
+def _answer(description: str, type: Any, example: Any) -> Json:
+    return {"description": description, "content": {JSON: {"schema": _schema(type), "example": plain(example)}}}
+
+
+def _schema(type: Any) -> Json:
+    """How the document refers to a type."""
+    return msgspec.json.schema_components([type], ref_template=REFERENCE)[0][0]
 
 
 def _refusals() -> Json:
-    content = {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    content = {problems.MEDIA_TYPE: {"schema": _schema(ProblemDetails)}}
     return {status: {"description": why, "content": content} for status, why in REFUSALS.items()}
-
-
-# /predict -----------------------------------------------------------------------------------------------------------
 
 
 def _predict(served: Served, limits: Limits) -> Json:
     scorer = served.scorer
     values = scorer.example()
     by_name = dict(zip(scorer.reader.keys, values, strict=True))
-    answer = scorer.answer(scorer.reader.read_rows([values]), Options(), Deadline())
     examples = {
         "rows": {"summary": "Rows", "value": {"rows": [by_name]}},
         "lists": {"summary": "Rows as lists, in the order of columns", "value": {"rows": [values], "output": "label"}},
         "columns": {"summary": "Columns", "value": {"columns": {name: [value] for name, value in by_name.items()}}},
     }
-    body = {
-        JSON: {"schema": _rows_schema(served, limits), "examples": examples},
-        arrow.MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}},
-    }
-    told = _answer(
-        "The answer, in the order of the rows.",
-        PREDICTION,
-        json.loads(answers.predictions(served.opening, answer, Deadline())),
-    )
-    told["content"][arrow.MEDIA_TYPE] = {"schema": {"type": "string", "format": "binary"}}
-    parameters = _options_in_address()
+    scored = scorer.answer(scorer.reader.read_rows([values]), Options(), Deadline())
+    example = json.loads(facts.prediction(served, scored, Deadline()))
+    told = _answer("The answer, in the order of the rows.", facts.Prediction, example)
+    told["content"][ARROW] = BINARY
     return {
-        "description": _PREDICT,
-        "parameters": parameters,
-        "requestBody": {"required": True, "content": body},
+        "summary": f"Labels and posteriors of rows, by {served.name}.",
+        "description": PREDICT,
+        "parameters": _parameters(),
+        "requestBody": _body({JSON: {"schema": _rows(served, limits), "examples": examples}, ARROW: BINARY}),
         "responses": {"200": told, **_refusals()},
     }
 
 
-_PREDICT = (
-    "Send JSON with `rows` or `columns`, or an Arrow stream (the answer is one, with the columns `label` and "
-    "`posterior_...`). null is a missing value. Options stand in a JSON body or in the address."
-)
-
-
-def _rows_schema(served: Served, limits: Limits) -> Json:
-    reader = served.scorer.reader
-    each = {column.name: column.json_schema() for column in reader.columns}
-    row: Json = {"type": "object", "properties": each, "required": list(each), "additionalProperties": False}
-    listed: Json = {
-        "type": "array",
-        "prefixItems": list(each.values()),
-        "items": False,
-        "minItems": len(each),
-        "maxItems": len(each),
-    }
-    columns = {n: {"type": "array", "items": s, "minItems": 1, "maxItems": limits.rows} for n, s in each.items()}
-    rows = {"type": "array", "items": {"anyOf": [row, listed]}, "minItems": 1, "maxItems": limits.rows}
-    by_column: Json = {"type": "object", "properties": columns, "required": list(each), "additionalProperties": False}
-    return {
-        "oneOf": [
-            {
-                "type": "object",
-                "properties": {name: held, **_options()},
-                "required": [name],
-                "additionalProperties": False,
-            }
-            for name, held in (("rows", rows), ("columns", by_column))
-        ]
-    }
-
-
-def _options() -> Json:
-    """The options of a JSON body."""
-    priors = {"type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1}}
-    return {
-        "output": {"enum": list(OUTPUTS)},
-        "priors": {"anyOf": [{"const": "uniform"}, priors, {"type": "null"}]},
-        "reject": {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "null"}]},
-    }
-
-
-def _options_in_address() -> list[Json]:
-    described = {
-        "output": ("What to answer.", {"enum": list(OUTPUTS)}),
-        "priors": ("Other class priors, for this request: JSON, an object from label to prior.", TEXT),
-        "reject": ("The least posterior to announce a label with.", {"type": "number", "minimum": 0, "maximum": 1}),
-        "keep": ("Columns of an Arrow stream to carry along, separated by commas.", TEXT),
-    }
-    return [{"name": n, "in": "query", "description": why, "schema": s} for n, (why, s) in described.items()]
-
-
-# /explain -----------------------------------------------------------------------------------------------------------
-
-
 def _explain(served: Served) -> Json:
-    scorer = served.scorer
-    by_name = dict(zip(scorer.reader.keys, scorer.example(), strict=True))
-    each = {column.name: column.json_schema() for column in scorer.reader.columns}
-    row = {"type": "object", "properties": each, "required": list(each), "additionalProperties": False}
+    scorer, responses = served.scorer, _refusals()
+    example = {"row": dict(zip(scorer.reader.keys, scorer.example(), strict=True))}
     label = {"enum": [*scorer.classes, None]}
-    schema: Json = {
-        "type": "object",
-        "properties": {"row": {"anyOf": [row, {"type": "array", "minItems": len(each), "maxItems": len(each)}]}},
-        "required": ["row"],
-        "additionalProperties": False,
-    }
-    schema["properties"] |= {"label": label, "against": label}
-    body = {JSON: {"schema": schema, "example": {"row": by_name}}}
-    made: Json = {"requestBody": {"required": True, "content": body}, "responses": _refusals()}
+    schema = _object({"row": _row(served), "label": label, "against": label}, ["row"])
     if hasattr(scorer.inner, "explain"):
-        explained = answers.explanation(scorer.explain(scorer.reader.read_rows([by_name]), None, None))
-        example = {"model": served.name, "sha256": served.sha256, **explained}
-        made["responses"] |= {"200": _answer("Each column's share of the log odds.", EXPLANATION, example)}
-    return made
+        explained = scorer.explain(scorer.reader.read_rows([example["row"]]), None, None)
+        told = facts.explained_row(served, explained)
+        responses["200"] = _answer("Each column's share of the log odds.", facts.ExplainedRow, told)
+    return {
+        "summary": f"Why {served.name} takes a row for one label.",
+        "requestBody": _body({JSON: {"schema": schema, "example": example}}),
+        "responses": responses,
+    }
+
+
+def _body(content: Json) -> Json:
+    return {"required": True, "content": content}
+
+
+def _rows(served: Served, limits: Limits) -> Json:
+    """What a request of rows or columns may hold, options included."""
+    each = {column.name: column.json_schema() for column in served.scorer.reader.columns}
+    many: Json = {"type": "array", "minItems": 1, "maxItems": limits.rows}
+    columns = _object({name: {**many, "items": value} for name, value in each.items()}, [*each])
+    held = {"rows": {**many, "items": _row(served)}, "columns": columns}
+    return {"oneOf": [_object({name: value, **_properties(Options)}, [name]) for name, value in held.items()]}
+
+
+def _row(served: Served) -> Json:
+    """What a row may be: an object from column to value, or a list of values."""
+    each = {column.name: column.json_schema() for column in served.scorer.reader.columns}
+    values = {"prefixItems": [*each.values()], "items": False, "minItems": len(each), "maxItems": len(each)}
+    return {"anyOf": [_object(each, [*each]), {"type": "array", **values}]}
+
+
+def _object(properties: Json, required: list[str]) -> Json:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _parameters() -> list[Json]:
+    """The options in an address."""
+    options = _properties(StreamOptions).items()
+    schemas = {n: {**TEXT, "description": s["description"]} if n in IN_ADDRESS else s for n, s in options}
+    return [{"name": name, "in": "query", "schema": schema} for name, schema in schemas.items()]
+
+
+def _properties(type: Any) -> Json:
+    return dict(msgspec.json.schema_components([type])[1][type.__name__]["properties"])

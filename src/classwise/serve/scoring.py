@@ -13,12 +13,12 @@ from classwise.comparison.stack import AutoClassifier
 from classwise.errors import ClasswiseError
 from classwise.estimators import Decision, model_within
 from classwise.rows.checks import RANGES
+from classwise.rows.reading import Source
 from classwise.rows.schema import Family
-from classwise.serve.columns import LevelColumn
-from classwise.serve.problems import Problem, as_json, shown
-from classwise.serve.reading import Options
-from classwise.serve.rows import RowReader, Rows, listed
-from classwise.serve.work import Deadline
+from classwise.serve.inputs import InputColumn, LevelColumn, RowReader
+from classwise.serve.problems import Problem, as_json, listed, shown
+from classwise.serve.requests import Options
+from classwise.serve.resources import Deadline
 
 # Large requests are scored in parts of so many rows, and given up between two of them if time is up.
 PART = 100_000
@@ -28,7 +28,7 @@ CLEAR = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Scored:
     """labels (n,) and posteriors (n, g); None for what was not asked."""
 
     labels: Labels | None
@@ -52,29 +52,28 @@ class Scorer:
         return list(self.estimator.classes_.tolist())
 
     @cached_property
+    def announced(self) -> Labels:
+        """All that the model may announce; the type of labels goes by it, whatever a request holds."""
+        return np.asarray(getattr(self.estimator, "announced_", self.estimator.classes_))
+
+    @cached_property
     def reader(self) -> RowReader:
         """Reads rows for this model."""
-        if isinstance(self.inner, AutoClassifier):
-            _refuse_given(self.inner)
-            return RowReader.of(self.inner._schema, self.inner._levels, True, True)
-        model = self.inner.model_
-        allow_missing = getattr(self.inner, "missing", "error") != "error"
-        return RowReader.of(model.schema, model.levels, allow_missing, getattr(self.inner, "smoothing", 1.0) > 0)
+        return reader_of(self.inner)
 
-    def answer(self, rows: Rows, options: Options, deadline: Deadline) -> Answer:
+    def answer(self, rows: Source, options: Options, deadline: Deadline) -> Scored:
         """Labels and posteriors of rows."""
-        model = self._asked(options)
-        parts = []
-        for start in range(0, len(rows), PART):
+        model, parts = self._asked(options), []
+        for start in range(0, len(rows.values), PART):
             deadline.check()
-            parts.append(self._score(model, rows.part(start, start + PART), options.output, start))
+            parts.append(self._score(model, rows.take(slice(start, start + PART)), options.output, start))
         if len(parts) == 1:
             return parts[0]
         labels = None if parts[0].labels is None else np.concatenate([part.labels for part in parts])
         posteriors = None if parts[0].posteriors is None else np.concatenate([part.posteriors for part in parts])
-        return Answer(labels, posteriors)
+        return Scored(labels, posteriors)
 
-    def explain(self, rows: Rows, label: Any, against: Any) -> Explanation:
+    def explain(self, rows: Source, label: Any, against: Any) -> Explanation:
         """Why one row is taken for one label rather than another."""
         if not hasattr(self.inner, "explain"):
             raise Problem(422, f"A {type(self.inner).__name__} does not explain its answers.")
@@ -82,30 +81,32 @@ class Scorer:
         if first is not None and first == second:
             raise Problem(422, f"label and against are both {shown(label)}; give two different ones.")
         try:
-            return self.inner.explain(rows.source, first, second)
+            return self.inner.explain(rows, first, second)
         except ClasswiseError as problem:
             raise Problem(422, str(problem), 0) from None
 
     # ----------------------------------------------------------------------------------------------------------------
 
-    def _score(self, model: Any, rows: Rows, output: str, start: int) -> Answer:
+    def _score(self, model: Any, rows: Source, output: str, start: int) -> Scored:
         try:
-            posteriors = model.predict_proba(rows.source) if output != "label" else None
-            return Answer(self._labels(model, rows, posteriors) if output != "posteriors" else None, posteriors)
+            posteriors = model.predict_proba(rows) if output != "label" else None
+            return Scored(self._labels(model, rows, posteriors) if output != "posteriors" else None, posteriors)
         except ClasswiseError as problem:
-            row = first_failing(lambda part: model.predict_proba(part.source), rows) + start
+            row = first_failing(model.predict_proba, rows) + start
             raise Problem(422, f"Row {row}: {problem}", row) from None
 
-    def _labels(self, model: Any, rows: Rows, posteriors: Array | None) -> Labels:
+    def _labels(self, model: Any, rows: Source, posteriors: Array | None) -> Labels:
         """What the model announces. If the posteriors of a lone row leave no doubt, it need not be asked again: that
         is half the time of a small request.
         """
-        if len(rows) == 1 and posteriors is not None and not isinstance(model, Decision):
+        if len(rows.values) == 1 and posteriors is not None and not isinstance(model, Decision):
             (row,) = posteriors.tolist()
             best = max(row)
             if sum(best - posterior < CLEAR for posterior in row) == 1:
                 return model.classes_[[row.index(best)]]
-        return model.predict(rows.source)
+        labels = model.predict(rows)
+        # Of the type of all that may be announced, also where no row of this request is refused.
+        return labels if labels.dtype.kind == "O" else labels.astype(self.announced.dtype, copy=False)
 
     def _asked(self, options: Options) -> Any:
         """The model under the priors and with the reserve that were asked for."""
@@ -114,26 +115,19 @@ class Scorer:
             raise Problem(422, "This model decides by costs of its own; priors and reject are not for it.")
         if options.priors is not None:
             model = self._with_priors(options.priors)
-        return model if options.reject is None else _reserved(model, options.reject)
+        if options.reject is not None:
+            model = Decision(model, reject={"posterior": options.reject}, reject_label=None)
+        return model
 
-    def _with_priors(self, priors: Any) -> Any:
+    def _with_priors(self, priors: str | dict[str, float]) -> Any:
         if not hasattr(self.inner, "with_priors"):
             raise Problem(422, f"A {type(self.inner).__name__} has no class priors that could be others; leave priors.")
+        if isinstance(priors, dict):
+            priors = {self._by_name(name): prior for name, prior in priors.items()}
         try:
-            return self.inner.with_priors(self._read_priors(priors))
+            return self.inner.with_priors(priors)
         except ClasswiseError as problem:
             raise Problem(422, str(problem)) from None
-
-    def _read_priors(self, priors: Any) -> Any:
-        if priors == "uniform":
-            return priors
-        if not isinstance(priors, dict):
-            raise Problem(422, f"priors={shown(priors)} is not an option; give 'uniform' or an object of priors.")
-        for name, prior in priors.items():
-            self._by_name(name)
-            if type(prior) not in (int, float) or not 0 <= prior <= 1:
-                raise Problem(422, f"The prior of {shown(name)} is {shown(prior)}; give a number from 0 to 1.")
-        return {self._by_name(name): prior for name, prior in priors.items()}
 
     def _by_name(self, name: str) -> Any:
         if name not in self._names:
@@ -156,32 +150,31 @@ class Scorer:
 
     def example(self) -> list[Any]:
         """A row that the model might meet: drawn from it, where it can draw."""
-        pairs = zip(self.reader.columns, self._drawn().tolist(), strict=True)
-        return [
-            _level(column, code) if isinstance(column, LevelColumn) else _brief(within(code, column.column.family))
-            for column, code in pairs
-        ]
-
-    def _drawn(self) -> Array:
-        """A row with codes for levels; (p,)."""
-        generator = np.random.default_rng(0)
-        if isinstance(self.inner, AutoClassifier):
-            able = [trained for trained in self.inner._used().values() if trained.can_sample]
-            return (
-                able[0].sample(np.zeros(1, dtype=np.intp), generator)[0] if able else np.zeros(len(self.reader.columns))
-            )
-        if hasattr(self.inner, "sample"):
-            return np.asarray(self.inner.classifier_.sample(1, generator)[0][0])
-        return np.zeros(len(self.reader.columns))
+        return [_plain(*pair) for pair in zip(self.reader.columns, drawn_from(self.inner).tolist(), strict=True)]
 
 
-def _refuse_given(stack: AutoClassifier) -> None:
-    given = [name for name, trained in stack._used().items() if not trained.sees_rows]
-    if given:
-        raise ClasswiseError(
-            f"The member {given[0]!r} is a classifier of your own, which sees rows as they came, and a server has them "
-            "in another form; fit an AutoClassifier of named members."
-        )
+def first_failing(score: Callable[[Source], Any], rows: Source) -> int:
+    """The first row that cannot be scored, by halving."""
+    low, high = 0, len(rows.values)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            score(rows.take(slice(low, middle)))
+            low = middle
+        except ClasswiseError:
+            high = middle
+    return low
+
+
+def _plain(column: InputColumn, drawn: float) -> Any:
+    """A drawn value as JSON has it: a level, or a number of six digits, whole where it can be."""
+    if isinstance(column, LevelColumn):
+        levels = column.levels.tolist()
+        return levels[int(drawn)] if 0 <= drawn < len(levels) else levels[0] if levels else None
+    if np.isnan(drawn):
+        return None
+    short = float(f"{within(drawn, column.column.family):.6g}")
+    return int(short) if short.is_integer() and abs(short) < 2**53 else short
 
 
 def within(number: float, family: Family) -> float:
@@ -190,38 +183,54 @@ def within(number: float, family: Family) -> float:
     >>> within(-0.4, Family("poisson")), within(9.2, Family("binomial", 5)), within(-2.0, Family("gaussian"))
     (0.0, 5.0, -2.0)
     """
-    if np.isnan(number) or family.name not in RANGES:
+    if family.name not in RANGES:
         return number
     if family.name == "lognormal":
         return abs(number) or 1.0
     return float(min(max(round(number), 0), family.trials or np.inf))
 
 
-def _reserved(model: Any, least: float) -> Any:
-    return Decision(model, reject={"posterior": least}, reject_label=None)
+# What is asked of a fitted estimator besides its answers: here, and nowhere else ------------------------------------
 
 
-def first_failing(score: Callable[[Rows], Any], rows: Rows) -> int:
-    """The first row that cannot be scored, by halving."""
-    low, high = 0, len(rows)
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            score(rows.part(low, middle))
-            low = middle
-        except ClasswiseError:
-            high = middle
-    return low
+def kind_of(estimator: Any) -> str:
+    """What a model is called, with what it is made of, where it is made of another."""
+    inner = type(model_within(estimator)).__name__
+    return f"{type(estimator).__name__} of {inner}" if isinstance(estimator, Decision) else inner
 
 
-def _level(column: LevelColumn, code: float) -> Any:
-    levels = column.levels.tolist()
-    return levels[int(code)] if 0 <= code < len(levels) else levels[0] if levels else None
+def reader_of(inner: Any) -> RowReader:
+    """Reads rows for the estimator that models them."""
+    model = inner.model_
+    if isinstance(inner, AutoClassifier):
+        for name, trained in inner._used().items():
+            if not trained.sees_rows:
+                raise ClasswiseError(
+                    f"The member {name!r} is a classifier of your own, which sees rows as they came, and a server has "
+                    "them in another form; fit an AutoClassifier of named members."
+                )
+        return RowReader.of(model.schema, model.levels, allow_missing=True, allow_unseen=True)
+    allow_missing = getattr(inner, "missing", "error") != "error"
+    return RowReader.of(model.schema, model.levels, allow_missing, getattr(inner, "smoothing", 1.0) > 0)
 
 
-def _brief(number: float) -> float | int | None:
-    """A number of six digits, whole where it can be."""
-    if np.isnan(number):
-        return None
-    short = float(f"{number:.6g}")
-    return int(short) if short.is_integer() and abs(short) < 2**53 else short
+def drawn_from(inner: Any) -> Array:
+    """A row with codes for levels (p,): zeros, where a model cannot draw."""
+    generator = np.random.default_rng(0)
+    if isinstance(inner, AutoClassifier):
+        able = [trained for trained in inner._used().values() if trained.can_sample]
+        if able:
+            return np.asarray(able[0].sample(np.zeros(1, dtype=np.intp), generator)[0])
+    elif hasattr(inner, "sample"):
+        return np.asarray(inner.classifier_.sample(1, generator)[0][0])
+    return np.zeros(len(inner.model_.schema))
+
+
+def column_reports(inner: Any) -> Any:
+    """What a model has kept of each of its columns; None, if nothing."""
+    return None if isinstance(inner, AutoClassifier) else inner.schema_
+
+
+def stack_report(inner: Any) -> Any:
+    """What a stack says of its members; None, if the model is no stack."""
+    return inner.report_ if isinstance(inner, AutoClassifier) else None

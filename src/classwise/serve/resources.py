@@ -1,0 +1,213 @@
+"""What a request may take of the server: bytes, memory, threads, time. Whatever goes beyond is refused with a reason.
+
+A body is never held beyond the limit, nor waited for longer than the limit. Large ones are limited together, too, since
+the rows of a body take ten times its room while they are read. Large requests are answered by so many threads at a
+time, with so many waiting, and none for an answer that nobody waits for. Web frameworks have none of these limits:
+with them, twelve bodies of 29 MB at once take 1.1 GB at most, and small requests are answered meanwhile
+(benchmarks/serve.py, `burst` and `hostile`).
+"""
+
+import asyncio
+import ctypes
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from math import inf
+from time import monotonic
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from starlette.requests import ClientDisconnect, Request
+
+from classwise.serve.problems import Problem, busy, shown
+from classwise.serve.settings import Limits
+
+T = TypeVar("T")
+
+# After such an answer the rest of the body is not worth reading.
+CLOSE = {"Connection": "close"}
+
+# A body of so many bytes need not wait for room: large ones do not hold it up.
+SMALL = 2**20
+
+# So long after the last large body its memory is given back; sooner, the next one would ask for it again.
+QUIET_SECONDS = 1.0
+
+TOO_LONG = "Scoring took too long; send fewer rows at a time, or try again when the server is less busy"
+
+
+# Bodies -------------------------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def held_body(request: Request, limits: Limits, room: "Room") -> AsyncIterator[bytes]:
+    """All bytes of a body, with the room for it; a Problem as soon as there are too many, or if they are too late.
+
+    A large one is read no further than its first megabyte until there is room.
+    """
+    most, seconds, taken = limits.body_bytes, limits.body_seconds, 0
+    announced = _announced(request.headers.get("content-length"), most)
+    incoming, chunks = request.stream(), list[bytes]()
+    try:
+        size = await _read_on(incoming, chunks, min(SMALL, most), seconds)
+        if size > SMALL:
+            await room.take(announced)
+            taken = announced
+            size = await _read_on(incoming, chunks, most, seconds)
+        if size > most:
+            raise _too_large(f"more than {most}", most)
+        body = b"".join(chunks)
+        chunks.clear()
+        yield body
+    finally:
+        if taken:
+            room.give_back(taken)
+
+
+async def _read_on(incoming: AsyncIterator[bytes], chunks: list[bytes], most: int, seconds: float) -> int:
+    """Read on to the end, or until there are more than so many bytes; how many there are."""
+    size = sum(map(len, chunks))
+    try:
+        async with asyncio.timeout(seconds):
+            while size <= most and (chunk := await anext(incoming, None)) is not None:
+                chunks.append(chunk)
+                size += len(chunk)
+    except TimeoutError:
+        reason = f"The body took longer than {seconds:g} seconds to arrive; send fewer rows at a time."
+        raise Problem(408, reason, headers=CLOSE) from None
+    except ClientDisconnect:
+        raise Problem(400, "The connection was closed before the body was complete.") from None
+    return size
+
+
+def _announced(length: str | None, most: int) -> int:
+    """How long a body is said to be: as long as it may be, if nothing is said."""
+    if length is None:
+        return most
+    if not (length.isascii() and length.isdigit()):
+        raise Problem(400, f"Content-Length: {shown(length)} is not a number of bytes.", headers=CLOSE)
+    if len(length) > 18 or int(length) > most:
+        raise _too_large(length[:18], most)
+    return int(length)
+
+
+def _too_large(size: str, most: int) -> Problem:
+    return Problem(413, f"The body has {size} bytes, and the limit is {most}; send fewer rows at a time.")
+
+
+class Room:
+    """The room that large bodies share: who finds none waits."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._all = self._free = max(limits.held_bytes, limits.body_bytes)
+        self._seconds = limits.room_seconds
+        self._freed = asyncio.Event()
+        self._tidying: asyncio.TimerHandle | None = None
+
+    async def take(self, size: int) -> None:
+        """Wait until there is room; a Problem if there is none for too long."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                while self._free < size:
+                    await self._freed.wait()
+        except TimeoutError:
+            raise busy("Too many large requests are being answered; send fewer rows at a time, or try again") from None
+        self._free -= size
+        if self._tidying is not None:
+            self._tidying.cancel()
+
+    def give_back(self, size: int) -> None:
+        """Leave room to others."""
+        self._free += size
+        self._freed.set()
+        self._freed = asyncio.Event()  # for those who wait from now on
+        if self._free == self._all:
+            loop = asyncio.get_running_loop()
+            self._tidying = loop.call_later(QUIET_SECONDS, loop.run_in_executor, None, give_memory_back)
+
+
+def give_memory_back() -> None:
+    """Hand what the allocators keep for later back to the system, where they can."""
+    pa.default_memory_pool().release_unused()
+    with suppress(AttributeError, OSError, TypeError):  # of another C library than glibc
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+# Threads ------------------------------------------------------------------------------------------------------------
+
+
+class Deadline:
+    """Until when an answer is wanted: so many seconds from now, or until it is given up.
+
+    A thread cannot be stopped from outside; work asks between its parts.
+
+    >>> Deadline().check()
+    """
+
+    def __init__(self, seconds: float = inf) -> None:
+        self._end = monotonic() + seconds
+
+    def give_up(self) -> None:
+        """Nobody waits any more."""
+        self._end = -inf
+
+    def check(self) -> None:
+        """A Problem where time is up."""
+        if monotonic() > self._end:
+            raise busy(TOO_LONG)
+
+
+class Workers:
+    """A pool of threads with a queue that has an end."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        self._count = limits.workers
+        self._room = limits.workers + limits.waiting
+        self._seconds = limits.score_seconds
+
+    async def run(self, work: Callable[[Deadline], T], left: Coroutine[Any, Any, None]) -> T:
+        """What work gives, from a thread; a Problem if too many wait, if it takes too long, or if the client has left.
+
+        left: ends when the client leaves.
+        """
+        leaving, deadline = asyncio.create_task(left), Deadline(self._seconds)
+        try:
+            under_way = self._begin(work, deadline)
+            # The place is free when the thread is, not when the client was told that it takes too long.
+            done = asyncio.wrap_future(under_way)
+            done.add_done_callback(self._free)
+            ends: list[asyncio.Future[Any]] = [done, leaving]
+            await asyncio.wait(ends, timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED)
+            if done.done():
+                return done.result()
+            under_way.cancel()  # if it has not begun
+            raise Problem(400, "The connection was closed before the answer.") if leaving.done() else busy(TOO_LONG)
+        finally:
+            deadline.give_up()
+            leaving.cancel()
+
+    def _begin(self, work: Callable[[Deadline], T], deadline: Deadline) -> "Future[T]":
+        if self._room <= 0:
+            raise busy("Too many large requests are waiting")
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._count, thread_name_prefix="classwise-serve")
+        self._room -= 1
+        return self._pool.submit(work, deadline)
+
+    def _free(self, future: "asyncio.Future[Any]") -> None:
+        self._room += 1
+        if not future.cancelled():
+            future.exception()  # asked for, so that nobody complains that nobody did
+
+    def close(self) -> None:
+        """Let the threads go, when what they do is done. An app that is started again gets new ones."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+
+async def left(request: Request) -> None:
+    """Wait until the client has gone, once the body is complete."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
