@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
-from classwise.arrays import Array, Codes, Labels, finite, first_leader
+from classwise.arrays import Array, Codes, Labels, finite, first_leader, log_normalize
 from classwise.errors import ClasswiseError, choose
 from classwise.logistic.design import Design
 from classwise.logistic.likelihood import Binary, Likelihood
@@ -66,8 +66,8 @@ class LogisticClassifier:
         """log P(k | x) as the classes are mixed now; (g, ...)."""
         if not self.shift:
             return logs
-        logs = logs + np.reshape(self.shift, (-1, *[1] * (logs.ndim - 1)))
-        return np.asarray(logs - logsumexp(logs, axis=0))
+        shifted = logs + np.reshape(self.shift, (-1, *[1] * (logs.ndim - 1)))
+        return log_normalize(shifted, out=shifted)
 
     def _log_average(self, columns: Columns) -> Array:
         if self.predictive == "plugin":

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 
-from classwise.arrays import Array, Codes
+from classwise.arrays import Array, Codes, log_normalize
 from classwise.statistics import Curvature
 from classwise.storage import stored
 
@@ -218,8 +218,7 @@ class Softmax(Likelihood):
         return np.ascontiguousarray(whole.transpose(0, 1, 3, 2)).reshape(size, size)
 
     def log_probabilities(self, scores: Array) -> Array:
-        shifted = scores - scores.max(axis=0)
-        return shifted - np.log(np.exp(shifted).sum(axis=0))
+        return log_normalize(scores)
 
 
 def _own_places(codes: Codes, count: int) -> Codes:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logsumexp, ndtri
 
-from classwise.arrays import BLOCK_SIZE, Array, slices
+from classwise.arrays import BLOCK_SIZE, Array, log_normalize, slices
 from classwise.logistic.likelihood import Binary, Likelihood, Logit
 
 HERMITE = 32
@@ -71,8 +71,7 @@ def log_moderated(likelihood: Likelihood, mean: Array, covariance: Array) -> Arr
     own = np.einsum("kkm->km", full)
     variance = np.maximum(own[:, None] + own[None] - 2 * full, 0.0)
     differences = (scores[:, None] - scores[None]) / np.sqrt(1 + np.pi * variance / 8)
-    result = -logsumexp(-differences, axis=1)
-    return np.asarray(result - logsumexp(result, axis=0))
+    return log_normalize(-logsumexp(-differences, axis=1))
 
 
 def _log_rare(mean: Array, deviation: Array) -> Array:
