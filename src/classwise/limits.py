@@ -18,3 +18,19 @@ def chunk_rows(features: int, size: int = COPY_SIZE) -> int:
     """How many rows a chunk of so many features has."""
     # A statistic holds matrices of p²: chunks grow with them, so that merging stays a small part of the work.
     return max(size, 8 * features * features) // features
+
+
+# Logistic regression --------------------------------------------------------------------------------------------------
+
+# Newton's method starts from near the mode of a tenth of the rows, at least so many and so many for each weight, where
+# there are several times as many.
+START_ROWS_PER_WEIGHT = 100
+START_ROWS = 20_000
+
+# Of rows that are not in memory so many are drawn to start from, or more where there are many weights; of each class
+# and level about so many at least, if it has them.
+START_ROWS_DRAWN = 100_000
+START_ROWS_OF_KIND = 100
+
+# The Hessian of more weights than this takes 3 GB and more: refused.
+MOST_WEIGHTS = 20_000

@@ -9,11 +9,11 @@ from classwise.estimators.crossing import Crossing, Fold, is_complete
 from classwise.estimators.deciding import Decision, model_within
 from classwise.estimators.fitted import codes_among, position_among, required
 from classwise.estimators.gaussian import GaussianClassifier
-from classwise.estimators.logistic.columns import warn_of_imputed
-from classwise.estimators.logistic.estimator import BayesianLogistic
+from classwise.estimators.logistic import BayesianLogistic
 from classwise.estimators.mixture import MixtureClassifier
 from classwise.estimators.naive_bayes import NaiveBayes
 from classwise.estimators.named import LDA, QDA, RDA, NearestMean
+from classwise.logistic import warn_of_imputed
 
 __all__ = [
     "AODE",

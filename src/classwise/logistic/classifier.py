@@ -1,4 +1,4 @@
-"""The discriminative twin of Bayes' rule: log P(k | x) from what is believed of the weights, with no density of x."""
+"""A classifier without densities: log P(k | x) from what is believed of the weights, with no model of x itself."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,10 +13,10 @@ from classwise.arrays import Array, Codes, Labels, finite, first_leader, log_nor
 from classwise.errors import ClasswiseError, choose
 from classwise.logistic.design import Design
 from classwise.logistic.likelihood import Binary, Likelihood
-from classwise.logistic.posterior import Draws, Laplace, Posterior
+from classwise.logistic.posterior import Draws, Laplace, WeightPosterior
 from classwise.logistic.predictive import at_points, lattice, log_average, log_moderated
 from classwise.rows.labels import is_sorted
-from classwise.statistics.indicators import Columns, Indicated, scores_of
+from classwise.statistics.indicators import DesignColumns, Indicated, scores_of
 from classwise.storage import stored
 
 # log E P(k | s), from mean and covariance of the scores of rows.
@@ -45,7 +45,7 @@ class LogisticClassifier:
     labels: Labels
     design: Design
     likelihood: Likelihood
-    beliefs: Posterior
+    beliefs: WeightPosterior
     predictive: str = "integrated"
     shift: tuple[float, ...] = ()
 
@@ -59,7 +59,7 @@ class LogisticClassifier:
         """log P(k | x); (m, p) -> (g, m)."""
         return self._reweighed(self._log_average(self._columns(rows)))
 
-    def _columns(self, rows: NDArray[Any]) -> Columns:
+    def _columns(self, rows: NDArray[Any]) -> DesignColumns:
         return self.design.columns(rows) if isinstance(self.beliefs, Draws) else self.design.leanest(rows)
 
     def _reweighed(self, logs: Array) -> Array:
@@ -69,7 +69,7 @@ class LogisticClassifier:
         shifted = logs + np.reshape(self.shift, (-1, *[1] * (logs.ndim - 1)))
         return log_normalize(shifted, out=shifted)
 
-    def _log_average(self, columns: Columns) -> Array:
+    def _log_average(self, columns: DesignColumns) -> Array:
         if self.predictive == "plugin":
             return finite(self.likelihood.log_probabilities(scores_of(self.weights, columns)))
         if isinstance(self.beliefs, Draws):
@@ -142,7 +142,10 @@ class LogisticClassifier:
         """The same beliefs, averaged over in another way."""
         choose("predictive", predictive, PREDICTIVES)
         if predictive == "moderated" and isinstance(self.beliefs, Draws):
-            raise ClasswiseError(
-                "predictive='moderated' approximates a Gaussian posterior; use 'laplace' or 'variational'."
-            )
+            raise moderated_draws()
         return replace(self, predictive=predictive)
+
+
+def moderated_draws() -> ClasswiseError:
+    """What is said where draws are asked for MacKay's approximation."""
+    return ClasswiseError("predictive='moderated' approximates a Gaussian posterior; use 'laplace' or 'variational'.")

@@ -13,7 +13,10 @@ from scipy.linalg import cholesky, solve_triangular
 from classwise.arrays import Array, Codes, log_sum_exp
 from classwise.errors import MissingExtraError
 from classwise.logistic.likelihood import Likelihood, Logit
+from classwise.logistic.posterior import Draws, Laplace
 from classwise.storage import stored
+
+CHAINS = 4
 
 
 @stored("ChainDiagnostics", loose=("effective_size", "r_hat"))
@@ -86,6 +89,14 @@ class Chain:
     weights: Array
     precision: Array
     likelihood: Likelihood
+
+
+def draw_chains(chain: Chain, beliefs: Laplace, count: int, generator: np.random.Generator) -> Draws:
+    """At least so many draws, in chains that start apart, where a Gaussian says; half of each chain is thrown away."""
+    starts = beliefs.sample(CHAINS, generator)
+    each = -(-count // CHAINS)
+    pairs = zip(starts, generator.spawn(CHAINS), strict=True)
+    return Draws(np.stack([draw_chain(chain, start, each, each, own) for start, own in pairs]))
 
 
 def draw_chain(chain: Chain, start: Array, burn: int, count: int, generator: np.random.Generator) -> Array:

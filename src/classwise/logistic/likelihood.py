@@ -11,6 +11,7 @@ all classes are treated alike, with no class of reference. An intercept without 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -19,6 +20,7 @@ import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 from classwise.arrays import Array, Codes, log_normalize
+from classwise.errors import ClasswiseError
 from classwise.statistics import Curvature
 from classwise.storage import stored
 
@@ -219,6 +221,24 @@ class Softmax(Likelihood):
 
     def log_probabilities(self, scores: Array) -> Array:
         return log_normalize(scores)
+
+
+def logit(classes: int) -> Likelihood:
+    """Of two classes; of more, softmax."""
+    return Logit() if classes == 2 else Softmax(classes)
+
+
+def probit(classes: int) -> Likelihood:
+    """Of two classes; more are refused."""
+    if classes > 2:
+        raise ClasswiseError(
+            f"Only binary classification is supported by link='probit': it has two classes, and y has {classes}; use "
+            "link='logit' (softmax)."
+        )
+    return Probit()
+
+
+LINKS: dict[str, Callable[[int], Likelihood]] = {"logit": logit, "probit": probit}
 
 
 def _own_places(codes: Codes, count: int) -> Codes:

@@ -14,7 +14,7 @@ import numpy as np
 
 from classwise.arrays import BLOCK_SIZE, Array, product, slices
 from classwise.errors import StatisticsError
-from classwise.statistics.indicators import Columns, Indicated, sums_of
+from classwise.statistics.indicators import DesignColumns, Indicated, sums_of
 
 # From so many factors on, of columns that are not many times more, pairs of columns are multiplied first (z_i z_j is
 # z_j z_i, which halves the work), for so many rows at a time.
@@ -75,7 +75,7 @@ class Curvature:
 
 
 def gather_curvature(
-    columns: Columns, losses: Array, residuals: Array, factors: Array, weights: Array | None
+    columns: DesignColumns, losses: Array, residuals: Array, factors: Array, weights: Array | None
 ) -> Curvature:
     """Of rows with columns (q, m), losses (m,), residuals (k, m) and factors (c, m); weights (m,), or None for ones.
 
@@ -90,7 +90,7 @@ def gather_curvature(
     return Curvature(weight, float(losses.sum()), gradient, _products(columns, factors))
 
 
-def _products(columns: Columns, factors: Array) -> Array:
+def _products(columns: DesignColumns, factors: Array) -> Array:
     """sum over rows of factor_c z z'; (c, q, q)."""
     if isinstance(columns, Indicated):
         return columns.products(factors)
@@ -153,7 +153,7 @@ def _symmetric(strips: list[slice], sums: list[Array], columns: int) -> Array:
 def block_rows(columns: int, factors: int) -> int:
     """How many rows to gather at once: they stay near, and are worth the calls.
 
-    Columns times one factor need as much room as the columns; pairs of columns are multiplied in smaller parts.
+    DesignColumns times one factor need as much room as the columns; pairs of columns are multiplied in smaller parts.
     """
     room = 2 * columns + factors if factors == 0 or _is_shared(columns, factors) else 4 * columns
     return max(BLOCK_OF_ROWS // room, 2 * columns, 256)

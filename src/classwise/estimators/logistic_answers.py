@@ -18,16 +18,12 @@ from classwise.engines import MemoryEngine
 from classwise.errors import ClasswiseError, UnscorableError, choose, fraction
 from classwise.estimators.columns import check_columns
 from classwise.estimators.fitted import SCORING_SIZE, codes_among, position_among, required
-from classwise.estimators.logistic.model import LogisticModel
-from classwise.estimators.logistic.reasons import linear_boundary, linear_explanation
 from classwise.estimators.report import SchemaReport
-from classwise.logistic import LogisticClassifier
+from classwise.logistic import MISSING, LogisticClassifier, LogisticModel, linear_boundary, linear_explanation
 from classwise.logistic.predictive import POINTS
 from classwise.rows.checks import refuse_unsuitable
 from classwise.rows.reading import open_asked, open_row
 from classwise.rows.table import Table
-
-MISSING = {"mean": True, "error": False}
 
 
 class LogisticAnswers(BaseEstimator):
@@ -152,7 +148,8 @@ class LogisticAnswers(BaseEstimator):
     @property
     def schema_(self) -> SchemaReport:
         """What each column was taken for: type, kind, levels, missing values; a table."""
-        return self._fitted().model_.report()
+        model = self._fitted().model_
+        return SchemaReport.of(model.schema, model.levels, model.missing, model.notes)
 
     @property
     def families_(self) -> dict[Any, str]:

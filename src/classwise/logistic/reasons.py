@@ -8,8 +8,8 @@ from classwise.arrays import Array
 from classwise.classifier.boundary import Boundary, Section, column_names, read_section
 from classwise.classifier.explanation import Explanation
 from classwise.errors import ClasswiseError
-from classwise.estimators.logistic.model import LogisticModel
-from classwise.logistic import Probit
+from classwise.logistic.likelihood import Probit
+from classwise.logistic.logistic_model import LogisticModel
 from classwise.rows.schema import find_column
 
 

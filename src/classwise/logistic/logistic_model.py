@@ -1,5 +1,6 @@
 """A fitted logistic model: the classifier, and what its columns and weights are."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,9 +10,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from classwise.arrays import Array, Labels
-from classwise.estimators.report import SchemaReport
-from classwise.logistic import Diagnostics, Draws, Groups, Likelihood, LogisticClassifier
+from classwise.errors import ImputedValueWarning
+from classwise.logistic.classifier import LogisticClassifier
 from classwise.logistic.design import NUMBER, marked_levels
+from classwise.logistic.evidence import PrecisionGroups
+from classwise.logistic.gibbs import Diagnostics
+from classwise.logistic.likelihood import Likelihood
+from classwise.logistic.posterior import Draws
 from classwise.rows.labels import is_sorted
 from classwise.rows.schema import Schema
 from classwise.storage import stored
@@ -34,7 +39,7 @@ class LogisticModel:
     notes: dict[int, str]
     shares: Array
     deviations: dict[int, float]
-    groups: Groups
+    groups: PrecisionGroups
     values: Array
     log_evidence: float | None
     passes: int
@@ -61,10 +66,6 @@ class LogisticModel:
     @property
     def likelihood(self) -> Likelihood:
         return self.classifier.likelihood
-
-    def report(self) -> SchemaReport:
-        """What each column was taken for."""
-        return SchemaReport.of(self.schema, self.levels, self.missing, self.notes)
 
     def reach(self) -> Array:
         """Two rows that others lie between: means less and plus three deviations, first and last levels; (2, p)."""
@@ -128,6 +129,20 @@ class LogisticModel:
             Coefficient(label, name, *(float(part[k, j]) for part in (self.weights, self.deviation, low, high)))
             for k, label in enumerate(scored)
             for j, name in enumerate(self.names)
+        )
+
+
+def warn_of_imputed(schema: Schema, missing: Array) -> None:
+    """One warning that names the columns in which means stand for missing values."""
+    columns = [j for j in np.flatnonzero(missing).tolist() if missing[j] < 1 - 1e-9]
+    if columns:
+        named = ", ".join(f"{schema.name(j)} ({100 * missing[j]:.3g} %)" for j in columns[:5])
+        more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
+        warnings.warn(
+            f"Values are missing in {named}{more}; the mean of the column stands for them, whatever the class. "
+            "LDA, QDA and NaiveBayes integrate missing values out instead.",
+            ImputedValueWarning,
+            stacklevel=3,
         )
 
 

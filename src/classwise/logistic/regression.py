@@ -19,14 +19,14 @@ from classwise.logistic.likelihood import Likelihood, Losses
 from classwise.logistic.posterior import Laplace
 from classwise.statistics import Curvature
 from classwise.statistics.curvature import block_rows, gather_curvature
-from classwise.statistics.indicators import Columns, scores_of
+from classwise.statistics.indicators import DesignColumns, scores_of
 
 # The losses of rows, from their columns (q, m) and codes (m,).
-LossesOf = Callable[[Columns, Codes], Losses]
+LossesOf = Callable[[DesignColumns, Codes], Losses]
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Regression:
     """What the rows are seen as, and what their labels say: everything but the weights.
 
     direct: rows are numbers, all there, and means are not far away (see is_direct): first derivatives need no columns.
@@ -55,7 +55,7 @@ class Model:
     def averaged(self, beliefs: Laplace, rows: NDArray[Any], codes: Codes, row_weights: Array | None) -> Curvature:
         """The same, averaged over weights that have this Gaussian."""
 
-        def losses(columns: Columns, own: Codes) -> Losses:
+        def losses(columns: DesignColumns, own: Codes) -> Losses:
             return averaged_losses(self.likelihood, *beliefs.scores(columns), own)
 
         return self._gathered(losses, rows, codes, row_weights, self.likelihood.factors)
