@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 import classwise as cw
 from classwise.errors import ClasswiseError
 from classwise.logistic import Laplace, Logit, Probit, Regression, Softmax, nearest_gaussian
-from classwise.logistic.averaging import averaged_losses
+from classwise.logistic.predictive import averaged_losses
 from classwise.statistics import Curvature
 
 IRIS = load_iris(return_X_y=True)

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from classwise.arrays import Array
 from classwise.classifier.bayes import Priors, class_priors
 from classwise.engines import open_rows
-from classwise.errors import ClasswiseError, NotAvailableError, choose, fraction
+from classwise.errors import ClasswiseError, NotAvailableError, fraction
 from classwise.estimators.answers import read_generator
 from classwise.estimators.base import refuse_few_classes, refuse_underflow
 from classwise.estimators.blocks import refuse_silent, warn_of_ignored, why_constant, why_ignored
@@ -20,8 +20,6 @@ from classwise.estimators.columns import remember_columns
 from classwise.estimators.fitted import required
 from classwise.estimators.logistic_answers import LogisticAnswers
 from classwise.logistic import (
-    MISSING,
-    PREDICTIVES,
     Coefficients,
     Diagnostics,
     LogisticPlan,
@@ -30,7 +28,6 @@ from classwise.logistic import (
     WarmStart,
     check_options,
     recoded,
-    refuse_densities,
     rows_in_memory,
     rows_of_source,
     warn_of_imputed,
@@ -134,22 +131,20 @@ class BayesianLogistic(ClassifierMixin, LogisticAnswers):
             )
         rows = open_rows(source, target=target, columns=columns, weights=weights, families=self.families)
         rows.refuse_gone("fit_source")
-        allow_missing = choose("missing", self.missing, MISSING)
-        options: dict[str, Any] = {"families": self.families, "allow_missing": allow_missing}
+        options: dict[str, Any] = {"families": self.families, "allow_missing": plan.allow_missing}
         statistics = summarize_rows(rows, DiagonalScatter, "Learning, pass 1", **options)
         return self._learn(plan, statistics, partial(rows_of_source, rows, statistics))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, near: WarmStart | None) -> Self:
-        plan, allow_missing = self._plan(), choose("missing", self.missing, MISSING)
-        table = open_source(X).read(self.families, required(y), sample_weight, strict=not allow_missing).weighted()
-        statistics = summarize_table(table, DiagonalScatter, allow_missing=allow_missing)
+        plan = self._plan()
+        read = open_source(X).read(self.families, required(y), sample_weight, strict=not plan.allow_missing)
+        table = read.weighted()
+        statistics = summarize_table(table, DiagonalScatter, allow_missing=plan.allow_missing)
         return self._learn(plan, statistics, lambda seen: rows_in_memory(recoded(table, statistics), seen), near)
 
     def _plan(self) -> LogisticPlan:
-        """What the options say; an error, before any row is read, if they say nothing."""
-        plan = LogisticPlan.read(self.get_params(deep=False), partial(read_generator, self.random_state))
-        refuse_densities(self.families)
-        return plan
+        """The options, read; an error, before any row is, if they are none."""
+        return LogisticPlan.read(self.get_params(deep=False), partial(read_generator, self.random_state))
 
     def _learn(
         self,
@@ -179,7 +174,6 @@ class BayesianLogistic(ClassifierMixin, LogisticAnswers):
 
     def predicting(self, predictive: Literal["integrated", "plugin", "moderated"]) -> Self:
         """The same posterior of the weights, averaged over in another way: a new estimator, nothing is fitted again."""
-        choose("predictive", predictive, PREDICTIVES)
         other = copy(self)
         other.predictive = predictive
         other.model_ = replace(self.model_, classifier=self.classifier_.predicting(predictive))

@@ -3,16 +3,22 @@
 score = V z;  P(label | score) by logit, probit or softmax;  V ~ N(0, 1 / precision);  predict by averaging over V
 """
 
-from classwise.logistic.classifier import PREDICTIVES, LogisticClassifier
+from classwise.logistic.classifier import LogisticClassifier
 from classwise.logistic.design import Design, make_design
 from classwise.logistic.evidence import PrecisionGroups
 from classwise.logistic.gibbs import Chain, Diagnostics, diagnose_chains, draw_chain
 from classwise.logistic.likelihood import Logit, Probit, Softmax
-from classwise.logistic.logistic_model import Coefficient, Coefficients, LogisticModel, warn_of_imputed
+from classwise.logistic.logistic_model import (
+    Coefficient,
+    Coefficients,
+    LogisticModel,
+    linear_boundary,
+    linear_explanation,
+    warn_of_imputed,
+)
 from classwise.logistic.newton import Expansion
-from classwise.logistic.plan import MISSING, LogisticPlan, check_options, refuse_densities
+from classwise.logistic.plan import MISSING, LogisticPlan, check_options
 from classwise.logistic.posterior import Laplace
-from classwise.logistic.reasons import linear_boundary, linear_explanation
 from classwise.logistic.regression import Regression
 from classwise.logistic.training import TrainingRows, recoded, rows_in_memory, rows_of_source
 from classwise.logistic.variational import nearest_gaussian
@@ -20,7 +26,6 @@ from classwise.logistic.weights import WarmStart, learn
 
 __all__ = [
     "MISSING",
-    "PREDICTIVES",
     "Chain",
     "Coefficient",
     "Coefficients",
@@ -47,7 +52,6 @@ __all__ = [
     "make_design",
     "nearest_gaussian",
     "recoded",
-    "refuse_densities",
     "rows_in_memory",
     "rows_of_source",
     "warn_of_imputed",

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, log_expit, log_ndtr, ndtr
+from scipy.special import expit, log_expit, log_ndtr
 
 from classwise.arrays import Array, Codes, log_normalize
 from classwise.errors import ClasswiseError
@@ -36,11 +36,6 @@ def contrasts(classes: int) -> Array:
         columns[:k, k - 1] = -1.0
         columns[k, k - 1] = k
     return columns / np.sqrt((columns**2).sum(axis=0))
-
-
-def pairs(classes: int) -> tuple[Codes, Codes]:
-    """The pairs of classes k < l, as two arrays of positions."""
-    return np.triu_indices(classes, 1)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -123,10 +118,6 @@ class Binary(Likelihood):
         return np.stack([self.log_own(-scores[0]), self.log_own(scores[0])])
 
     @abstractmethod
-    def own(self, scores: Array) -> Array:
-        """P of the class that a score speaks for; elementwise."""
-
-    @abstractmethod
     def log_own(self, scores: Array) -> Array:
         """log P of the class that a score speaks for; elementwise."""
 
@@ -140,9 +131,6 @@ class Binary(Likelihood):
 class Logit(Binary):
     """P = 1 / (1 + e^-t)."""
 
-    def own(self, scores: Array) -> Array:
-        return np.asarray(expit(scores))
-
     def log_own(self, scores: Array) -> Array:
         return np.asarray(log_expit(scores))
 
@@ -155,9 +143,6 @@ class Logit(Binary):
 @dataclass(frozen=True)
 class Probit(Binary):
     """P = Φ(t)."""
-
-    def own(self, scores: Array) -> Array:
-        return np.asarray(ndtr(scores))
 
     def log_own(self, scores: Array) -> Array:
         return np.asarray(log_ndtr(scores))
@@ -208,7 +193,7 @@ class Softmax(Likelihood):
         return factors
 
     def hessian(self, products: Array) -> Array:
-        first, second = pairs(self.classes)
+        first, second = np.triu_indices(self.classes, 1)
         columns = products.shape[-1]
         blocks = np.zeros((self.classes, self.classes, columns, columns))
         blocks[first, second] = blocks[second, first] = -products

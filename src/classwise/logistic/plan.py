@@ -40,6 +40,7 @@ class LogisticPlan:
     penalize_intercept: bool
     standardize: bool
     predictive: str
+    allow_missing: bool
     improve: Improve | None
 
     @classmethod
@@ -53,6 +54,7 @@ class LogisticPlan:
             return drawn(rows, fitted, groups, int(options["draws"]), generator())
 
         check_options(options)
+        refuse_densities(options["families"])
         improve: dict[str, Improve | None] = {"laplace": None, "variational": nearest, "sampled": draw}
         return cls(
             likelihood=LINKS[options["link"]],
@@ -61,6 +63,7 @@ class LogisticPlan:
             penalize_intercept=bool(options["penalize_intercept"]),
             standardize=bool(options["standardize"]),
             predictive=options["predictive"],
+            allow_missing=MISSING[options["missing"]],
             improve=improve[options["posterior"]],
         )
 

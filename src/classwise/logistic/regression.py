@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, product, slices
-from classwise.logistic.averaging import averaged_losses
 from classwise.logistic.design import Design
 from classwise.logistic.likelihood import Likelihood, Losses
 from classwise.logistic.posterior import Laplace
+from classwise.logistic.predictive import averaged_losses
 from classwise.statistics import Curvature
 from classwise.statistics.curvature import block_rows, gather_curvature
 from classwise.statistics.indicators import DesignColumns, scores_of

@@ -124,19 +124,17 @@ def recoded(table: Table, statistics: ClassStatistics) -> Table:
 
 def rows_of_source(rows: Rows, statistics: ClassStatistics, regression: Regression) -> TrainingRows:
     """Rows wherever they are; few of them in memory. statistics: of all of them, from the first pass."""
-    passes = _Passes(rows, _reader(rows.roles, statistics, regression), statistics, regression)
+    used = set(regression.design.source.tolist())
+    # An id has a level for every row, and no weights: its levels need not be known.
+    levels = {j: names if j in used else names[:0] for j, names in known_levels(statistics).items()}
+    passes = _Passes(
+        rows, ChunkReader(rows.roles, statistics.schema, levels, statistics.labels), statistics, regression
+    )
     if statistics.rows * len(statistics.schema) > limits.MOST_HELD:
         return TrainingRows(regression, passes.gather, passes.sample, passes.weight)
     held = passes.draw(Chances(1.0), "Reading")
     passes.refuse_changed(held.weight)
     return held
-
-
-def _reader(roles: Roles, statistics: ClassStatistics, regression: Regression) -> "ChunkReader":
-    used = set(regression.design.source.tolist())
-    # An id has a level for every row, and no weights: its levels need not be known.
-    levels = {j: names if j in used else names[:0] for j, names in known_levels(statistics).items()}
-    return ChunkReader(roles, statistics.schema, levels, statistics.labels)
 
 
 @dataclass(frozen=True, eq=False)
