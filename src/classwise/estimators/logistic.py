@@ -27,9 +27,8 @@ from classwise.logistic import (
     TrainingRows,
     WarmStart,
     check_options,
-    recoded,
-    rows_in_memory,
     rows_of_source,
+    rows_of_table,
     warn_of_imputed,
 )
 from classwise.rows.reading import open_source
@@ -137,10 +136,10 @@ class BayesianLogistic(ClassifierMixin, LogisticAnswers):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, near: WarmStart | None) -> Self:
         plan = self._plan()
-        read = open_source(X).read(self.families, required(y), sample_weight, strict=not plan.allow_missing)
-        table = read.weighted()
+        strict = not plan.allow_missing
+        table = open_source(X).read(self.families, required(y), sample_weight, strict=strict).weighted()
         statistics = summarize_table(table, DiagonalScatter, allow_missing=plan.allow_missing)
-        return self._learn(plan, statistics, lambda seen: rows_in_memory(recoded(table, statistics), seen), near)
+        return self._learn(plan, statistics, partial(rows_of_table, table, statistics), near)
 
     def _plan(self) -> LogisticPlan:
         """The options, read; an error, before any row is, if they are none."""

@@ -20,7 +20,7 @@ from classwise.logistic.newton import Expansion
 from classwise.logistic.plan import MISSING, LogisticPlan, check_options
 from classwise.logistic.posterior import Laplace
 from classwise.logistic.regression import Regression
-from classwise.logistic.training import TrainingRows, recoded, rows_in_memory, rows_of_source
+from classwise.logistic.training import TrainingRows, rows_in_memory, rows_of_source, rows_of_table
 from classwise.logistic.variational import nearest_gaussian
 from classwise.logistic.weights import WarmStart, learn
 
@@ -51,8 +51,8 @@ __all__ = [
     "linear_explanation",
     "make_design",
     "nearest_gaussian",
-    "recoded",
     "rows_in_memory",
     "rows_of_source",
+    "rows_of_table",
     "warn_of_imputed",
 ]

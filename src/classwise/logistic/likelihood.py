@@ -74,8 +74,8 @@ class Likelihood(ABC):
         """How many entries of the second derivatives are gathered."""
 
     @abstractmethod
-    def losses(self, scores: Array, codes: Codes, bent: bool = True) -> Losses:
-        """At scores (k, m), of rows of classes codes (m,); bent: with second derivatives."""
+    def losses(self, scores: Array, codes: Codes, curved: bool = True) -> Losses:
+        """At scores (k, m), of rows of classes codes (m,); curved: with second derivatives."""
 
     @abstractmethod
     def hessian(self, products: Array) -> Array:
@@ -109,10 +109,10 @@ class Binary(Likelihood):
     def hessian(self, products: Array) -> Array:
         return products[0]
 
-    def losses(self, scores: Array, codes: Codes, bent: bool = True) -> Losses:
+    def losses(self, scores: Array, codes: Codes, curved: bool = True) -> Losses:
         sign = np.where(np.asarray(codes) == 1, 1.0, -1.0)
-        values, slopes, bends = self._of_own(scores[0] * sign)
-        return Losses(values, (sign * slopes)[None], bends[None][: int(bent)])
+        values, slopes, curvatures = self._of_own(scores[0] * sign)
+        return Losses(values, (sign * slopes)[None], curvatures[None][: int(curved)])
 
     def log_probabilities(self, scores: Array) -> Array:
         return np.stack([self.log_own(-scores[0]), self.log_own(scores[0])])
@@ -169,14 +169,14 @@ class Softmax(Likelihood):
     def factors(self) -> int:
         return self.classes * (self.classes - 1) // 2
 
-    def losses(self, scores: Array, codes: Codes, bent: bool = True) -> Losses:
+    def losses(self, scores: Array, codes: Codes, curved: bool = True) -> Losses:
         shifted = np.subtract(scores, scores.max(axis=0), out=np.empty(scores.shape))
         flat, own = shifted.reshape(-1), _own_places(codes, scores.shape[1])
         score = flat[own]
         p = np.exp(shifted, out=shifted)
         total = p.sum(axis=0)
         p /= total
-        factors = self._factors(p) if bent else p[:0]
+        factors = self._factors(p) if curved else p[:0]
         # p - 1 of the own class is minus the sum of the others, which keeps its digits where p is almost 1.
         flat[own] = 0.0
         flat[own] = -p.sum(axis=0)

@@ -50,7 +50,7 @@ class Regression:
 
     def curvature(self, weights: Array, rows: NDArray[Any], codes: Codes, row_weights: Array | None) -> Curvature:
         """Of rows (m, p) of classes codes (m,), at weights V (r, q)."""
-        return self._gathered(self._losses_at(weights, bent=True), rows, codes, row_weights, self.likelihood.factors)
+        return self._gathered(self._losses_at(weights, curved=True), rows, codes, row_weights, self.likelihood.factors)
 
     def averaged(self, beliefs: Laplace, rows: NDArray[Any], codes: Codes, row_weights: Array | None) -> Curvature:
         """The same, averaged over weights that have this Gaussian."""
@@ -64,11 +64,11 @@ class Regression:
         """The same without second derivatives, at a fraction of the cost."""
         if self.direct:
             return self._directly(weights, rows, codes, row_weights)
-        return self._gathered(self._losses_at(weights, bent=False), rows, codes, row_weights, 0)
+        return self._gathered(self._losses_at(weights, curved=False), rows, codes, row_weights, 0)
 
-    def _losses_at(self, weights: Array, bent: bool) -> LossesOf:
+    def _losses_at(self, weights: Array, curved: bool) -> LossesOf:
         by_score = self.likelihood.basis @ weights
-        return lambda columns, codes: self.likelihood.losses(scores_of(by_score, columns), codes, bent)
+        return lambda columns, codes: self.likelihood.losses(scores_of(by_score, columns), codes, curved)
 
     def _gathered(
         self, losses: LossesOf, rows: NDArray[Any], codes: Codes, row_weights: Array | None, factors: int
@@ -91,7 +91,7 @@ class Regression:
         for block in slices(len(rows), block_rows(numbers, 0)):
             x, own = np.asarray(rows[block], dtype=np.float64), None if row_weights is None else row_weights[block]
             scores = np.add(product(x, slopes).T, offsets[:, None], order="C")
-            losses = self.likelihood.losses(scores, codes[block], bent=False)
+            losses = self.likelihood.losses(scores, codes[block], curved=False)
             total += gather_curvature(x.T, *losses, own)
             residuals += losses.residuals.sum(axis=1) if own is None else product(losses.residuals, own)
         gradient = np.column_stack([total.gradient, residuals])[:, :width] @ self.design.to_raw

@@ -70,6 +70,11 @@ def _of_chunk(curvature: Callable[..., Curvature], at: Any, chunk: Table) -> Cur
 # In memory ------------------------------------------------------------------------------------------------------------
 
 
+def rows_of_table(table: Table, statistics: ClassStatistics, regression: Regression) -> TrainingRows:
+    """The rows of a table with labels of any kind. statistics: of all of them."""
+    return rows_in_memory(_recoded(table, statistics), regression)
+
+
 def rows_in_memory(table: Table, regression: Regression, engine: Engine | None = None) -> TrainingRows:
     """The rows of a table whose labels are codes."""
     by = engine or MemoryEngine()
@@ -106,7 +111,7 @@ def known_levels(statistics: ClassStatistics) -> dict[int, Labels]:
     return {j: counts.levels for j, counts in counts_of_levels(statistics).items()}
 
 
-def recoded(table: Table, statistics: ClassStatistics) -> Table:
+def _recoded(table: Table, statistics: ClassStatistics) -> Table:
     """The table with classes as codes, and categories as positions among the levels that some row of weight has."""
     assert table.labels is not None
     labels, codes = code_labels(table.labels)
@@ -173,7 +178,7 @@ class ChunkCurvature:
         table = self.reader.table(chunk.counted(self.reader.roles))
         if table is None:
             return None
-        with BLAS.held():  # see learn
+        with BLAS.held():  # see weights.learn
             return rows_in_memory(table, self.regression).gather(self.summarize)
 
 

@@ -173,20 +173,20 @@ def _approach(evaluate: Evaluate, start: Expansion, precision: Array, near: floa
     return point
 
 
-def refine(slope: Evaluate, bent: Expansion, groups: PrecisionGroups, given: Array | None) -> WarmStart:
+def refine(slope: Evaluate, start: Expansion, groups: PrecisionGroups, given: Array | None) -> WarmStart:
     """Weights near the mode of all rows, and the precisions of largest evidence there.
 
-    slope gathers first derivatives of all rows; bent: where to start, with the curvature of some rows, scaled to the
+    slope gathers first derivatives of all rows; start: where to start, with the curvature of some rows, scaled to the
     weight of all; given: precisions to start from. Steps go on while each is at most a quarter of the one before, and
     downhill: what some rows do not show, such as a level that they lack, may be far too flat in their metric.
     """
-    values, bounds = first_values(bent, groups, given)
-    near, before, last = WarmStart(bent.weights, None), np.inf, None
+    values, bounds = first_values(start, groups, given)
+    near, before, last = WarmStart(start.weights, None), np.inf, None
     tried: list[Array] = []
     changes: list[Array] = []
     for _ in range(MOST_REFINEMENTS):
         here = slope(near.weights)
-        point = Expansion(bent.likelihood, near.weights, replace(here, products=bent.curvature.products))
+        point = Expansion(start.likelihood, near.weights, replace(here, products=start.curvature.products))
         if last is not None and rises(last, point, groups.precision(values, len(near.weights))):
             return WarmStart(last.weights, None)
         last = point
