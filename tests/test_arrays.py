@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from classwise.arrays import first_leader, level_ties, tall_product
+from classwise.arrays import first_leader, level_ties, log_normalize, log_sum_exp, tall_product
 
 RNG = np.random.default_rng(0)
 
@@ -21,3 +21,16 @@ def test_the_first_of_the_largest_scores_wins(count):
 def test_products_in_slabs_are_products(rows, features, results):
     A, B = RNG.normal(size=(rows, features)), RNG.normal(size=(features, results))
     np.testing.assert_allclose(tall_product(A, B), A @ B, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_logs_are_normalized_along_an_axis_and_in_place(axis):
+    logs = 300 * RNG.normal(size=(4, 5, 6)) - 2000
+    logs[1, 2, 3] = -np.inf  # a prior of zero
+    found = log_normalize(logs, axis)
+    np.testing.assert_allclose(np.exp(found).sum(axis=axis), 1, rtol=1e-12)
+    expected = logs - np.expand_dims(log_sum_exp(np.moveaxis(logs, axis, 0)), axis)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    same = log_normalize(logs, axis, out=logs)
+    assert same is logs
+    np.testing.assert_array_equal(logs, found)

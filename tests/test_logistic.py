@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
 from classwise import logistic
-from classwise.logistic import Design, Laplace, Logit, Model, Point, Probit, Softmax
+from classwise.logistic import Design, Expansion, Laplace, Logit, Probit, Regression, Softmax
 from classwise.logistic.predictive import cubature, grid, lattice, log_average
 from classwise.statistics.curvature import Indicated, gather_curvature
 
@@ -148,7 +148,7 @@ def slope_norm(m, X, y, precision):
 
 def model_of(likelihood, X):
     p = X.shape[1]
-    return Model(Design(np.arange(p), np.full(p, -1), np.zeros(p), np.zeros(p), np.ones(p), True), likelihood)
+    return Regression(Design(np.arange(p), np.full(p, -1), np.zeros(p), np.zeros(p), np.ones(p), True), likelihood)
 
 
 @pytest.mark.parametrize("likelihood", [Logit(), Probit(), Softmax(3), Softmax(5)], ids=str)
@@ -159,7 +159,7 @@ def test_gradient_and_hessian_match_finite_differences(likelihood):
     precision = np.full(model.shape, 0.7)
 
     def at(v):
-        return Point(likelihood, v, model.curvature(v, X, codes, weights))
+        return Expansion(likelihood, v, model.curvature(v, X, codes, weights))
 
     here = rng.normal(size=model.shape)
     step = 1e-5
@@ -185,7 +185,7 @@ def test_slopes_of_rows_as_they_are(likelihood, intercept):
     X = (center + scale * rng.normal(size=(9000, 3))).astype(np.float32)
     codes, weights = rng.integers(likelihood.classes, size=9000), rng.uniform(0.5, 2, 9000)
     design = Design(np.arange(3), np.full(3, -1), center, intercept * center, scale, intercept)
-    by_columns, direct = Model(design, likelihood), Model(design, likelihood, direct=True)
+    by_columns, direct = Regression(design, likelihood), Regression(design, likelihood, direct=True)
     at = rng.normal(size=direct.shape)
     for own in (None, weights):
         expected, found = by_columns.slope(at, X, codes, own), direct.slope(at, X, codes, own)
@@ -221,7 +221,7 @@ class TestManyLevels:
         parts = [(j, level) for j in range(5) for level in (range(self.COUNTS[j]) if j in self.COUNTS else [-1])]
         source, level = np.array(parts).T
         mean, scale = rng.uniform(0.01, 0.2, len(source)), np.where(level < 0, 1.7, 1.0)
-        return Model(Design(source, level, mean, intercept * mean, scale, intercept), likelihood)
+        return Regression(Design(source, level, mean, intercept * mean, scale, intercept), likelihood)
 
     @pytest.mark.parametrize("intercept", [True, False])
     @pytest.mark.parametrize("likelihood", [Logit(), Softmax(3)], ids=str)
@@ -236,7 +236,7 @@ class TestManyLevels:
         found = [lean.curvature(at, *own), lean.slope(at, *own), lean.averaged(beliefs, *own)]
         scores = beliefs.scores(lean.design.leanest(rows))
         monkeypatch.setattr(logistic.design, "MANY_LEVELS", 1000)
-        plain = Model(replace(lean.design), likelihood)
+        plain = Regression(replace(lean.design), likelihood)
         expected = [plain.curvature(at, *own), plain.slope(at, *own), plain.averaged(beliefs, *own)]
         for ours, theirs in zip(found, expected, strict=True):
             assert ours.loss == pytest.approx(theirs.loss, rel=1e-12)

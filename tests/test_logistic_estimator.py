@@ -13,11 +13,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import classwise as cw
 from classwise.engines import MemoryEngine
-from classwise.estimators.logistic import estimator as home
-from classwise.estimators.logistic import learning
-from classwise.estimators.logistic.learning import TableRows
-from classwise.logistic import Groups, Model, approach
+from classwise.logistic import PrecisionGroups, Regression, TrainingRows, learn, plan, rows_in_memory, training
 from classwise.logistic.evidence import _crossing
+from classwise.logistic.weights import levels_of_rows
 from classwise.rows.reading import read_table
 
 X, y = load_iris(return_X_y=True)
@@ -262,7 +260,9 @@ def curvature_of(part, weights=None):
     """The curvature of some of the rows, at weights that mean nothing."""
     m = cw.BayesianLogistic(precision=1.0).fit(X, y).classifier_
     at = np.random.default_rng(5).normal(size=m.beliefs.mean.shape)
-    return Model(m.design, m.likelihood).curvature(at, X[part], y[part], None if weights is None else weights[part])
+    return Regression(m.design, m.likelihood).curvature(
+        at, X[part], y[part], None if weights is None else weights[part]
+    )
 
 
 class TestChunks:
@@ -271,7 +271,7 @@ class TestChunks:
         rows, labels = rng.normal(size=(3000, 6)), rng.integers(3, size=3000)
         labels[rows[:, 0] > 0.5] = 0
         whole = cw.BayesianLogistic().fit(rows, labels)
-        monkeypatch.setattr(TableRows, "_chunk_rows", lambda self: 97)
+        monkeypatch.setattr(training, "_chunk_rows", lambda table, regression: 97)
         chunked = cw.BayesianLogistic().fit(rows, labels)
         np.testing.assert_allclose(chunked.coef_, whole.coef_, rtol=0, atol=1e-10)
         np.testing.assert_allclose(chunked.coef_cov_, whole.coef_cov_, rtol=0, atol=1e-10)
@@ -282,7 +282,7 @@ class TestChunks:
         rows, labels = rng.normal(size=(6000, 4)), np.arange(6000) % 3
         rows[labels == 1] += 0.5
         slow = cw.BayesianLogistic(precision=1.0).fit(rows, labels)
-        monkeypatch.setattr(learning, "FEWEST_ROWS", 500)
+        monkeypatch.setattr("classwise.limits.START_ROWS", 500)
         quick = cw.BayesianLogistic(precision=1.0).fit(rows, labels)
         assert quick.passes_ < slow.passes_
         np.testing.assert_allclose(quick.coef_, slow.coef_, atol=1e-10)
@@ -306,9 +306,9 @@ class TestChunks:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cw.ImputedValueWarning)
             slow = cw.BayesianLogistic(**options).fit(rows, labels, weights)
-            monkeypatch.setattr(learning, "FEWEST_ROWS", 800)
-            monkeypatch.setattr(learning, "ROWS_PER_WEIGHT", 20)
-            assert len(learning.levels_of_rows(20_000, 10)) == 2
+            monkeypatch.setattr("classwise.limits.START_ROWS", 800)
+            monkeypatch.setattr("classwise.limits.START_ROWS_PER_WEIGHT", 20)
+            assert len(levels_of_rows(20_000, 10)) == 2
             quick = cw.BayesianLogistic(**options).fit(rows, labels, weights)
         assert quick.passes_ <= 3 < slow.passes_
         np.testing.assert_allclose(quick.coef_, slow.coef_, rtol=0, atol=1e-8)
@@ -321,12 +321,12 @@ class TestChunks:
         rng = np.random.default_rng(0)
         rows = rng.normal(size=(40_000, 5))
         labels = (rows @ rng.normal(size=(5, 3)) + rng.gumbel(size=(40_000, 3))).argmax(axis=1)
-        monkeypatch.setattr(learning, "FEWEST_ROWS", 1000)
-        slope, calls = TableRows.slope, []
-        monkeypatch.setattr(TableRows, "slope", lambda self, weights: calls.append(weights) or slope(self, weights))
+        monkeypatch.setattr("classwise.limits.START_ROWS", 1000)
+        slope, calls = TrainingRows.slope, []
+        monkeypatch.setattr(TrainingRows, "slope", lambda self, weights: calls.append(weights) or slope(self, weights))
         assert cw.BayesianLogistic().fit(rows, labels).passes_ == 1
         mixed = len(calls)
-        monkeypatch.setattr(approach, "_mixed", lambda trials, metric: trials[-1].weights + trials[-1].change)
+        monkeypatch.setattr("classwise.logistic.weights._mixed", lambda tried, changes, metric: tried[-1] + changes[-1])
         cw.BayesianLogistic().fit(rows, labels)
         assert mixed < len(calls) - mixed
 
@@ -335,11 +335,13 @@ class TestChunks:
             found = []
             with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
                 warnings.simplefilter("ignore", cw.ImputedValueWarning)
-                patch.setattr(home, "learn", lambda rows, *rest: found.append(rows.model.direct) or learn(rows, *rest))
+                patch.setattr(
+                    plan, "learn", lambda rows, *rest: found.append(rows.regression.direct) or learn(rows, *rest)
+                )
                 cw.BayesianLogistic(precision=1.0, **options).fit(table, y)
             return found[0]
 
-        learn, gap = learning.learn, X.copy()
+        gap = X.copy()
         gap[3, 1] = np.nan
         assert is_direct(X)
         assert is_direct(100 + X, standardize=False)
@@ -484,8 +486,8 @@ def test_the_engine_is_asked_for_sums_alone():
 
     m = cw.BayesianLogistic(precision=1.0).fit(X, y)
     design, likelihood = m.classifier_.design, m.classifier_.likelihood
-    rows = TableRows(read_table(X, y), Model(design, likelihood), Counting())
-    learned = learning.learn(rows, Groups(np.array([0, 0, 0, 0, -1]), np.array([1.0])), np.full(3, 1 / 3))
+    rows = rows_in_memory(read_table(X, y), Regression(design, likelihood), Counting())
+    learned = learn(rows, PrecisionGroups(np.array([0, 0, 0, 0, -1]), np.array([1.0])), np.full(3, 1 / 3))
     np.testing.assert_allclose(learned.posterior.mode, m.classifier_.beliefs.mean, atol=1e-12)
     assert len(calls) == learned.passes
 

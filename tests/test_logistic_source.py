@@ -12,11 +12,9 @@ import pytest
 
 import classwise as cw
 from classwise.engines import StreamEngine, open_rows
-from classwise.estimators.logistic.columns import Reading
-from classwise.estimators.logistic.drawing import Chances, Drawing
-from classwise.estimators.logistic.learning import TableRows
-from classwise.estimators.logistic.source import Gathering
-from classwise.logistic import Design, Groups, Logit, Model, Point, make_design, refine
+from classwise.logistic import Design, Expansion, Logit, PrecisionGroups, Regression, TrainingRows, make_design
+from classwise.logistic.training import Chances, ChunkCurvature, ChunkReader, ChunkSample
+from classwise.logistic.weights import refine
 from classwise.rows.roles import Chunk, Roles
 from classwise.statistics import DiagonalScatter, summarize_rows
 from test_engines_agree import FEATURES, ROWS, SOURCES, folder, servers, slow  # noqa: F401
@@ -356,12 +354,14 @@ class TestPasses:
         assert kinds.count(cw.MissingLabelWarning) == kinds.count(cw.ImputedValueWarning) == len(kinds) / 2 == 1
 
     def test_what_is_sent_to_workers_is_small(self):
-        reading = reading_of(ROWS, "tree", FEATURES)
+        reader = reader_of(ROWS, "tree", FEATURES)
         statistics = summarize_rows(open_rows(ROWS, target="tree", columns=FEATURES), DiagonalScatter)
-        model = Model(make_design(statistics, (), True, True, True), Logit())
-        work = Gathering(reading, model, TableRows.curvature, np.zeros((1, 8)))
-        assert len(pickle.dumps(work)) < 4000
-        assert pickle.loads(pickle.dumps(work)).verb is TableRows.curvature
+        model = Regression(make_design(statistics, (), True, True, True), Logit())
+        sent = []
+        rows = TrainingRows(model, lambda work: sent.append(ChunkCurvature(reader, model, work)), None, 0.0)
+        rows.curvature(np.zeros((1, 8)))
+        assert len(pickle.dumps(sent[0])) < 4000
+        assert pickle.loads(pickle.dumps(sent[0])).summarize.args[0].__func__ is Regression.curvature
 
     @pytest.mark.slow
     def test_memory_is_flat(self, monkeypatch):
@@ -385,10 +385,10 @@ class TestPasses:
         assert peaks[1] < 1.3 * peaks[0]
 
 
-def reading_of(rows, target, columns):
+def reader_of(rows, target, columns):
     statistics = cw.summarize(rows, target=target, columns=columns, scatter="diagonal")
     levels = {j: c.levels for j, c in zip(statistics.schema.levels, statistics.levels.columns, strict=True)}
-    return Reading(Roles(target, tuple(columns)), statistics.schema, levels, statistics.labels)
+    return ChunkReader(Roles(target, tuple(columns)), statistics.schema, levels, statistics.labels)
 
 
 class TestDrawing:
@@ -399,8 +399,8 @@ class TestDrawing:
         chances = Chances.of_kinds(statistics, {0, 1}, 5000)
         assert chances.every == 0.05
         np.testing.assert_allclose(chances.classes, [100 / 99_800, 0.5])
-        reading = reading_of(self.ROWS, "y", ["a"])
-        table = Drawing(reading, chances)(Chunk(self.ROWS)).table(reading)
+        reader = reader_of(self.ROWS, "y", ["a"])
+        table = ChunkSample(reader, chances)(Chunk(self.ROWS)).table(reader)
         counts = np.bincount(table.labels)
         assert abs(counts[0] - 4990) < 300
         assert 70 < counts[1] < 130
@@ -413,8 +413,8 @@ class TestDrawing:
         level[5000:100_000:20_000] = "w"
         rows = self.ROWS.assign(level=level)
         statistics = cw.summarize(rows, target="y", scatter="diagonal")
-        reading = reading_of(rows, "y", ["a", "level"])
-        table = Drawing(reading, Chances.of_kinds(statistics, {0, 1}, 5000))(Chunk(rows)).table(reading)
+        reader = reader_of(rows, "y", ["a", "level"])
+        table = ChunkSample(reader, Chances.of_kinds(statistics, {0, 1}, 5000))(Chunk(rows)).table(reader)
         assert np.count_nonzero(table.rows[:, 1] == 2) == 5
         assert abs(np.count_nonzero(table.rows[:, 1] < 0) - 5000 / 3) < 200
         assert table.weights.sum() == pytest.approx(5000, rel=0.05)
@@ -423,8 +423,8 @@ class TestDrawing:
     def test_no_more_than_twice_as_many_for_rare_levels(self, rare):
         rows = self.ROWS.assign(level=[str(i) if i < rare else "common" for i in range(100_000)])
         statistics = cw.summarize(rows, target="y", scatter="diagonal")
-        reading = reading_of(rows, "y", ["a", "level"])
-        table = Drawing(reading, Chances.of_kinds(statistics, {1}, 5000))(Chunk(rows)).table(reading)
+        reader = reader_of(rows, "y", ["a", "level"])
+        table = ChunkSample(reader, Chances.of_kinds(statistics, {1}, 5000))(Chunk(rows)).table(reader)
         assert 5000 - 300 < len(table) < 10_000
         assert table.weights.sum() == pytest.approx(5000, rel=0.1)
 
@@ -440,11 +440,11 @@ class TestDrawing:
         assert not any(name.startswith("key") for name in found.coef_names_)
 
     def test_the_same_rows_are_drawn_in_whatever_chunks_they_come(self):
-        reading = reading_of(self.ROWS, "y", ["a"])
-        draw = Drawing(reading, Chances(0.1))
-        first, other = (draw(Chunk(self.ROWS[s : s + 5000], s)).table(reading) for s in (0, 5000))
+        reader = reader_of(self.ROWS, "y", ["a"])
+        draw = ChunkSample(reader, Chances(0.1))
+        first, other = (draw(Chunk(self.ROWS[s : s + 5000], s)).table(reader) for s in (0, 5000))
         again = [draw(Chunk(self.ROWS[s : s + 100], s)) for s in range(0, 5000, 100)]
-        np.testing.assert_array_equal(first.rows, sum(again[1:], again[0]).table(reading).rows)
+        np.testing.assert_array_equal(first.rows, sum(again[1:], again[0]).table(reader).rows)
         assert not set((other.rows - 5000).ravel()) <= set(first.rows.ravel())
         assert first.weights is None
 
@@ -466,10 +466,12 @@ class TestDrawing:
 
     def test_steps_that_lead_uphill_are_not_believed(self):
         """Twenty rows against one, in a metric that hardly knows them: the next step would be shorter, far up."""
-        model = Model(Design(np.zeros(1, int), np.array([-1]), np.zeros(1), np.zeros(1), np.ones(1), False), Logit())
+        model = Regression(
+            Design(np.zeros(1, int), np.array([-1]), np.zeros(1), np.zeros(1), np.ones(1), False), Logit()
+        )
         rows, codes = np.ones((21, 1)), np.append(np.ones(20, int), 0)
         start = model.curvature(np.zeros((1, 1)), rows, codes, None)
-        flat = Point(model.likelihood, np.zeros((1, 1)), replace(start, products=1e-6 * start.products))
-        groups = Groups(np.zeros(1, int), np.array([1e-6]))
+        flat = Expansion(model.likelihood, np.zeros((1, 1)), replace(start, products=1e-6 * start.products))
+        groups = PrecisionGroups(np.zeros(1, int), np.array([1e-6]))
         near = refine(lambda weights: model.slope(weights, rows, codes, None), flat, groups, None)
         assert model.slope(near.weights, rows, codes, None).loss <= start.loss

@@ -13,8 +13,8 @@ from sklearn.model_selection import StratifiedKFold
 
 import classwise as cw
 from classwise.errors import ClasswiseError
-from classwise.logistic import Laplace, Logit, Model, Probit, Softmax, nearest_gaussian
-from classwise.logistic.averaging import averaged_losses
+from classwise.logistic import Laplace, Logit, Probit, Regression, Softmax, nearest_gaussian
+from classwise.logistic.predictive import averaged_losses
 from classwise.statistics import Curvature
 
 IRIS = load_iris(return_X_y=True)
@@ -130,7 +130,7 @@ class TestConditions:
         likelihood = Softmax(classes)
         if classes == 2:  # softmax itself, which the estimator leaves to the logit
             design = cw.BayesianLogistic(precision=1.0, **PLAIN).fit(X, y).classifier_.design
-            model, precision = Model(design, likelihood), np.full((1, 2), 0.7)
+            model, precision = Regression(design, likelihood), np.full((1, 2), 0.7)
             start = Laplace(np.zeros((1, 2)), np.eye(2))
             beliefs = nearest_gaussian(lambda q: model.averaged(q, X, y, None), likelihood, start, precision).beliefs
         else:
@@ -298,7 +298,7 @@ class TestRows:
     def test_chunks_of_rows_add_up(self):
         X, y = few_rows(3, rows=50)
         beliefs = cw.BayesianLogistic(precision=1.0).fit(X, y).classifier_.beliefs
-        model = Model(cw.BayesianLogistic(precision=1.0).fit(X, y).classifier_.design, Logit())
+        model = Regression(cw.BayesianLogistic(precision=1.0).fit(X, y).classifier_.design, Logit())
         whole = model.averaged(beliefs, X, y, None)
         parts = [model.averaged(beliefs, X[part], y[part], None) for part in (slice(0, 17), slice(17, 50))]
         np.testing.assert_allclose((parts[0] + parts[1]).products, whole.products, rtol=1e-12)
@@ -383,7 +383,7 @@ class TestEstimator:
 class TestIteration:
     def test_where_it_starts_does_not_matter(self):
         X, y = few_rows(2)
-        model = Model(cw.BayesianLogistic(precision=1.0, **PLAIN).fit(X, y).classifier_.design, Logit())
+        model = Regression(cw.BayesianLogistic(precision=1.0, **PLAIN).fit(X, y).classifier_.design, Logit())
         found = [
             nearest_gaussian(
                 lambda q: model.averaged(q, X, y, None), Logit(), Laplace(np.full((1, 2), at), scale * np.eye(2)), prior

@@ -62,6 +62,21 @@ def log_sum_exp(scores: Array) -> Array:
     return np.asarray(peak + np.log(np.exp(scores - peak).sum(axis=0)))
 
 
+def log_normalize(logs: Array, axis: int = 0, out: Array | None = None) -> Array:
+    """logs less the log of the sum of their exponentials along an axis: log probabilities that sum to 1.
+
+    The largest is taken out first, so nothing overflows. Relative to it, the digits that probabilities depend on are
+    all still there. out: where the result goes; `logs` itself will do.
+
+    >>> log_normalize(np.array([[-1000.0], [-1000.0]]))
+    array([[-0.69314718],
+           [-0.69314718]])
+    """
+    shifted = np.subtract(logs, logs.max(axis=axis, keepdims=True), out=out)
+    shifted -= np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    return shifted
+
+
 def finite(values: Array | float) -> Array:
     """The values themselves, or an error if any is not finite; what is wrong with the rows the caller finds out."""
     if not np.isfinite(np.sum(values)):

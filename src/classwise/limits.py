@@ -56,3 +56,17 @@ MOST_LEVELS = 100
 # A category is taken for an id or free text where a level has fewer than two rows on average, and there are at least so
 # many levels.
 MANY_LEVELS = 20
+# Logistic regression --------------------------------------------------------------------------------------------------
+
+# Newton's method starts from near the mode of a tenth of the rows, at least so many and so many for each weight, where
+# there are several times as many.
+START_ROWS_PER_WEIGHT = 100
+START_ROWS = 20_000
+
+# Of rows that are not in memory so many are drawn to start from, or more where there are many weights; of each class
+# and level about so many at least, if it has them.
+START_ROWS_DRAWN = 100_000
+START_ROWS_OF_KIND = 100
+
+# The Hessian of more weights than this takes 3 GB and more: refused.
+MOST_WEIGHTS = 20_000

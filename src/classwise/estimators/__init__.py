@@ -6,12 +6,12 @@ from classwise.estimators.columns import check_columns
 from classwise.estimators.deciding import Decision, model_within
 from classwise.estimators.gaussian import GaussianClassifier
 from classwise.estimators.generative import GenerativeAnswers, NegativeLogLikelihood
-from classwise.estimators.logistic.columns import warn_of_imputed
-from classwise.estimators.logistic.estimator import BayesianLogistic
+from classwise.estimators.logistic import BayesianLogistic
 from classwise.estimators.mixture import MixtureClassifier
 from classwise.estimators.naive_bayes import NaiveBayes
 from classwise.estimators.named import LDA, QDA, RDA, NearestMean
 from classwise.estimators.summary import SummaryEstimator, Tuned, crosses
+from classwise.logistic import warn_of_imputed
 
 __all__ = [
     "AODE",

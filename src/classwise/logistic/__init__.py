@@ -1,51 +1,58 @@
-"""The discriminative twin: P(label | x) itself is modeled, and the weights of its scores have a posterior.
+"""Logistic regression: P(label | x) itself is modeled, and the weights of its scores have a posterior.
 
 score = V z;  P(label | score) by logit, probit or softmax;  V ~ N(0, 1 / precision);  predict by averaging over V
 """
 
-from classwise.logistic.approach import Near, approach_mode, refine
-from classwise.logistic.classifier import PREDICTIVES, LogisticClassifier
-from classwise.logistic.design import Design, is_direct, make_design, spread_of_numbers
-from classwise.logistic.evidence import Groups, best_values, first_values, log_evidence, most_probable
-from classwise.logistic.gathering import Model
+from classwise.logistic.classifier import LogisticClassifier
+from classwise.logistic.design import Design, make_design
+from classwise.logistic.evidence import PrecisionGroups
 from classwise.logistic.gibbs import Chain, Diagnostics, diagnose_chains, draw_chain
-from classwise.logistic.likelihood import Likelihood, Logit, Probit, Softmax
-from classwise.logistic.newton import Mode, Point, find_mode, settled
-from classwise.logistic.posterior import Draws, Laplace, Posterior, refuse_flat
-from classwise.logistic.variational import Nearest, nearest_gaussian
+from classwise.logistic.likelihood import Logit, Probit, Softmax
+from classwise.logistic.logistic_model import (
+    Coefficient,
+    Coefficients,
+    LogisticModel,
+    linear_boundary,
+    linear_explanation,
+    warn_of_imputed,
+)
+from classwise.logistic.newton import Expansion
+from classwise.logistic.plan import MISSING, LogisticPlan, check_options
+from classwise.logistic.posterior import Laplace
+from classwise.logistic.regression import Regression
+from classwise.logistic.training import TrainingRows, rows_in_memory, rows_of_source, rows_of_table
+from classwise.logistic.variational import nearest_gaussian
+from classwise.logistic.weights import WarmStart, learn
 
 __all__ = [
-    "PREDICTIVES",
+    "MISSING",
     "Chain",
+    "Coefficient",
+    "Coefficients",
     "Design",
     "Diagnostics",
-    "Draws",
-    "Groups",
+    "Expansion",
     "Laplace",
-    "Likelihood",
     "LogisticClassifier",
+    "LogisticModel",
+    "LogisticPlan",
     "Logit",
-    "Mode",
-    "Model",
-    "Near",
-    "Nearest",
-    "Point",
-    "Posterior",
+    "PrecisionGroups",
     "Probit",
+    "Regression",
     "Softmax",
-    "approach_mode",
-    "best_values",
+    "TrainingRows",
+    "WarmStart",
+    "check_options",
     "diagnose_chains",
     "draw_chain",
-    "find_mode",
-    "first_values",
-    "is_direct",
-    "log_evidence",
+    "learn",
+    "linear_boundary",
+    "linear_explanation",
     "make_design",
-    "most_probable",
     "nearest_gaussian",
-    "refine",
-    "refuse_flat",
-    "settled",
-    "spread_of_numbers",
+    "rows_in_memory",
+    "rows_of_source",
+    "rows_of_table",
+    "warn_of_imputed",
 ]

@@ -1,4 +1,4 @@
-"""The discriminative twin of Bayes' rule: log P(k | x) from what is believed of the weights, with no density of x."""
+"""A classifier without densities: log P(k | x) from what is believed of the weights, with no model of x itself."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,26 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
-from classwise.arrays import Array, Codes, Labels, finite, first_leader
+from classwise.arrays import Array, Codes, Labels, finite, first_leader, log_normalize
 from classwise.errors import ClasswiseError, choose
+from classwise.limits import SCORING_SIZE
 from classwise.logistic.design import Design
 from classwise.logistic.likelihood import Binary, Likelihood
-from classwise.logistic.posterior import Draws, Laplace, Posterior
-from classwise.logistic.predictive import at_points, lattice, log_average, log_moderated
+from classwise.logistic.posterior import Draws, Laplace, WeightPosterior
+from classwise.logistic.predictive import POINTS, at_points, lattice, log_average, log_moderated
 from classwise.rows.labels import is_sorted
-from classwise.statistics.curvature import Columns, Indicated, scores_of
+from classwise.statistics.curvature import DesignColumns, Indicated, scores_of
 from classwise.storage import stored
-
-# log E P(k | s), from mean and covariance of the scores of rows.
-Average = Callable[[Likelihood, Array, Array], Array]
-
-
-def log_plugin(likelihood: Likelihood, mean: Array, covariance: Array) -> Array:
-    """log P(k | E s): as if the weights were known."""
-    return likelihood.log_probabilities(likelihood.basis @ mean)
-
-
-PREDICTIVES: dict[str, Average] = {"integrated": log_average, "plugin": log_plugin, "moderated": log_moderated}
 
 
 @stored("LogisticClassifier")
@@ -45,7 +35,7 @@ class LogisticClassifier:
     labels: Labels
     design: Design
     likelihood: Likelihood
-    beliefs: Posterior
+    beliefs: WeightPosterior
     predictive: str = "integrated"
     shift: tuple[float, ...] = ()
 
@@ -57,27 +47,17 @@ class LogisticClassifier:
 
     def log_posterior(self, rows: NDArray[Any]) -> Array:
         """log P(k | x); (m, p) -> (g, m)."""
-        return self._reweighed(self._log_average(self._columns(rows)))
+        return self._reweighed(finite(PREDICTIVES[self.predictive](self, self._columns(rows))))
 
-    def _columns(self, rows: NDArray[Any]) -> Columns:
+    def _columns(self, rows: NDArray[Any]) -> DesignColumns:
         return self.design.columns(rows) if isinstance(self.beliefs, Draws) else self.design.leanest(rows)
 
     def _reweighed(self, logs: Array) -> Array:
         """log P(k | x) as the classes are mixed now; (g, ...)."""
         if not self.shift:
             return logs
-        logs = logs + np.reshape(self.shift, (-1, *[1] * (logs.ndim - 1)))
-        return np.asarray(logs - logsumexp(logs, axis=0))
-
-    def _log_average(self, columns: Columns) -> Array:
-        if self.predictive == "plugin":
-            return finite(self.likelihood.log_probabilities(scores_of(self.weights, columns)))
-        if isinstance(self.beliefs, Draws):
-            assert not isinstance(columns, Indicated)
-            return finite(logsumexp(self.log_by_draw(columns), axis=0) - np.log(len(self.beliefs.flat)))
-        assert isinstance(self.beliefs, Laplace)
-        mean, covariance = map(finite, self.beliefs.scores(columns))
-        return finite(PREDICTIVES[self.predictive](self.likelihood, mean, covariance))
+        shifted = logs + np.reshape(self.shift, (-1, *[1] * (logs.ndim - 1)))
+        return log_normalize(shifted, out=shifted)
 
     def announced(self, rows: NDArray[Any]) -> Array:
         """The same: what decisions need; (m, p) -> (g, m)."""
@@ -92,6 +72,16 @@ class LogisticClassifier:
         """The most probable class, the first of equals; (m, p) -> (m,)."""
         return first_leader(self.log_posterior(rows))
 
+    def observing(self) -> "LogisticClassifier":
+        """The same: the mean of a column stands for what is missing."""
+        return self
+
+    def chunk_rows(self, copied: bool) -> int:
+        """So many rows at once that what is computed of them fits in cache, or of draws and lattices in memory."""
+        plain = max(SCORING_SIZE // (self.design.room + 2 * self.likelihood.classes**2), self.design.merged_rows // 16)
+        many = 64 * SCORING_SIZE // (POINTS * self.likelihood.classes)
+        return max(min(plain, many), 64)
+
     def scores(self, rows: NDArray[Any]) -> Array:
         """Linear predictors at `weights`: (1, m) for two classes, else (g, m) that sum to zero."""
         return scores_of(self.weights, self.design.leanest(rows))
@@ -101,9 +91,16 @@ class LogisticClassifier:
         """Weights of each score, most probable ones or means, in columns of the design; (k, q)."""
         return self.likelihood.basis @ self.beliefs.mean
 
-    def log_by_draw(self, columns: Array) -> Array:
+    def gaussian_scores(self, columns: DesignColumns) -> tuple[Array, Array]:
+        """Mean (r, m) and covariance (r, r, m) of the contrasts of scores, where beliefs are Gaussian."""
+        assert isinstance(self.beliefs, Laplace)
+        mean, covariance = self.beliefs.scores(columns)
+        return finite(mean), finite(covariance)
+
+    def log_by_draw(self, columns: DesignColumns) -> Array:
         """log P(k | x) under each draw of the weights; (draws, g, m)."""
         assert isinstance(self.beliefs, Draws)
+        assert not isinstance(columns, Indicated)
         flat = self.beliefs.flat
         scores = np.tensordot(self.likelihood.basis, np.tensordot(flat, columns, (2, 0)), (1, 1))
         logs = self.likelihood.log_probabilities(scores.reshape(len(scores), -1))
@@ -115,11 +112,10 @@ class LogisticClassifier:
         For two classes exactly, since P is monotone in the score; for more, over the points of a lattice.
         """
         columns = self._columns(rows)
-        if not isinstance(columns, Indicated) and isinstance(self.beliefs, Draws):
+        if isinstance(self.beliefs, Draws):
             by_draw = self._reweighed(self.log_by_draw(columns).transpose(1, 0, 2))
             return np.exp(np.quantile(by_draw, [low, high], axis=1))
-        assert isinstance(self.beliefs, Laplace)
-        mean, covariance = map(finite, self.beliefs.scores(columns))
+        mean, covariance = self.gaussian_scores(columns)
         if isinstance(self.likelihood, Binary):
             return self._interval_of_two(mean[0], np.sqrt(np.maximum(covariance[0, 0], 0.0)), low, high)
         p = at_points(self.likelihood, mean, covariance, lattice(len(mean))[0])
@@ -142,7 +138,33 @@ class LogisticClassifier:
         """The same beliefs, averaged over in another way."""
         choose("predictive", predictive, PREDICTIVES)
         if predictive == "moderated" and isinstance(self.beliefs, Draws):
-            raise ClasswiseError(
-                "predictive='moderated' approximates a Gaussian posterior; use 'laplace' or 'variational'."
-            )
+            raise moderated_draws()
         return replace(self, predictive=predictive)
+
+
+def _plugin(classifier: LogisticClassifier, columns: DesignColumns) -> Array:
+    """As if the weights were known."""
+    return classifier.likelihood.log_probabilities(scores_of(classifier.weights, columns))
+
+
+def _integrated(classifier: LogisticClassifier, columns: DesignColumns) -> Array:
+    if isinstance(classifier.beliefs, Draws):
+        return np.asarray(logsumexp(classifier.log_by_draw(columns), axis=0) - np.log(len(classifier.beliefs.flat)))
+    return log_average(classifier.likelihood, *classifier.gaussian_scores(columns))
+
+
+def _moderated(classifier: LogisticClassifier, columns: DesignColumns) -> Array:
+    return log_moderated(classifier.likelihood, *classifier.gaussian_scores(columns))
+
+
+# log P(k | x), averaged over the weights; (g, m).
+PREDICTIVES: dict[str, Callable[[LogisticClassifier, DesignColumns], Array]] = {
+    "integrated": _integrated,
+    "plugin": _plugin,
+    "moderated": _moderated,
+}
+
+
+def moderated_draws() -> ClasswiseError:
+    """What is said where draws are asked for MacKay's approximation."""
+    return ClasswiseError("predictive='moderated' approximates a Gaussian posterior; use 'laplace' or 'variational'.")

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from classwise.arrays import Array, Codes, ratio
-from classwise.statistics import ClassStatistics
-from classwise.statistics.curvature import Columns, Indicated
+from classwise.statistics import ClassStatistics, LevelCounts
+from classwise.statistics.curvature import DesignColumns, Indicated
 from classwise.storage import stored
 
 NUMBER = -1
@@ -77,7 +77,7 @@ class Design:
 
     # Many levels -----------------------------------------------------------------------------------------------------
 
-    def leanest(self, rows: NDArray[Any], out: Array | None = None) -> Columns:
+    def leanest(self, rows: NDArray[Any], out: Array | None = None) -> DesignColumns:
         """The same columns, with indicators in place of those of many levels, where rows are many; out (room, m)."""
         there = None if out is None else out[:, : len(rows)]
         if not self._grouped:
@@ -184,7 +184,8 @@ def make_design(
 ) -> Design:
     """From statistics of the rows, column by column; some columns may be ignored."""
     means, deviations = spread_of_numbers(statistics)
-    shares = _shares_of_levels(statistics)
+    weight = {j: counts.weight.sum(axis=0) for j, counts in counts_of_levels(statistics).items()}
+    shares = {j: ratio(own, own.sum()) for j, own in weight.items()}  # of the rows that have a level
     parts: list[tuple[int, int, float, float]] = []
     for j in range(len(statistics.schema)):
         if j in ignored:
@@ -218,9 +219,9 @@ def is_direct(design: Design, statistics: ClassStatistics) -> bool:
     return bool((np.abs(design.mean) <= FARTHEST * deviation).all() and np.isfinite(design.to_raw).all())
 
 
-def _shares_of_levels(statistics: ClassStatistics) -> dict[int, Array]:
-    """The share of each level among the rows that have one, by column."""
+def counts_of_levels(statistics: ClassStatistics) -> dict[int, LevelCounts]:
+    """The levels of each category and what they weigh, by position."""
     if not statistics.schema.levels:
         return {}
-    counts = [column.weight.sum(axis=0) for column in statistics.levels.columns if column is not None]
-    return {j: ratio(weight, weight.sum()) for j, weight in zip(statistics.schema.levels, counts, strict=True)}
+    columns = zip(statistics.schema.levels, statistics.levels.columns, strict=True)
+    return {j: column for j, column in columns if column is not None}

@@ -15,15 +15,19 @@ That H is held matters. Where classes can be separated, the formula above, with 
 grows without end as the precision falls: the posterior is then far from Gaussian, and Laplace's volume far too large.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh
 from scipy.optimize import brentq
 
 from classwise.arrays import Array, Codes
-from classwise.logistic.newton import Evaluate, Mode, Point, find_mode, tolerance_of
+from classwise.errors import ClasswiseError, at_least
+from classwise.logistic.design import Design
+from classwise.logistic.newton import Evaluate, Expansion, Mode, find_mode, tolerance_of
+from classwise.rows.schema import Schema
 from classwise.storage import stored
 
 # How far the mode may be, in posterior deviations, while precisions are still moving.
@@ -43,7 +47,7 @@ Bounds = tuple[Array, Array]
 
 @stored("PrecisionGroups", loose=("given",))
 @dataclass(frozen=True, eq=False)
-class Groups:
+class PrecisionGroups:
     """Which weights share a precision.
 
     codes (q,): the group of each column of the design, -1 where the prior is flat. given: the precision of each group,
@@ -68,7 +72,7 @@ class Groups:
         return np.flatnonzero(np.isnan(self.given)).tolist()
 
 
-def log_evidence(point: Point, precision: Array) -> float:
+def log_evidence(point: Expansion, precision: Array) -> float:
     """By Laplace, at the mode; flat priors count with density one in the columns of the design."""
     try:
         factor = cholesky(point.hessian(precision), lower=True)
@@ -83,7 +87,9 @@ def log_scale(precision: Array) -> float:
     return float(0.5 * np.log(precision.ravel()[~flat]).sum() + 0.5 * flat.sum() * np.log(2 * np.pi))
 
 
-def most_probable(evaluate: Evaluate, start: Point, groups: Groups, given: Array | None = None) -> tuple[Mode, Array]:
+def most_probable(
+    evaluate: Evaluate, start: Expansion, groups: PrecisionGroups, given: Array | None = None
+) -> tuple[Mode, Array]:
     """The mode, and the precision of each group: those given, and for the others those of largest evidence.
 
     given: where to start from.
@@ -106,7 +112,7 @@ def most_probable(evaluate: Evaluate, start: Point, groups: Groups, given: Array
     return Mode(mode, passes + more), values
 
 
-def first_values(start: Point, groups: Groups, given: Array | None) -> tuple[Array, Bounds]:
+def first_values(start: Expansion, groups: PrecisionGroups, given: Array | None) -> tuple[Array, Bounds]:
     """Where precisions start, and the bounds of those that are chosen: in units of the curvature at the start."""
     diagonal = start.likelihood.hessian(start.curvature.products).diagonal().reshape(start.weights.shape).mean(axis=0)
     curvature = np.array([diagonal[groups.codes == c].mean() for c in range(len(groups.given))])
@@ -119,7 +125,7 @@ def first_values(start: Point, groups: Groups, given: Array | None) -> tuple[Arr
     )
 
 
-def best_values(point: Point, groups: Groups, values: Array, bounds: Bounds) -> Array:
+def best_values(point: Expansion, groups: PrecisionGroups, values: Array, bounds: Bounds) -> Array:
     """The precisions of largest evidence, with the loss taken for its expansion to second order at this point."""
     contrasts, none = len(point.weights), np.zeros_like(point.weights)
     hessian = point.hessian(none)
@@ -131,7 +137,9 @@ def best_values(point: Point, groups: Groups, values: Array, bounds: Bounds) -> 
     return np.array([_best_of_one(*_without_flat(hessian, target, codes), values[0], bounds[0][0], bounds[1][0])])
 
 
-def _by_turns(hessian: Array, target: Array, codes: Codes, groups: Groups, values: Array, bounds: Bounds) -> Array:
+def _by_turns(
+    hessian: Array, target: Array, codes: Codes, groups: PrecisionGroups, values: Array, bounds: Bounds
+) -> Array:
     """One group after the other, with the weights of all others integrated out, until none moves.
 
     With covariance C and mean m of all weights, the rows say of group c alone: H_c = C_cc^-1 - precision_c I, and
@@ -209,3 +217,52 @@ def _crossing(slope: Callable[[float], float], start: float, least: float, large
         if (slope(there) > 0) != (step > 0):
             return float(brentq(slope, min(here, there), max(here, there), xtol=1e-12))
         here, step = there, float(np.clip(2 * step, -2.0, 2.0))
+
+
+# As the caller says it ------------------------------------------------------------------------------------------------
+
+
+def read_groups(precision: Any, schema: Schema, design: Design, penalize_intercept: bool) -> PrecisionGroups:
+    """precision: a number, "evidence", "relevance", or a mapping from a column or several to a number or "evidence".
+
+    Columns that a mapping leaves out make up one more group, of largest evidence. An intercept that has a prior shares
+    the precision of that group. Groups without a column that has weights are dropped.
+    """
+    everything = list(range(len(schema)))
+    if isinstance(precision, Mapping):
+        keys = [list(key) if isinstance(key, tuple) else [key] for key in precision]
+        asked = [(schema.find(key), read_value(value)) for key, value in zip(keys, precision.values(), strict=True)]
+    elif isinstance(precision, str) and precision == "relevance":
+        asked = [([j], np.nan) for j in everything]
+    else:
+        asked = [(everything, read_value(precision))]
+    rest = _left_out(asked, schema)
+    if rest or (penalize_intercept and design.intercept and len(asked) > 1):
+        asked = [(rest, np.nan), *asked]
+    group = {j: c for c, (columns, _) in enumerate(asked) for j in columns}
+    codes = [group[j] for j in design.source.tolist()] + [0 if penalize_intercept else -1] * design.intercept
+    used = sorted(set(codes) - {-1})
+    place = {code: i for i, code in enumerate(used)} | {-1: -1}
+    return PrecisionGroups(np.array([place[code] for code in codes]), np.array([asked[code][1] for code in used]))
+
+
+def _left_out(asked: list[tuple[list[int], float]], schema: Schema) -> list[int]:
+    """The columns that no group names; an error if two groups name one."""
+    named = [j for columns, _ in asked for j in columns]
+    counts = np.bincount(named, minlength=len(schema))
+    if (counts > 1).any():
+        twice = next(j for i, j in enumerate(named) if j in named[:i])
+        raise ClasswiseError(f"precision names {schema.name(twice)} twice; it belongs to one group.")
+    return np.flatnonzero(counts == 0).tolist()
+
+
+def read_value(value: Any) -> float:
+    """A precision from 0 on, or NaN for "evidence"."""
+    if isinstance(value, str) and value == "evidence":
+        return np.nan
+    if isinstance(value, str):
+        raise ClasswiseError(
+            f"precision={value!r} is not an option; give a number from 0 on, 'evidence', 'relevance', or a mapping "
+            "from columns to one of the first two."
+        )
+    return at_least("precision", value, 0)

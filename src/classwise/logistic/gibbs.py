@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from classwise.arrays import Array, Codes
+from classwise.arrays import Array, Codes, log_sum_exp
 from classwise.errors import MissingExtraError
 from classwise.logistic.likelihood import Likelihood, Logit
+from classwise.logistic.posterior import Draws, Laplace
 from classwise.storage import stored
+
+CHAINS = 4
 
 
 @stored("ChainDiagnostics", loose=("effective_size", "r_hat"))
@@ -73,8 +76,8 @@ def _autocovariance(halves: Array) -> Array:
 #     V | ω ~ N(A^-1 b, A^-1),   A = Z diag(ω) Z' + T,   b = Z κ,   κ_i = w_i ([label is the second] - 1/2)
 #
 # With more classes, each in turn has a score against the others, s_k - log sum over l ≠ k of e^s_l, and is drawn
-# given
-# theirs (Holmes and Held 2006). The mean over classes, which no row tells of, is drawn from its prior at each round.
+# given theirs (Holmes and Held 2006). The mean over classes, which no row tells of, is drawn from its prior at each
+# round.
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +89,14 @@ class Chain:
     weights: Array
     precision: Array
     likelihood: Likelihood
+
+
+def draw_chains(chain: Chain, beliefs: Laplace, count: int, generator: np.random.Generator) -> Draws:
+    """At least so many draws, in chains that start apart, where a Gaussian says; half of each chain is thrown away."""
+    starts = beliefs.sample(CHAINS, generator)
+    each = -(-count // CHAINS)
+    pairs = zip(starts, generator.spawn(CHAINS), strict=True)
+    return Draws(np.stack([draw_chain(chain, start, each, each, own) for start, own in pairs]))
 
 
 def draw_chain(chain: Chain, start: Array, burn: int, count: int, generator: np.random.Generator) -> Array:
@@ -111,9 +122,7 @@ def _advance_many(chain: Chain, state: Array, draw: Any, generator: np.random.Ge
     state = state.copy()
     scores = state @ chain.columns
     for k in range(len(state)):
-        others = np.delete(scores, k, axis=0)
-        peak = others.max(axis=0)
-        rest = peak + np.log(np.exp(others - peak).sum(axis=0))
+        rest = log_sum_exp(np.delete(scores, k, axis=0))
         omega = draw(chain.weights, scores[k] - rest, random_state=generator)
         kappa = chain.weights * ((chain.codes == k) - 0.5)
         state[k] = _gaussian(chain, omega, kappa + omega * rest, generator)

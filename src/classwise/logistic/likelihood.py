@@ -11,14 +11,16 @@ all classes are treated alike, with no class of reference. An intercept without 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, log_expit, log_ndtr, ndtr
+from scipy.special import expit, log_expit, log_ndtr
 
-from classwise.arrays import Array, Codes
+from classwise.arrays import Array, Codes, log_normalize
+from classwise.errors import ClasswiseError
 from classwise.statistics import Curvature
 from classwise.storage import stored
 
@@ -34,11 +36,6 @@ def contrasts(classes: int) -> Array:
         columns[:k, k - 1] = -1.0
         columns[k, k - 1] = k
     return columns / np.sqrt((columns**2).sum(axis=0))
-
-
-def pairs(classes: int) -> tuple[Codes, Codes]:
-    """The pairs of classes k < l, as two arrays of positions."""
-    return np.triu_indices(classes, 1)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -77,8 +74,8 @@ class Likelihood(ABC):
         """How many entries of the second derivatives are gathered."""
 
     @abstractmethod
-    def losses(self, scores: Array, codes: Codes, bent: bool = True) -> Losses:
-        """At scores (k, m), of rows of classes codes (m,); bent: with second derivatives."""
+    def losses(self, scores: Array, codes: Codes, curved: bool = True) -> Losses:
+        """At scores (k, m), of rows of classes codes (m,); curved: with second derivatives."""
 
     @abstractmethod
     def hessian(self, products: Array) -> Array:
@@ -112,17 +109,13 @@ class Binary(Likelihood):
     def hessian(self, products: Array) -> Array:
         return products[0]
 
-    def losses(self, scores: Array, codes: Codes, bent: bool = True) -> Losses:
+    def losses(self, scores: Array, codes: Codes, curved: bool = True) -> Losses:
         sign = np.where(np.asarray(codes) == 1, 1.0, -1.0)
-        values, slopes, bends = self._of_own(scores[0] * sign)
-        return Losses(values, (sign * slopes)[None], bends[None][: int(bent)])
+        values, slopes, curvatures = self._of_own(scores[0] * sign)
+        return Losses(values, (sign * slopes)[None], curvatures[None][: int(curved)])
 
     def log_probabilities(self, scores: Array) -> Array:
         return np.stack([self.log_own(-scores[0]), self.log_own(scores[0])])
-
-    @abstractmethod
-    def own(self, scores: Array) -> Array:
-        """P of the class that a score speaks for; elementwise."""
 
     @abstractmethod
     def log_own(self, scores: Array) -> Array:
@@ -138,9 +131,6 @@ class Binary(Likelihood):
 class Logit(Binary):
     """P = 1 / (1 + e^-t)."""
 
-    def own(self, scores: Array) -> Array:
-        return np.asarray(expit(scores))
-
     def log_own(self, scores: Array) -> Array:
         return np.asarray(log_expit(scores))
 
@@ -153,9 +143,6 @@ class Logit(Binary):
 @dataclass(frozen=True)
 class Probit(Binary):
     """P = Φ(t)."""
-
-    def own(self, scores: Array) -> Array:
-        return np.asarray(ndtr(scores))
 
     def log_own(self, scores: Array) -> Array:
         return np.asarray(log_ndtr(scores))
@@ -182,14 +169,14 @@ class Softmax(Likelihood):
     def factors(self) -> int:
         return self.classes * (self.classes - 1) // 2
 
-    def losses(self, scores: Array, codes: Codes, bent: bool = True) -> Losses:
+    def losses(self, scores: Array, codes: Codes, curved: bool = True) -> Losses:
         shifted = np.subtract(scores, scores.max(axis=0), out=np.empty(scores.shape))
         flat, own = shifted.reshape(-1), _own_places(codes, scores.shape[1])
         score = flat[own]
         p = np.exp(shifted, out=shifted)
         total = p.sum(axis=0)
         p /= total
-        factors = self._factors(p) if bent else p[:0]
+        factors = self._factors(p) if curved else p[:0]
         # p - 1 of the own class is minus the sum of the others, which keeps its digits where p is almost 1.
         flat[own] = 0.0
         flat[own] = -p.sum(axis=0)
@@ -206,7 +193,7 @@ class Softmax(Likelihood):
         return factors
 
     def hessian(self, products: Array) -> Array:
-        first, second = pairs(self.classes)
+        first, second = np.triu_indices(self.classes, 1)
         columns = products.shape[-1]
         blocks = np.zeros((self.classes, self.classes, columns, columns))
         blocks[first, second] = blocks[second, first] = -products
@@ -218,8 +205,25 @@ class Softmax(Likelihood):
         return np.ascontiguousarray(whole.transpose(0, 1, 3, 2)).reshape(size, size)
 
     def log_probabilities(self, scores: Array) -> Array:
-        shifted = scores - scores.max(axis=0)
-        return shifted - np.log(np.exp(shifted).sum(axis=0))
+        return log_normalize(scores)
+
+
+def logit(classes: int) -> Likelihood:
+    """Of two classes; of more, softmax."""
+    return Logit() if classes == 2 else Softmax(classes)
+
+
+def probit(classes: int) -> Likelihood:
+    """Of two classes; more are refused."""
+    if classes > 2:
+        raise ClasswiseError(
+            f"Only binary classification is supported by link='probit': it has two classes, and y has {classes}; use "
+            "link='logit' (softmax)."
+        )
+    return Probit()
+
+
+LINKS: dict[str, Callable[[int], Likelihood]] = {"logit": logit, "probit": probit}
 
 
 def _own_places(codes: Codes, count: int) -> Codes:

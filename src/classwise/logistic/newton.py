@@ -32,7 +32,7 @@ Evaluate = Callable[[Array], Curvature]
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class Expansion:
     """Weights V (r, q), and the curvature of all rows there."""
 
     likelihood: Likelihood
@@ -58,11 +58,11 @@ class Point:
 class Mode(NamedTuple):
     """A point within tolerance of the mode, and how many times the rows were gone through."""
 
-    point: Point
+    point: Expansion
     passes: int
 
 
-class Step(NamedTuple):
+class NewtonStep(NamedTuple):
     """What to add to the weights (r, q), and its length in deviations of the posterior."""
 
     change: Array
@@ -70,7 +70,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Metric:
+class HessianMetric:
     """Second derivatives H = S^-1 L L' S^-1, in which lengths are deviations of the posterior.
 
     scale (r q,): S, so that columns of very different spread are not mistaken for dependent ones; factor (r q, r q): L.
@@ -80,7 +80,7 @@ class Metric:
     factor: Array
 
     @classmethod
-    def of(cls, hessian: Array) -> "Metric":
+    def of(cls, hessian: Array) -> "HessianMetric":
         """With a guard, as small as can be, where rounding leaves H without an inverse."""
         scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), np.finfo(np.float64).tiny))
         scaled = hessian * scale * scale[:, None]
@@ -93,20 +93,20 @@ class Metric:
                 if guard > 10 * len(scaled):  # more than any finite matrix can need
                     raise _too_large() from None
 
-    def step(self, gradient: Array) -> Step:
+    def step(self, gradient: Array) -> NewtonStep:
         """-H^-1 gradient; (r, q)."""
         change = -self.scale * cho_solve((self.factor, True), self.scale * gradient.ravel(), check_finite=False)
         decrement = np.sqrt(max(-float(change @ gradient.ravel()), 0.0))
-        return Step(change.reshape(gradient.shape), decrement)
+        return NewtonStep(change.reshape(gradient.shape), decrement)
 
     def whiten(self, changes: Array) -> Array:
         """Changes (t, r q) in coordinates in which their lengths are deviations; (t, r q)."""
         return product(changes / self.scale, self.factor)
 
 
-def newton_step(point: Point, precision: Array) -> Step:
+def newton_step(point: Expansion, precision: Array) -> NewtonStep:
     """-(H + guard)^-1 gradient."""
-    return Metric.of(point.hessian(precision)).step(point.gradient(precision))
+    return HessianMetric.of(point.hessian(precision)).step(point.gradient(precision))
 
 
 def tolerance_of(curvature: Curvature) -> float:
@@ -118,7 +118,7 @@ def tolerance_of(curvature: Curvature) -> float:
     return float(TOLERANCE * max(curvature.weight, 1.0) ** 0.75)
 
 
-def find_mode(evaluate: Evaluate, start: Point, precision: Array, tolerance: float | None = None) -> Mode:
+def find_mode(evaluate: Evaluate, start: Expansion, precision: Array, tolerance: float | None = None) -> Mode:
     """From a point on; evaluate gathers the curvature at given weights."""
     point, passes, before = start, 0, np.inf
     tolerance = tolerance_of(start.curvature) if tolerance is None else tolerance
@@ -134,19 +134,19 @@ def find_mode(evaluate: Evaluate, start: Point, precision: Array, tolerance: flo
     )
 
 
-def settled(point: Point, precision: Array) -> Point:
+def settled(point: Expansion, precision: Array) -> Expansion:
     """The point after a last step, too small to gather the curvature again."""
     step = newton_step(point, precision)
     return replace(point, weights=point.weights + step.change) if step.decrement < NEAR else point
 
 
-def descend(evaluate: Evaluate, point: Point, step: Step, precision: Array) -> tuple[Point, int]:
+def descend(evaluate: Evaluate, point: Expansion, step: NewtonStep, precision: Array) -> tuple[Expansion, int]:
     """A point of lower objective along the step, and how many times the rows were gone through for it."""
     value, promised, length = point.objective(precision), step.decrement**2, 1.0
     rounding = 8 * EPS * (abs(value) + point.curvature.weight)
     for tried in range(1, MOST_HALVINGS):
         weights = point.weights + length * step.change
-        trial = Point(point.likelihood, weights, evaluate(weights))
+        trial = Expansion(point.likelihood, weights, evaluate(weights))
         reached = trial.objective(precision)
         if np.isfinite(reached) and reached <= value - SUFFICIENT * length * promised + rounding:
             return trial, tried
@@ -154,11 +154,23 @@ def descend(evaluate: Evaluate, point: Point, step: Step, precision: Array) -> t
     raise _too_large()
 
 
-def rises(first: Point, second: Point, precision: Array) -> bool:
+def rises(first: Expansion, second: Expansion, precision: Array) -> bool:
     """Whether the objective of the second point is above that of the first, by more than rounding."""
     value = first.objective(precision)
     rounding = 8 * EPS * (abs(value) + first.curvature.weight)
     return not second.objective(precision) <= value + rounding
+
+
+def mixture(reached: Array, steps: Array, rcond: float | None = None) -> Array:
+    """The mixture of places, of shares that sum to 1, for which that of the steps to them is shortest (Anderson 1965).
+
+    reached (t, d): where each step led to; steps (t, e): in coordinates in which their lengths are to be compared.
+
+    >>> mixture(np.array([[1.0], [4.0]]), np.array([[1.0], [-2.0]]))  # between the two, where a step would be zero
+    array([2.])
+    """
+    shares = np.linalg.lstsq((steps[:-1] - steps[-1]).T, -steps[-1], rcond=rcond)[0]
+    return np.asarray(np.append(shares, 1 - shares.sum()) @ reached)
 
 
 def _too_large() -> ClasswiseError:

@@ -15,14 +15,14 @@ from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
 from classwise.arrays import EPS, Array
 from classwise.errors import ClasswiseError
-from classwise.statistics.curvature import Columns, scores_of, squares_of
+from classwise.statistics.curvature import DesignColumns, scores_of, squares_of
 from classwise.storage import stored
 
 # Curvature this small a part of that without any weights is none: some weights may be anything.
 FLATTEST = 1e-7
 
 
-class Posterior(ABC):
+class WeightPosterior(ABC):
     """Beliefs about weights V (r, q)."""
 
     @property
@@ -42,7 +42,7 @@ class Posterior(ABC):
 
 @stored("Laplace")
 @dataclass(frozen=True, eq=False)
-class Laplace(Posterior):
+class Laplace(WeightPosterior):
     """A Gaussian: by Laplace, or the nearest to the posterior.
 
     mode (r, q): its center; factor (r q, r q): L, lower triangular, of the precision L L' of the weights.
@@ -86,7 +86,7 @@ class Laplace(Posterior):
         r, q = self.mode.shape
         return np.ascontiguousarray(self.covariance.reshape(r, q, r, q).transpose(0, 2, 1, 3))
 
-    def scores(self, columns: Columns) -> tuple[Array, Array]:
+    def scores(self, columns: DesignColumns) -> tuple[Array, Array]:
         """Mean (r, m) and covariance (r, r, m) of the scores of rows with columns (q, m)."""
         mean = scores_of(self.mode, columns)
         covariance = np.empty((len(mean), *mean.shape))
@@ -98,7 +98,7 @@ class Laplace(Posterior):
 
 @stored("Draws")
 @dataclass(frozen=True, eq=False)
-class Draws(Posterior):
+class Draws(WeightPosterior):
     """Draws of the weights, by chain: values (chains, draws, r, q)."""
 
     values: Array

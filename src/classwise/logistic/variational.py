@@ -29,7 +29,7 @@ from classwise.arrays import Array
 from classwise.errors import ClasswiseError
 from classwise.logistic.evidence import log_scale
 from classwise.logistic.likelihood import Likelihood
-from classwise.logistic.newton import Point
+from classwise.logistic.newton import Expansion, mixture
 from classwise.logistic.posterior import Laplace
 from classwise.statistics import Curvature
 
@@ -61,7 +61,7 @@ class Nearest(NamedTuple):
     passes: int
 
 
-class Trial(NamedTuple):
+class Reached(NamedTuple):
     """Where a step leads to, as coordinates (μ, Λ), and the step itself, whitened; flat (d + d²,) each."""
 
     reached: Array
@@ -69,11 +69,11 @@ class Trial(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class Approximation:
     """A Gaussian; its mean with the averages over it; the precision of the prior (r, q)."""
 
     beliefs: Laplace
-    point: Point
+    point: Expansion
     precision: Array
 
     @cached_property
@@ -117,11 +117,11 @@ def nearest_gaussian(averages: Averages, likelihood: Likelihood, start: Laplace,
     (array([[0.]]), array([[0.25]]))
     """
 
-    def look(beliefs: Laplace) -> Candidate:
-        return Candidate(beliefs, Point(likelihood, beliefs.mean, averages(beliefs)), precision)
+    def look(beliefs: Laplace) -> Approximation:
+        return Approximation(beliefs, Expansion(likelihood, beliefs.mean, averages(beliefs)), precision)
 
     here, passes = look(start), 1
-    trials: list[Trial] = []
+    trials: list[Reached] = []
     lengths: list[float] = []
     while len(lengths) < MOST_STEPS:
         reached = _coordinates(here.moved(DAMPED))
@@ -129,7 +129,7 @@ def nearest_gaussian(averages: Averages, likelihood: Likelihood, start: Laplace,
         lengths.append(float(np.linalg.norm(step)))
         if lengths[-1] <= TOLERANCE or (lengths[-1] <= ROUGH and _stands(lengths)):
             return Nearest(here.beliefs, here.bound, passes)
-        trials = [*trials, Trial(reached, step)][-_memory(precision.size) :]
+        trials = [*trials, Reached(reached, step)][-_memory(precision.size) :]
         here, tried = _ascended(look, here, trials, lengths[-1])
         passes += tried
     raise _not_found()
@@ -151,8 +151,8 @@ def _memory(size: int) -> int:
 
 
 def _ascended(
-    look: Callable[[Laplace], Candidate], here: Candidate, trials: list[Trial], length: float
-) -> tuple[Candidate, int]:
+    look: Callable[[Laplace], Approximation], here: Approximation, trials: list[Reached], length: float
+) -> tuple[Approximation, int]:
     """The first way onwards that does not lower the bound, and how many were tried."""
     for tried, beliefs in enumerate(_ways(here, trials, length), 1):
         there = look(beliefs)
@@ -161,7 +161,7 @@ def _ascended(
     raise _not_found()
 
 
-def _ways(here: Candidate, trials: list[Trial], length: float) -> Iterator[Laplace]:
+def _ways(here: Approximation, trials: list[Reached], length: float) -> Iterator[Laplace]:
     """The mixture of steps, if they are short, and then the step itself, ever shorter."""
     if len(trials) > 1 and length <= MIXED:
         yield from _mixture(here, trials)
@@ -169,11 +169,10 @@ def _ways(here: Candidate, trials: list[Trial], length: float) -> Iterator[Lapla
         yield here.moved(DAMPED / 2**halvings)
 
 
-def _mixture(here: Candidate, trials: list[Trial]) -> Iterator[Laplace]:
+def _mixture(here: Approximation, trials: list[Reached]) -> Iterator[Laplace]:
     """The mixture of Gaussians, each after its step, for which that of the steps is shortest; none, if it is none."""
     reached, steps = (np.array(part) for part in zip(*trials, strict=True))
-    shares = np.linalg.lstsq((steps[:-1] - steps[-1]).T, -steps[-1], rcond=1e-8)[0]
-    mixed = np.append(shares, 1 - shares.sum()) @ reached
+    mixed = mixture(reached, steps, rcond=1e-8)
     size = here.precision.size
     try:
         factor = cholesky(mixed[size:].reshape(size, size), lower=True)

@@ -113,22 +113,22 @@ class Indicated:
 
 
 # Columns (q, m), or the same with indicators.
-Columns: TypeAlias = Array | Indicated
+DesignColumns: TypeAlias = Array | Indicated
 
 
-def scores_of(weights: Array, columns: Columns) -> Array:
+def scores_of(weights: Array, columns: DesignColumns) -> Array:
     """W z of each row; (k, q) -> (k, m)."""
     return columns.scores(weights) if isinstance(columns, Indicated) else product(weights, columns)
 
 
-def squares_of(matrix: Array, columns: Columns) -> Array:
+def squares_of(matrix: Array, columns: DesignColumns) -> Array:
     """z'C z of each row; (q, q) -> (m,)."""
     if isinstance(columns, Indicated):
         return columns.squares(matrix)
     return np.asarray((product(matrix, columns) * columns).sum(axis=0))
 
 
-def sums_of(values: Array, columns: Columns) -> Array:
+def sums_of(values: Array, columns: DesignColumns) -> Array:
     """The sum over rows of v z'; (k, m) -> (k, q)."""
     return columns.sums(values) if isinstance(columns, Indicated) else product(values, columns.T)
 
@@ -185,7 +185,7 @@ class Curvature:
 
 
 def gather_curvature(
-    columns: Columns, losses: Array, residuals: Array, factors: Array, weights: Array | None
+    columns: DesignColumns, losses: Array, residuals: Array, factors: Array, weights: Array | None
 ) -> Curvature:
     """Of rows with columns (q, m), losses (m,), residuals (k, m) and factors (c, m); weights (m,), or None for ones.
 
@@ -200,7 +200,7 @@ def gather_curvature(
     return Curvature(weight, float(losses.sum()), gradient, _products(columns, factors))
 
 
-def _products(columns: Columns, factors: Array) -> Array:
+def _products(columns: DesignColumns, factors: Array) -> Array:
     """sum over rows of factor_c z z'; (c, q, q)."""
     if isinstance(columns, Indicated):
         return columns.products(factors)

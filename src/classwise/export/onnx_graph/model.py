@@ -16,11 +16,11 @@ from classwise.comparison.stack import AutoClassifier
 from classwise.errors import ClasswiseError, choose
 from classwise.estimators import Decision, model_within
 from classwise.estimators.deciding import read_policy
-from classwise.estimators.logistic.model import LogisticModel
 from classwise.export.onnx_graph.bayes import Posterior, decided, label_values, posterior, unscorable_label
 from classwise.export.onnx_graph.graph import OPSET, Graph
 from classwise.export.onnx_graph.rows import InputRows, Layout, Source, refuse_levels
 from classwise.export.onnx_graph.tensor import load_onnx
+from classwise.logistic import LogisticModel
 
 DTYPES: dict[Any, Any] = {"float64": np.float64, "float32": np.float32}
 INPUTS: dict[Any, bool | None] = {None: None, "matrix": True, "columns": False}

@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, product, slices
-from classwise.logistic.averaging import averaged_losses
 from classwise.logistic.design import Design
 from classwise.logistic.likelihood import Likelihood, Losses
 from classwise.logistic.posterior import Laplace
+from classwise.logistic.predictive import averaged_losses
 from classwise.statistics import Curvature
-from classwise.statistics.curvature import Columns, block_rows, gather_curvature, scores_of
+from classwise.statistics.curvature import DesignColumns, block_rows, gather_curvature, scores_of
 
 # The losses of rows, from their columns (q, m) and codes (m,).
-LossesOf = Callable[[Columns, Codes], Losses]
+LossesOf = Callable[[DesignColumns, Codes], Losses]
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Regression:
     """What the rows are seen as, and what their labels say: everything but the weights.
 
     direct: rows are numbers, all there, and means are not far away (see is_direct): first derivatives need no columns.
@@ -49,12 +49,12 @@ class Model:
 
     def curvature(self, weights: Array, rows: NDArray[Any], codes: Codes, row_weights: Array | None) -> Curvature:
         """Of rows (m, p) of classes codes (m,), at weights V (r, q)."""
-        return self._gathered(self._losses_at(weights, bent=True), rows, codes, row_weights, self.likelihood.factors)
+        return self._gathered(self._losses_at(weights, curved=True), rows, codes, row_weights, self.likelihood.factors)
 
     def averaged(self, beliefs: Laplace, rows: NDArray[Any], codes: Codes, row_weights: Array | None) -> Curvature:
         """The same, averaged over weights that have this Gaussian."""
 
-        def losses(columns: Columns, own: Codes) -> Losses:
+        def losses(columns: DesignColumns, own: Codes) -> Losses:
             return averaged_losses(self.likelihood, *beliefs.scores(columns), own)
 
         return self._gathered(losses, rows, codes, row_weights, self.likelihood.factors)
@@ -63,11 +63,11 @@ class Model:
         """The same without second derivatives, at a fraction of the cost."""
         if self.direct:
             return self._directly(weights, rows, codes, row_weights)
-        return self._gathered(self._losses_at(weights, bent=False), rows, codes, row_weights, 0)
+        return self._gathered(self._losses_at(weights, curved=False), rows, codes, row_weights, 0)
 
-    def _losses_at(self, weights: Array, bent: bool) -> LossesOf:
+    def _losses_at(self, weights: Array, curved: bool) -> LossesOf:
         by_score = self.likelihood.basis @ weights
-        return lambda columns, codes: self.likelihood.losses(scores_of(by_score, columns), codes, bent)
+        return lambda columns, codes: self.likelihood.losses(scores_of(by_score, columns), codes, curved)
 
     def _gathered(
         self, losses: LossesOf, rows: NDArray[Any], codes: Codes, row_weights: Array | None, factors: int
@@ -90,7 +90,7 @@ class Model:
         for block in slices(len(rows), block_rows(numbers, 0)):
             x, own = np.asarray(rows[block], dtype=np.float64), None if row_weights is None else row_weights[block]
             scores = np.add(product(x, slopes).T, offsets[:, None], order="C")
-            losses = self.likelihood.losses(scores, codes[block], bent=False)
+            losses = self.likelihood.losses(scores, codes[block], curved=False)
             total += gather_curvature(x.T, *losses, own)
             residuals += losses.residuals.sum(axis=1) if own is None else product(losses.residuals, own)
         gradient = np.column_stack([total.gradient, residuals])[:, :width] @ self.design.to_raw

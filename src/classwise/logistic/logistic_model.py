@@ -1,5 +1,6 @@
-"""A fitted logistic model: the classifier, and what its columns and weights are."""
+"""A fitted logistic model: the classifier, what its columns and weights are, and what its scores are made of."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,11 +10,17 @@ import numpy as np
 from scipy.special import ndtri
 
 from classwise.arrays import Array, Labels
-from classwise.logistic import Diagnostics, Draws, Groups, Likelihood, LogisticClassifier
+from classwise.classifier.boundary import Boundary, Section, column_names, read_section
+from classwise.classifier.explanation import Explanation
+from classwise.errors import ClasswiseError, ImputedValueWarning
+from classwise.logistic.classifier import LogisticClassifier
 from classwise.logistic.design import NUMBER, marked_levels
+from classwise.logistic.evidence import PrecisionGroups
+from classwise.logistic.gibbs import Diagnostics
+from classwise.logistic.likelihood import Likelihood, Probit
+from classwise.logistic.posterior import Draws
 from classwise.rows.labels import is_sorted
-from classwise.rows.schema import Schema
-from classwise.rows.schema_report import SchemaReport
+from classwise.rows.schema import Schema, find_column
 from classwise.storage import stored
 from classwise.tabular import Tabular
 
@@ -34,7 +41,7 @@ class LogisticModel:
     notes: dict[int, str]
     shares: Array
     deviations: dict[int, float]
-    groups: Groups
+    groups: PrecisionGroups
     values: Array
     log_evidence: float | None
     passes: int
@@ -61,10 +68,6 @@ class LogisticModel:
     @property
     def likelihood(self) -> Likelihood:
         return self.classifier.likelihood
-
-    def report(self) -> SchemaReport:
-        """What each column was taken for."""
-        return SchemaReport.of(self.schema, self.levels, self.missing, self.notes)
 
     def reach(self) -> Array:
         """Two rows that others lie between: means less and plus three deviations, first and last levels; (2, p)."""
@@ -131,6 +134,20 @@ class LogisticModel:
         )
 
 
+def warn_of_imputed(schema: Schema, missing: Array) -> None:
+    """One warning that names the columns in which means stand for missing values."""
+    columns = [j for j in np.flatnonzero(missing).tolist() if missing[j] < 1 - 1e-9]
+    if columns:
+        named = ", ".join(f"{schema.name(j)} ({100 * missing[j]:.3g} %)" for j in columns[:5])
+        more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
+        warnings.warn(
+            f"Values are missing in {named}{more}; the mean of the column stands for them, whatever the class. "
+            "LDA, QDA and NaiveBayes integrate missing values out instead.",
+            ImputedValueWarning,
+            stacklevel=3,
+        )
+
+
 class Coefficient(NamedTuple):
     """A weight: how much the score of `label` rises with the column, its posterior deviation and credible interval."""
 
@@ -155,3 +172,92 @@ class Coefficients(Tabular, tuple[Coefficient, ...]):
         numbers = [tuple(f"{value:.4g}" for value in row[2:]) for row in self]
         rows = [(str(row.label), row.column, *cells) for row, cells in zip(self, numbers, strict=True)]
         return [("label", "column", "weight", "deviation", "low", "high"), *rows]
+
+
+# Scores taken apart: each column's share of one row's log odds, and the boundary between two classes ------------------
+
+
+def linear_explanation(model: LogisticModel, row: Array, shown: list[Any], first: int, second: int) -> Explanation:
+    """The log odds of class `first` against `second` at the most probable weights, for one row (p,)."""
+    classifier, design = model.classifier, model.classifier.design
+    average = _average_row(model)[None]
+    at_mean = float(_against(classifier.scores(average), first, second)[0])
+    away = design.columns(row[None])[:, 0] - design.columns(average)[:, 0]
+    shares = np.zeros(len(model.schema))
+    np.add.at(shares, design.source, (_against(classifier.weights, first, second) * away)[: len(design.source)])
+    scale = _odds_per_score(model, at_mean + float(shares.sum()))
+    keys = list(model.schema.names or range(len(model.schema)))
+    labels = classifier.labels.tolist()
+    prior = scale * at_mean + _shift(model, first, second)
+    by_column = dict(zip(keys, (scale * shares).tolist(), strict=True))
+    values = dict(zip(keys, shown, strict=True))
+    return Explanation(labels[first], labels[second], prior + sum(by_column.values()), prior, 0.0, by_column, values)
+
+
+def linear_boundary(model: LogisticModel, first: int, second: int, columns: Any, at: Any) -> Boundary:
+    """f = score of `first` against `second`, in the free columns of numbers."""
+    section, row = _read_place(model, columns, {} if at is None else dict(at))
+    classifier, design, free = model.classifier, model.classifier.design, section.free
+    weights = _against(classifier.weights, first, second)[: len(design.source)]
+    slopes = dict(zip(design.source.tolist(), (weights / design.scale).tolist(), strict=True))
+    means = dict(zip(design.source.tolist(), design.mean.tolist(), strict=True))
+    return Boundary(
+        np.array([means.get(j, 0.0) for j in free]),
+        np.zeros((len(free), len(free))),
+        np.array([slopes.get(j, 0.0) for j in free]),
+        float(_against(classifier.scores(row[None]), first, second)[0]) + _shift(model, first, second),
+        np.diag([model.deviations[j] ** 2 for j in free]),
+        column_names(model.schema, free),
+    )
+
+
+def _against(scores: Array, first: int, second: int) -> Array:
+    """The score of one class against another, from scores (k, ...)."""
+    if len(scores) > 1:
+        return np.asarray(scores[first] - scores[second])
+    return np.asarray(scores[0] * (first - second))  # one score, of the second class against the first
+
+
+def _shift(model: LogisticModel, first: int, second: int) -> float:
+    """What other priors than those learned from add to the log odds."""
+    shift = model.classifier.shift
+    return shift[first] - shift[second] if shift else 0.0
+
+
+def _odds_per_score(model: LogisticModel, score: float) -> float:
+    """1, where scores are log odds; else log P / (1 - P) over the score."""
+    if not isinstance(model.likelihood, Probit):
+        return 1.0
+    small = 1e-6
+    at = score if abs(score) > small else small
+    own, other = model.likelihood.log_own(np.array([at, -at]))
+    return float((own - other) / at)
+
+
+def _average_row(model: LogisticModel) -> Array:
+    """A row without values, which stands at the mean of every column; (p,)."""
+    return np.array([-1.0 if j in model.levels else np.nan for j in range(len(model.schema))])
+
+
+def _read_place(model: LogisticModel, columns: Any, at: dict[Any, Any]) -> tuple[Section, Array]:
+    """The columns that are free, and a row (p,) that is average but for what is held."""
+    schema, row = model.schema, _average_row(model)
+    places = {key: find_column(key, schema.names or range(len(schema)), "The keys of at") for key in at}
+    for key, j in places.items():
+        if j in model.levels:
+            row[j] = _level(model, j, at[key])
+    numbers = {key: at[key] for key, j in places.items() if j not in model.levels}
+    if columns is None:
+        columns = [j for j in range(len(schema)) if j not in model.levels and j not in places.values()]
+    section = read_section(schema, columns, numbers)
+    if any(j in model.levels for j in section.free):
+        raise ClasswiseError("A boundary is in columns of numbers; hold a category at a level: at={column: level}.")
+    row[list(section.held)] = list(section.held.values())
+    return section, row
+
+
+def _level(model: LogisticModel, column: int, value: Any) -> float:
+    levels = model.levels[column].tolist()
+    if value not in levels:
+        raise ClasswiseError(f"at holds {model.schema.name(column)} at {value!r}; its levels are {levels[:8]}.")
+    return float(levels.index(value))

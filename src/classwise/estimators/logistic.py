@@ -1,0 +1,383 @@
+"""Bayesian logistic regression: the boundary modeled directly, and averaged over what is believed of its weights."""
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from classwise.arrays import Array
+from classwise.classifier.bayes import Priors, class_priors
+from classwise.classifier.boundary import Boundary
+from classwise.classifier.explanation import Explanation
+from classwise.classifier.plan import refuse_few_classes, refuse_underflow
+from classwise.densities.blocks import refuse_silent, warn_of_ignored, why_constant, why_ignored
+from classwise.engines import open_rows
+from classwise.errors import ClasswiseError, NotAvailableError, choose, fraction
+from classwise.estimators.answers import Answers, read_generator, required
+from classwise.estimators.columns import remember_columns
+from classwise.logistic import (
+    MISSING,
+    Coefficients,
+    Diagnostics,
+    LogisticClassifier,
+    LogisticModel,
+    LogisticPlan,
+    Regression,
+    TrainingRows,
+    WarmStart,
+    check_options,
+    linear_boundary,
+    linear_explanation,
+    rows_of_source,
+    rows_of_table,
+    warn_of_imputed,
+)
+from classwise.rows.reading import open_source
+from classwise.rows.schema import Families
+from classwise.rows.table import Table
+from classwise.statistics import ClassStatistics, DiagonalScatter, summarize_rows
+from classwise.statistics.chunks import summarize_table
+from classwise.storage import shown, stored
+
+
+@stored("BayesianLogistic", kind="model")
+class BayesianLogistic(Answers):
+    """Logistic regression with a posterior over its weights: P(label | x) = average of P(label | weights, x).
+
+        logit   P(second | x) = 1 / (1 + exp(-(w'x + w0))), and softmax over the scores of more than two classes
+        probit  P(second | x) = Φ(w'x + w0), of two classes
+        prior   weights ~ N(0, 1 / precision), independent; of softmax, those of every class alike
+
+    link: "logit" or "probit".
+    precision: of the prior. A number (0 for none: maximum likelihood); "evidence" for the one under which the labels
+        are most probable; "relevance" for one such of each column, which takes columns that do not matter out; or a
+        mapping from a column, or a tuple of columns, to a number or "evidence", where columns left out are one group
+        more. Scikit-learn's C is 1 / precision.
+    fit_intercept: whether scores have an intercept. penalize_intercept: whether that has the prior too; else it is
+        flat.
+    standardize: the prior is on weights of columns of numbers divided by their standard deviation, with their means
+        taken away if there is an intercept. Levels of categories are 0 or 1, less their mean, and not divided. The
+        attributes are in the columns' own units either way.
+    predictive: "integrated" averages over the posterior; "plugin" uses the most probable weights (means, where the
+        posterior is not by Laplace) as if they were known; "moderated" is MacKay's closed approximation of the first.
+    posterior: "laplace" is the Gaussian about the most probable weights, with the full Hessian; "variational" is the
+        Gaussian nearest to the posterior, which is better where rows are few or classes can nearly be separated, and
+        takes longer; "sampled" is exact, by draws of a Gibbs sampler (logit; needs the extra `sample`). The precision
+        is that by Laplace for all three.
+    draws: how many, in four chains, after as many that are thrown away; random_state: their seed.
+    families: what columns are taken for, where it is not what their type says: {"zip": "categorical"}.
+    missing: "mean" has the mean of its column stand for a missing value, whatever the class, with a warning at fit; a
+        level never seen is taken for missing. "error" refuses missing values.
+
+    >>> import classwise as cw
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> m = cw.BayesianLogistic().fit(X, y)
+    >>> m.predict_proba(X[[70]]).round(3).tolist(), m.predict_interval(X[[70]])[0, 1].round(2).tolist()
+    ([[0.056, 0.441, 0.503]], [0.06, 0.85])
+    """
+
+    _remedy = "missing='mean'"
+
+    model_: LogisticModel
+
+    def __init__(
+        self,
+        *,
+        link: Literal["logit", "probit"] = "logit",
+        precision: Any = "evidence",
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        standardize: bool = True,
+        predictive: Literal["integrated", "plugin", "moderated"] = "integrated",
+        posterior: Literal["laplace", "variational", "sampled"] = "laplace",
+        draws: int = 2000,
+        families: Families = "auto",
+        missing: Literal["mean", "error"] = "mean",
+        random_state: Any = None,
+    ) -> None:
+        self.link = link
+        self.precision = precision
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.standardize = standardize
+        self.predictive = predictive
+        self.posterior = posterior
+        self.draws = draws
+        self.families = families
+        self.missing = missing
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X (n, p) and labels y (n,); a weight of two is the row twice, a weight of zero is no row.
+
+        X is an array or a pandas, polars or Arrow table. The rows are gone through several times, chunk by chunk.
+        """
+        return self._fit(X, y, sample_weight, None)
+
+    def fit_source(
+        self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
+    ) -> Self:
+        """Learn from rows wherever they are, with flat memory: the same model as from a table of all of them.
+
+        source: whatever `summarize` takes with a target and can be read several times: the path of a CSV, TSV, JSON,
+            Parquet or Arrow file, a pattern, a query, a database's table, a lazy frame, a function that makes batches,
+            a DataFrame of Dask or Spark.
+        target, weights: the columns that hold labels and weights; columns: those to learn from, all others by default.
+
+        The first pass learns what the columns hold. Up to 20 million values are then held in memory. Of more, some
+        rows are drawn to begin with, and about six passes gather what all of them say of the weights.
+        """
+        plan = self._plan()
+        if self.posterior == "sampled":
+            raise ClasswiseError(
+                "posterior='sampled' goes through the rows for every draw, and fit_source reads them from where they "
+                "are; use 'laplace' or 'variational', or give the rows to fit."
+            )
+        rows = open_rows(source, target=target, columns=columns, weights=weights, families=self.families)
+        rows.refuse_gone("fit_source")
+        options: dict[str, Any] = {"families": self.families, "allow_missing": plan.allow_missing}
+        statistics = summarize_rows(rows, DiagonalScatter, "Learning, pass 1", **options)
+        return self._learn(plan, statistics, partial(rows_of_source, rows, statistics))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, near: WarmStart | None) -> Self:
+        plan = self._plan()
+        strict = not plan.allow_missing
+        table = open_source(X).read(self.families, required(y), sample_weight, strict=strict).weighted()
+        statistics = summarize_table(table, DiagonalScatter, allow_missing=plan.allow_missing)
+        return self._learn(plan, statistics, partial(rows_of_table, table, statistics), near)
+
+    def _plan(self) -> LogisticPlan:
+        """The options, read; an error, before any row is, if they are none."""
+        return LogisticPlan.read(self.get_params(deep=False), partial(read_generator, self.random_state))
+
+    def _learn(
+        self,
+        plan: LogisticPlan,
+        statistics: ClassStatistics,
+        rows_of: Callable[[Regression], TrainingRows],
+        near: WarmStart | None = None,
+    ) -> Self:
+        """rows_of: the rows, as a regression sees them."""
+        refuse_few_classes(statistics.labels)
+        refuse_underflow(statistics)
+        ignored = why_ignored(statistics, statistics.missing_weight()) | why_constant(statistics.constants())
+        if len(ignored) == len(statistics.schema):
+            refuse_silent(statistics)
+        model = plan.model(statistics, ignored, rows_of, near)
+        warn_of_ignored(statistics, ignored)
+        warn_of_imputed(statistics.schema, model.missing)
+        self.model_ = model
+        remember_columns(self, statistics)
+        return self
+
+    # What only this model answers -------------------------------------------------------------------------------------
+
+    def predict_interval(self, X: Any, level: float = 0.95) -> Array:
+        """The central credible interval of P(k | x, weights), as the weights vary over their posterior; (n, g, 2).
+
+        Exact for two classes. For more it is taken from 2048 points of the posterior, and its ends are good to about
+        a hundredth of its width.
+
+        >>> import classwise as cw
+        >>> m = cw.BayesianLogistic(precision=1.0).fit([[0], [1], [2], [3]], ["no", "no", "yes", "yes"])
+        >>> m.predict_interval([[3]])[0, 1].round(2).tolist(), round(float(m.predict_proba([[3]])[0, 1]), 2)
+        ([0.16, 0.99], 0.71)
+        """
+        tail = (1 - fraction("level", level)) / 2
+        ends = self._apply(lambda model, rows: model.interval(rows, tail, 1 - tail), self._table(X))
+        return ends.transpose(2, 1, 0)
+
+    def boundary(
+        self, first: Any, second: Any, *, columns: Any = None, at: Mapping[Any, Any] | None = None
+    ) -> Boundary:
+        """f(x) = w'x + w0, at the most probable weights: positive where `first` is more probable than `second`.
+
+        columns: the boundary in these columns of numbers alone, by name or position; the others stand at their means,
+        or where `at` holds them: {column: value}. A category is held at a level, or stands between its levels.
+        f is the log odds, and for the probit link the score. With two classes, P(first | x) is 1/2 where f = 0, also
+        averaged over the posterior; with more, averaging bends the line a little.
+
+        >>> import classwise as cw
+        >>> m = cw.BayesianLogistic(precision=1.0).fit([[1, 0], [2, 1], [6, 2], [7, 0]], ["low", "low", "high", "high"])
+        >>> m.boundary("high", "low").kind
+        'line'
+        """
+        pair = self._position(first), self._position(second)
+        return linear_boundary(self.model_, *pair, columns, at)
+
+    @property
+    def classifier_(self) -> LogisticClassifier:
+        """Labels, columns, likelihood and beliefs about the weights: what predicts, as `predictive` says now."""
+        classifier = self._fitted().model_.classifier
+        return classifier if self.predictive == classifier.predictive else classifier.predicting(self.predictive)
+
+    @property
+    def priors_(self) -> Array:
+        """The share of each class among the rows learned from, or what with_priors was given; (g,)."""
+        shift, shares = self.classifier_.shift, self.model_.shares
+        return shares * np.exp(shift) if shift else shares
+
+    @property
+    def _classifier(self) -> LogisticClassifier:
+        return self.classifier_
+
+    @property
+    def _strict(self) -> bool:
+        return not choose("missing", self.missing, MISSING)
+
+    def _reasons(self, table: Table, first: int, second: int) -> Explanation:
+        values = np.asarray(table.rows, dtype=np.float64)[0]
+        return linear_explanation(self.model_, values, table.shown(0), first, second)
+
+    # The same posterior put to another use: new estimators, and nothing is fitted again -------------------------------
+
+    def near(self) -> WarmStart:
+        """Where to look first for the weights of almost the same rows."""
+        return WarmStart(self.classifier_.beliefs.mean, self.model_.values)
+
+    def predicting(self, predictive: Literal["integrated", "plugin", "moderated"]) -> Self:
+        """The same posterior of the weights, averaged over in another way: a new estimator, nothing is fitted again."""
+        other = copy(self)
+        other.predictive = predictive
+        other.model_ = replace(self.model_, classifier=self.classifier_.predicting(predictive))
+        return other
+
+    def with_priors(self, priors: Priors) -> Self:
+        """The same model where classes are mixed in other shares than those learned from: a new estimator.
+
+        P(k | x) is multiplied by the ratio of the new prior to the share of the class in the rows learned from, and
+        divided by the sum; nothing is fitted again. priors: as in the other estimators, none of them zero.
+        """
+        if self.link == "probit":
+            raise ClasswiseError(
+                "Other priors shift log odds, and link='probit' has none that are linear; use 'logit'."
+            )
+        given = class_priors(priors, self.classes_, self.model_.shares)
+        if not given.all():
+            never = self.classes_[given == 0].tolist()[0]
+            raise ClasswiseError(f"The prior of {never!r} is 0; leave its rows out and fit again.")
+        other = copy(self)
+        classifier = replace(self.model_.classifier, shift=()).with_priors(self.model_.shares, given)
+        other.model_ = replace(self.model_, classifier=classifier)
+        return other
+
+    # What was learned of the weights, in the columns' own units -------------------------------------------------------
+
+    @property
+    def coef_(self) -> Array:
+        """Most probable weights (means, of draws and of the nearest Gaussian) of the columns, in their own units.
+
+        (1, p) for two classes, of the second against the first; (g, p) for more, which sum to zero over the classes. A
+        category has one column for each level, or one for the second of two.
+        """
+        return self._split(self._fitted().model_.weights)[0]
+
+    @property
+    def intercept_(self) -> Array:
+        """(1,) or (g,), as coef_."""
+        return self._split(self._fitted().model_.weights)[1]
+
+    @property
+    def coef_std_(self) -> Array:
+        """Posterior standard deviations of coef_; those of softmax are relative to the mean of the classes."""
+        return self._split(self._fitted().model_.deviation)[0]
+
+    @property
+    def intercept_std_(self) -> Array:
+        """Posterior standard deviations of intercept_."""
+        return self._split(self._fitted().model_.deviation)[1]
+
+    @property
+    def coef_names_(self) -> list[str]:
+        """What weights belong to: columns, levels as "column=level", and the intercept last."""
+        return self._fitted().model_.names
+
+    @property
+    def coef_cov_(self) -> Array:
+        """Posterior covariance of all weights, class after class, each in the order of coef_names_; (k q, k q)."""
+        return self._fitted().model_.covariance
+
+    def coefficients(self, level: float = 0.95) -> Coefficients:
+        """Weights with their posterior deviations and credible intervals, as a table.
+
+        >>> import classwise as cw
+        >>> cw.BayesianLogistic(precision=1.0).fit([[0], [1], [2], [3]], ["no", "no", "yes", "yes"]).coefficients()
+        label  column       weight  deviation     low   high
+        yes    x0           0.8444     0.6834  -0.495  2.184
+        yes    (intercept)  -1.267      1.506  -4.218  1.685
+        """
+        return self._fitted().model_.coefficients(fraction("level", level))
+
+    def sample_weights(self, n: int = 1, random_state: Any = None) -> Array:
+        """Weights drawn from the posterior, in the columns' own units, in the order of coef_names_; (n, k, q)."""
+        if not (isinstance(n, (int, np.integer)) and n >= 0):
+            raise ClasswiseError(f"n={n!r} is not a number of draws.")
+        return self._fitted().model_.sample(int(n), read_generator(random_state))
+
+    @property
+    def precision_(self) -> dict[Any, float]:
+        """The precision of the prior on the weights of each column, by name (or position)."""
+        model = self._fitted().model_
+        keys, codes = model.schema.names or range(len(model.schema)), model.groups.codes
+        return {keys[j]: float(model.values[c]) for j, c in zip(model.classifier.design.source, codes, strict=False)}
+
+    @property
+    def log_marginal_likelihood_(self) -> float:
+        """log P(labels | rows), weights integrated out by Laplace's approximation; given the precision.
+
+        With posterior="variational" it is the bound of it that the nearest Gaussian has: never above the exact value,
+        but for the error of averages over more than two classes.
+        An intercept without a prior counts as flat, of density one. A flat prior on other weights has no evidence.
+        """
+        evidence = self._fitted().model_.log_evidence
+        if evidence is None:
+            raise NotAvailableError("precision=0 is no prior, so there is no marginal likelihood; give a precision.")
+        return evidence
+
+    @property
+    def diagnostics_(self) -> Diagnostics:
+        """Of draws: the effective sample size and R-hat of each weight, as the sampler sees them (contrasts)."""
+        diagnostics = self._fitted().model_.diagnostics
+        if diagnostics is None:
+            raise NotAvailableError("Only draws have an effective sample size: fit with posterior='sampled'.")
+        return diagnostics
+
+    @property
+    def passes_(self) -> int:
+        """How many times the curvature of all rows was gathered; passes that gather gradients alone are not counted.
+
+        With posterior="variational", those over which it was averaged are.
+        """
+        return self._fitted().model_.passes
+
+    def _split(self, values: Array) -> tuple[Array, Array]:
+        """Values (k, q) of the columns and of the intercept, 0 where there is none."""
+        if self.model_.classifier.design.intercept:
+            return values[:, :-1], values[:, -1]
+        return values, np.zeros(len(values))
+
+    # Files, and what scikit-learn asks --------------------------------------------------------------------------------
+
+    def _facts(self) -> dict[str, Any]:
+        """What the header of a file tells; statistics are not kept, nor how many rows there were."""
+        about = {"labels": self.classes_.tolist(), **self._fitted().model_.schema.facts()}
+        return {**about, "options": shown(self.get_params(deep=False)), "statistics": False}
+
+    def _is_sound(self) -> bool:
+        check_options(self.get_params(deep=False))
+        seeded = self.random_state is None or (type(self.random_state) is int and self.random_state >= 0)
+        if not hasattr(self, "model_"):
+            return seeded
+        names = tuple(getattr(self, "feature_names_in_", ())) or None
+        return seeded and self.n_features_in_ == len(self.model_.schema) and names == self.model_.schema.names
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "mean"
+        tags.classifier_tags.multi_class = self.link != "probit"
+        tags.input_tags.string = True
+        return tags
