@@ -8,7 +8,6 @@ from classwise.covariance import Completion
 from classwise.densities import Block, Categorical, Constant, OneDependence
 from classwise.rows.labels import is_sorted
 from classwise.rows.schema import Schema
-from classwise.rows.schema_report import SchemaReport
 from classwise.statistics import ClassStatistics, Named
 from classwise.storage import stored
 
@@ -57,7 +56,3 @@ class Model:
 
     def with_classifier(self, classifier: BayesClassifier) -> "Model":
         return replace(self, classifier=classifier)
-
-    def report(self) -> SchemaReport:
-        """What each column was taken for."""
-        return SchemaReport.of(self.schema, self.levels, self.missing, self.notes)

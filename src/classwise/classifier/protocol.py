@@ -15,7 +15,6 @@ from classwise.engines import MemoryEngine
 from classwise.errors import UnscorableError
 from classwise.rows.checks import INTEGRATE, refuse_unscorable, refuse_unsuitable
 from classwise.rows.schema import Schema
-from classwise.rows.schema_report import SchemaReport
 from classwise.rows.table import Table
 
 
@@ -73,8 +72,9 @@ class FittedModel(Protocol):
         """What there is to know of a column, by position."""
         ...
 
-    def report(self) -> SchemaReport:
-        """What each column was taken for."""
+    @property
+    def missing(self) -> Array:
+        """The share of rows without a value in each column; (p,)."""
         ...
 
 

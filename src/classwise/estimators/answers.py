@@ -162,7 +162,8 @@ class Answers(ClassifierMixin, BaseEstimator):
     @property
     def schema_(self) -> SchemaReport:
         """What each column was taken for: type, kind, family, levels, missing values; a table."""
-        return self._model_seen.report()
+        model = self._model_seen
+        return SchemaReport.of(model.schema, model.levels, model.missing, model.notes)
 
     @property
     def families_(self) -> dict[Any, str]:
