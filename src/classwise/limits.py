@@ -18,3 +18,15 @@ def chunk_rows(features: int, size: int = COPY_SIZE) -> int:
     """How many rows a chunk of so many features has."""
     # A statistic holds matrices of p²: chunks grow with them, so that merging stays a small part of the work.
     return max(size, 8 * features * features) // features
+
+
+# Comparing ------------------------------------------------------------------------------------------------------------
+
+# Nearest neighbors and softmax regression, ten times each, take minutes from about here on: rows times columns.
+LONG_REFERENCE = 2_000_000
+
+# So does logistic regression with all of its curvature: multiplications in one pass over the rows.
+LONG_LOGISTIC = 2_000_000_000
+
+# And the stack of AutoClassifier: rows times columns times classes.
+LONG_STACK = 400_000

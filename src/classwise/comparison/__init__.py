@@ -1,6 +1,6 @@
 """Which classifier to trust: the whole family, compared on the same folds."""
 
-from classwise.comparison.comparing import compare
+from classwise.comparison.compare import compare
 from classwise.comparison.learning_curves import LearningCurve, learning_curve
 from classwise.comparison.result import Comparison
 

@@ -6,35 +6,25 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from classwise.arrays import Array, Codes
-from classwise.classifier.bayes import BayesClassifier
+from classwise.arrays import Array
 from classwise.comparison.trial import Trial
 from classwise.densities import Gaussian
-from classwise.estimators import Crossing, Fold, is_complete
+from classwise.estimators import is_complete
 from classwise.statistics import ClassStatistics
 
 
-def described(trial: Trial, crossing: Crossing) -> Trial:
-    """Free parameters and evidence of the model of all rows."""
-    trial, fitted = summed_up(trial, crossing.statistics.total())
-    return trial if trial.evidence else by_bic(trial, fitted, _log_likelihood(fitted, crossing))
-
-
-def summed_up(trial: Trial, total: ClassStatistics) -> tuple[Trial, Any]:
-    """With free parameters and evidence of the model of all rows, as far as statistics tell, and that model."""
-    assert trial.tuned is not None
-    fitted: Any = trial.tuned.plain._roughly().fit_statistics(total)
-    count = fitted.classifier_.density.free_parameters + len(total.labels) - 1
-    trial = replace(trial, statistics=total, free_parameters=count)
+def described(trial: Trial, fitted: Any, total: ClassStatistics) -> Trial:
+    """With free parameters and evidence of the model of all rows, as far as their statistics tell."""
+    density = fitted.classifier_.density
+    trial = replace(trial, statistics=total, free_parameters=density.free_parameters + len(total.labels) - 1)
     exact = fitted.model_.log_evidence
     if exact is not None:
         counted = fitted.priors is None or (isinstance(fitted.priors, str) and fitted.priors == "empirical")
         evidence = exact + (_dirichlet(total.weight) if counted else _of_labels(fitted, total))
-        return replace(trial, log_evidence=float(evidence), evidence="exact"), fitted
-    density = fitted.classifier_.density
+        return replace(trial, log_evidence=float(evidence), evidence="exact")
     if isinstance(density, Gaussian) and is_complete(fitted.statistics_):
-        return by_bic(trial, fitted, density.log_likelihood(fitted.statistics_.moments)), fitted
-    return trial, fitted
+        return by_bic(trial, fitted, density.log_likelihood(fitted.statistics_.moments))
+    return trial
 
 
 def by_bic(trial: Trial, fitted: Any, log_likelihood: float) -> Trial:
@@ -59,18 +49,3 @@ def _of_labels(fitted: Any, total: ClassStatistics) -> float:
 def _dirichlet(weight: Array) -> float:
     """log p(labels), with the class priors integrated out under a uniform prior."""
     return float(gammaln(len(weight)) - gammaln(weight.sum() + len(weight)) + gammaln(weight + 1).sum())
-
-
-def _log_likelihood(fitted: Any, crossing: Crossing) -> float:
-    """The sum of log p(x | own class) over all rows."""
-    weights = crossing.table.weights
-    parts = (own_densities(fitted, fold, crossing.codes[fold.rows]) for fold in crossing.each())
-    pairs = zip(parts, crossing.each(), strict=True)
-    return float(sum(part.sum() if weights is None else part @ weights[fold.rows] for part, fold in pairs))
-
-
-def own_densities(fitted: Any, fold: Fold, codes: Codes) -> Array:
-    """log p(x | own class) of the rows of a fold, whose classes are codes; (m,)."""
-    log_density = fitted._apply(BayesClassifier.log_density, fold.read(fitted))
-    own = np.searchsorted(fitted.classes_, fold.crossing.labels[codes])
-    return np.asarray(log_density[np.minimum(own, len(log_density) - 1), np.arange(len(own))])
