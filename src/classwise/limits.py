@@ -30,3 +30,6 @@ LONG_LOGISTIC = 2_000_000_000
 
 # And the stack of AutoClassifier: rows times columns times classes.
 LONG_STACK = 400_000
+
+# The stack's members are tried on at most so many rows.
+MOST_TRIED = 50_000

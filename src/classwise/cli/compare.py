@@ -199,7 +199,7 @@ def _print(result: Any) -> None:
 
 def _show_stack(comparison: Any) -> None:
     """What the stack is made of, if it was tried."""
-    stacks = [trial.trained for trial in comparison.tried if trial.is_stack]
+    stacks = [trial.trained for trial in comparison.tried if trial.kind == "stack" and not trial.reason]
     for stack in stacks:
         heading("What the stack is made of (keep it by --keep stack):")
         show_table(stack.report_.cells(), words=(0, 6))

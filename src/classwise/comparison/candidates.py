@@ -19,7 +19,6 @@ from sklearn.utils import _safe_indexing
 
 from classwise import limits
 from classwise.arrays import Array, Codes, Labels
-from classwise.comparison.stack import MOST_ROWS
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic, Crossing, Fold
@@ -258,7 +257,8 @@ class Stack(AnyClassifier):
             return "Needs the rows in memory."
         if size.rows * size.columns * size.classes > limits.LONG_STACK and not size.insists:
             return TOO_LONG
-        return f"Tries {MOST_ROWS} rows at most; fit AutoClassifier by itself." if size.rows > MOST_ROWS else ""
+        most = limits.MOST_TRIED
+        return f"Tries {most} rows at most; fit AutoClassifier by itself." if size.rows > most else ""
 
     def prepared(self, crossing: Crossing, X: Any) -> "Stack":
         known = replace(self, X=X)

@@ -22,6 +22,7 @@ from classwise.errors import ClasswiseError, choose, fraction
 from classwise.estimators import LDA, read_seed
 from classwise.rows.labels import code_labels
 from classwise.rows.reading import read_table
+from classwise.tabular import aligned, html_table
 
 # Rows of each class that every subset has.
 FEWEST = 2
@@ -143,20 +144,13 @@ class LearningCurve:
         return [("rows", *heads), *((f"{size:g}", *map(_shown, values)) for size, *values in rows)]
 
     def __str__(self) -> str:
-        cells = self.cells()
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True)) for row in cells]
         failed = [f"{name} could not always be fitted: {reason}" for name, reason in self.reasons.items()]
-        return "\n".join([*lines, "", *self.summary(), *failed])
+        return "\n".join([*aligned(self.cells(), ">"), "", *self.summary(), *failed])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        header, *rows = self.cells()
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"{table}<p>{escape(' '.join(self.summary()))}</p>"
+        return f"{html_table(self.cells())}<p>{escape(' '.join(self.summary()))}</p>"
 
 
 def _between(first: int, last: int) -> str:

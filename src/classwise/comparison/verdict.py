@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes
-from classwise.classifier.evaluation import Evaluation
+from classwise.classifier.evaluation import Evaluation, merged
 from classwise.comparison.candidates import Candidate, HeldOut
 from classwise.comparison.evidence import by_bic
 from classwise.comparison.trial import Trial
@@ -27,31 +27,37 @@ from classwise.rows.sampling import ALL
 from classwise.selection.dealing import Dealer, Hand
 
 
+class Version(NamedTuple):
+    """The posteriors of a fold, as they are or to a power."""
+
+    fold: int
+    is_calibrated: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Score:
-    """What became of one model: its evaluations by fold, as it is and with its powers, and sums over all rows.
+    """What became of one model: evaluations of its posteriors, and sums over all rows.
 
     problem: why it could not answer, if it could not.
     """
 
-    as_is: dict[int, Evaluation] = field(default_factory=dict)
-    calibrated: dict[int, Evaluation] = field(default_factory=dict)
+    evaluations: dict[Version, Evaluation] = field(default_factory=dict)
     log_likelihood: float = 0.0
     seconds: float = 0.0
     problem: Exception | None = None
 
     def __add__(self, other: "Score") -> "Score":
+        both, versions = (self.evaluations, other.evaluations), {**self.evaluations, **other.evaluations}
         return Score(
-            _added(self.as_is, other.as_is),
-            _added(self.calibrated, other.calibrated),
+            {each: merged([found[each] for found in both if each in found]) for each in versions},
             self.log_likelihood + other.log_likelihood,
             self.seconds + other.seconds,
             self.problem or other.problem,
         )
 
-
-def _added(ours: dict[int, Evaluation], theirs: dict[int, Evaluation]) -> dict[int, Evaluation]:
-    return {**ours, **{fold: ours[fold] + one if fold in ours else one for fold, one in theirs.items()}}
+    def by_fold(self, calibrated: bool) -> tuple[Evaluation, ...]:
+        """The evaluations of folds in their order."""
+        return tuple(self.evaluations[each] for each in sorted(self.evaluations) if each.is_calibrated == calibrated)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +96,11 @@ class Ready:
         if len(told) < len(held):
             answers = answers[told]
         codes, weights, labels = held.codes[told], held.scored[told], held.fold.crossing.labels
-        as_is = {held.number: Evaluation.of(answers, codes, labels, weights)}
-        if self.powers is None:
-            return Score(as_is, log_likelihood=likelihood)
-        powered = Evaluation.of(self.powers[held.number] * answers, codes, labels, weights)
-        return Score(as_is, {held.number: powered}, likelihood)
+        found = {Version(held.number, False): Evaluation.of(answers, codes, labels, weights)}
+        if self.powers is not None:
+            powered = self.powers[held.number] * answers
+            found[Version(held.number, True)] = Evaluation.of(powered, codes, labels, weights)
+        return Score(found, likelihood)
 
     def _answers(self, held: HeldOut) -> Array:
         if self.trial.log_posterior is not None:
@@ -106,13 +112,7 @@ class Ready:
         seconds = self.trial.seconds + score.seconds
         if score.problem:
             return self.trial.failed(score.problem, seconds)
-        folds = sorted(score.as_is)
-        trial = replace(
-            self.trial,
-            as_is=tuple(score.as_is[fold] for fold in folds),
-            calibrated=tuple(score.calibrated[fold] for fold in folds) if score.calibrated else (),
-            seconds=seconds,
-        )
+        trial = replace(self.trial, as_is=score.by_fold(False), calibrated=score.by_fold(True), seconds=seconds)
         return trial if self.whole is None else by_bic(trial, self.whole, score.log_likelihood)
 
 
