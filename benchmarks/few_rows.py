@@ -23,9 +23,8 @@ from report import aligned
 from threadpoolctl import threadpool_limits
 
 from classwise import LDA, QDA, NaiveBayes
-from classwise.comparison.trial import Trial
-from classwise.comparison.trying import try_member
-from classwise.selection.crossing import Crossing
+from classwise.comparison.cross_validation import InMemory
+from classwise.comparison.family import FamilyMember
 
 FOLDS = 5
 FEWEST_ROWS = 5
@@ -145,9 +144,9 @@ def scores(drawn):
 
 def compared(X, y, seed):
     """Every model on the same folds, from one pass."""
-    crossing = Crossing.read(X, y, FOLDS, random_state=seed)
+    folds = InMemory(X, y, FOLDS, None, None, "auto", seed)
     for name, model in MODELS.items():
-        trial = try_member(Trial(name, "given", model), crossing, False, lambda: None)
+        [trial] = folds.evaluate([FamilyMember(name, model)], calibrate=False)
         measures = ("log_loss", "error")
         values = dict.fromkeys(measures, np.nan) if trial.reason else {m: trial.estimate(m).value for m in measures}
         yield {"model": name, "seed": seed, **values, "seconds": trial.seconds, "note": trial.reason}

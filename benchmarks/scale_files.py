@@ -79,18 +79,18 @@ def predict(source: str) -> Facts:
 def compare(source: str) -> Facts:
     """The whole family in two passes; the seconds of each, and of the choices between them."""
     import classwise as cw
-    from classwise.comparison.streaming import Streamed
+    from classwise.engines import Rows
 
-    passed, seconds = Streamed._passed, {}
+    passed, seconds = Rows.gather, {}
 
-    def timed_pass(streamed: Any, work: Any, what: str) -> Any:
+    def timed_pass(rows: Any, work: Any, what: str, *options: Any, **named: Any) -> Any:
         start = perf_counter()
         try:
-            return passed(streamed, work, what)
+            return passed(rows, work, what, *options, **named)
         finally:
             seconds[what] = perf_counter() - start
 
-    Streamed._passed = timed_pass  # type: ignore[method-assign]
+    Rows.gather = timed_pass  # type: ignore[method-assign]
     found = timed(lambda: cw.compare(source, target="y", columns=COLUMNS, stream=True).rows)
     between = found["seconds"] - sum(seconds.values())
     return found | {"first_pass": seconds["Pass 1/2"], "second_pass": seconds["Pass 2/2"], "between": between}

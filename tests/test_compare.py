@@ -245,7 +245,7 @@ class TestChoice:
         assert "does better" not in " ".join(comparison.summary())
 
     def test_the_twin_is_left_out_where_it_would_take_long(self, monkeypatch):
-        monkeypatch.setattr("classwise.comparison.trials.LONG_NEWTON", 1000)
+        monkeypatch.setattr("classwise.limits.LONG_LOGISTIC", 1000)
         comparison = cw.compare(X, y, 3, references=False)
         assert "references=True insists" in comparison["logistic"].reason
 
@@ -406,7 +406,7 @@ class TestReasons:
         assert "reason" in comparison.table().frame().columns
 
     def test_very_many_columns(self, monkeypatch):
-        monkeypatch.setattr("classwise.comparison.trials.MOST_BYTES", 1e8)
+        monkeypatch.setattr("classwise.selection.first_pass.MOST_BYTES", 1e8)
         rng = np.random.default_rng(0)
         labels = np.repeat([0, 1], 20)
         rows = rng.normal(size=(40, 800)) + 0.3 * labels[:, None]
@@ -416,7 +416,7 @@ class TestReasons:
         assert comparison.winner.estimate("error").value < 0.2
 
     def test_large_tables_leave_slow_references_out(self, monkeypatch):
-        monkeypatch.setattr("classwise.comparison.trials.LONG", 1000)
+        monkeypatch.setattr("classwise.limits.LONG_REFERENCE", 1000)
         comparison = cw.compare(X, y, 4)
         assert "references=True insists" in comparison["softmax regression"].reason
         assert not comparison["class shares"].reason

@@ -409,8 +409,7 @@ class TestRefusals:
             cw.compare(chunks(ROWS.assign(name=[f"n{i}" for i in range(N)]), 50), stream=True, target="name")
 
     def test_covariances_that_take_too_much_memory_are_not_gathered(self, monkeypatch):
-        for name in ("selection.first_pass", "comparison.trials"):
-            monkeypatch.setattr(f"classwise.{name}.MOST_BYTES", 100.0)
+        monkeypatch.setattr("classwise.selection.first_pass.MOST_BYTES", 100.0)
         found = cw.compare(chunks(ROWS, 50), **STREAMED)
         assert "GB" in found["QDA"].reason
         assert not found["naive Bayes"].reason

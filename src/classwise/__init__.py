@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from classwise.estimators import MixtureClassifier as MixtureClassifier
     from classwise.estimators import NaiveBayes as NaiveBayes
     from classwise.estimators import NearestMean as NearestMean
+    from classwise.estimators.scoring import evaluate as evaluate
     from classwise.estimators.scoring import predict as predict
     from classwise.export import to_onnx as to_onnx
     from classwise.export import to_sql as to_sql
@@ -96,7 +97,7 @@ _HOMES = {
         "QDA",
         "RDA",
     ],
-    "estimators.scoring": ["predict"],
+    "estimators.scoring": ["evaluate", "predict"],
     "export.files": ["load"],
     "export": ["to_onnx", "to_sql"],
     "report": ["write_report"],

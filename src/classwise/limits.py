@@ -70,3 +70,16 @@ START_ROWS_OF_KIND = 100
 
 # The Hessian of more weights than this takes 3 GB and more: refused.
 MOST_WEIGHTS = 20_000
+# Comparing ------------------------------------------------------------------------------------------------------------
+
+# Nearest neighbors and softmax regression, ten times each, take minutes from about here on: rows times columns.
+LONG_REFERENCE = 2_000_000
+
+# So does logistic regression with all of its curvature: multiplications in one pass over the rows.
+LONG_LOGISTIC = 2_000_000_000
+
+# And the stack of AutoClassifier: rows times columns times classes.
+LONG_STACK = 400_000
+
+# The stack's members are tried on at most so many rows.
+MOST_TRIED = 50_000

@@ -1,7 +1,17 @@
-"""The family: every member that is compared, by name; and its discriminative twin."""
+"""The family: every member that is compared, by name, and how a member is tried; and logistic regression beside it."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
+from sklearn.base import clone
+
+from classwise.arrays import Array
+from classwise.classifier.bayes import BayesClassifier
+from classwise.comparison.candidates import Candidate, HeldOut, Size
+from classwise.comparison.evidence import described
+from classwise.comparison.trial import Trial
 from classwise.estimators import (
     LDA,
     QDA,
@@ -11,8 +21,12 @@ from classwise.estimators import (
     NaiveBayes,
     NearestMean,
     SummaryEstimator,
+    Tuned,
 )
 from classwise.rows.schema import Families
+from classwise.selection import first_pass
+from classwise.selection.crossing import Crossing
+from classwise.selection.first_pass import Reading
 
 # For more classes than this, averaging over the weights of softmax takes a sample for each row.
 QUICKLY_AVERAGED = 4
@@ -74,7 +88,7 @@ def _naive(numbers: int, missing: bool) -> Iterator[tuple[str, SummaryEstimator]
         yield "naive Bayes, missing as a level", NaiveBayes(missing="level")
 
 
-def twins(classes: int, families: Families) -> dict[str, BayesianLogistic]:
+def logistic_models(classes: int, families: Families) -> dict[str, BayesianLogistic]:
     """The boundary modeled directly: with the most probable weights, and averaged over what is believed of them."""
     # Counts are numbers to it: what is said of them beyond that is of no use.
     given = {} if isinstance(families, str) else families
@@ -85,6 +99,62 @@ def twins(classes: int, families: Families) -> dict[str, BayesianLogistic]:
     return models
 
 
-def needs_full(model: SummaryEstimator) -> bool:
-    """Whether a member models covariances between columns."""
-    return getattr(model, "structure", "diagonal") == "full"
+# A member as a candidate ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyMember(Candidate):
+    """An estimator that statistics are enough for. tuned: with nothing left to choose, for each fold by the others.
+
+    In a stream its options are chosen by a sample, and its covariances are of all rows.
+    """
+
+    role = "family"
+    in_threads = True
+
+    tuned: Tuned | None = None
+
+    def reading(self, families: Any) -> Reading:
+        own = self.model.families
+        is_auto = isinstance(own, str) and own == "auto"  # columns are what their types say
+        return super().reading(families) if is_auto else Reading(own, self._needs_full)
+
+    def refusal(self, size: Size) -> str:
+        if not self._needs_full or size.covariances <= first_pass.MOST_BYTES:
+            return ""
+        return f"Covariances by fold and class would take {size.covariances / 1e9:.1f} GB."
+
+    @property
+    def _needs_full(self) -> bool:
+        """Whether it models covariances between columns."""
+        return getattr(self.model, "structure", "diagonal") == "full"
+
+    def prepared(self, crossing: Crossing, X: Any) -> "FamilyMember":
+        return replace(self, tuned=self.model._tune(crossing))
+
+    def fit(self, held: HeldOut) -> Any:
+        assert self.tuned is not None
+        return held.fold.fit(self.tuned.by_fold[held.number]._plan())
+
+    def log_posterior(self, fitted: Any, held: HeldOut) -> Array:
+        return held.fold.log_posterior(fitted)
+
+    def described(self, trial: Trial, crossing: Crossing) -> tuple[Trial, Any]:
+        assert self.tuned is not None
+        whole = self.tuned.plain._plan().roughly().fit(crossing.statistics.total())
+        trial = described(replace(trial, tuned=self.tuned), whole)
+        return trial, None if trial.evidence else whole
+
+    def own_log_density(self, whole: Any, held: HeldOut) -> Array:
+        log_density = whole.apply(BayesClassifier.log_density, held.fold.read(whole))
+        own = np.searchsorted(whole.labels, held.fold.crossing.labels[held.codes])
+        return np.asarray(log_density[np.minimum(own, len(log_density) - 1), np.arange(len(own))])
+
+    @staticmethod
+    def fitted(trial: Trial) -> Any:
+        """The model of all rows, with what was chosen in its trial."""
+        assert trial.tuned is not None
+        assert trial.statistics is not None
+        model = clone(trial.model)
+        model.set_params(calibrate="temperature" if trial.uses_power else None)
+        return model._adopt(trial.tuned, trial.calibration if trial.uses_power else None, trial.statistics)

@@ -12,14 +12,17 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import _safe_indexing
 
+from classwise import limits
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier.evaluation import Evaluation
 from classwise.comparison.references import encoded, matrix
+from classwise.engines import open_rows
 from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError, choose, fraction
-from classwise.estimators import LDA
+from classwise.estimators import LDA, read_seed
 from classwise.rows.labels import code_labels
 from classwise.rows.reading import read_table
+from classwise.tabular import aligned, html_table
 
 # Rows of each class that every subset has.
 FEWEST = 2
@@ -141,20 +144,13 @@ class LearningCurve:
         return [("rows", *heads), *((f"{size:g}", *map(_shown, values)) for size, *values in rows)]
 
     def __str__(self) -> str:
-        cells = self.cells()
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True)) for row in cells]
         failed = [f"{name} could not always be fitted: {reason}" for name, reason in self.reasons.items()]
-        return "\n".join([*lines, "", *self.summary(), *failed])
+        return "\n".join([*aligned(self.cells(), ">"), "", *self.summary(), *failed])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        header, *rows = self.cells()
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"{table}<p>{escape(' '.join(self.summary()))}</p>"
+        return f"{html_table(self.cells())}<p>{escape(' '.join(self.summary()))}</p>"
 
 
 def _between(first: int, last: int) -> str:
@@ -171,9 +167,11 @@ def _shown(value: float) -> str:
 
 def learning_curve(
     X: Any,
-    y: Any,
+    y: Any = None,
     models: Mapping[str, Any] | None = None,
     *,
+    target: str | None = None,
+    columns: Sequence[str] | None = None,
     sizes: Sequence[int] | None = None,
     repeats: int = 20,
     held_out: float = 0.3,
@@ -181,10 +179,14 @@ def learning_curve(
 ) -> LearningCurve:
     """Error and log loss of models against the number of rows they learn from.
 
+    X, y: as for all estimators. Or, with `target`, X is whatever holds or yields rows, as for `summarize`, and target
+        and columns are names of columns. Rows are held in memory if they fit, up to 20 million values; of more, so many
+        are drawn, each row with the same chance. Rows without a label are left out, and a warning says how many.
     models: classifiers by name, of classwise or of scikit-learn; unless given, LDA against scikit-learn's softmax
-    regression on standardized numbers and an indicator for each level. sizes: of the subsets learned from; evenly
-    spaced on a logarithmic scale unless given. repeats: how often a share `held_out` of the rows is held out; of the
-    others, each subset holds the smaller ones, with the classes in their shares, and at least two rows of each.
+        regression on standardized numbers and an indicator for each level.
+    sizes: of the subsets learned from; evenly spaced on a logarithmic scale unless given.
+    repeats: how often a share `held_out` of the rows is held out; of the others, each subset holds the smaller ones,
+        with the classes in their shares, and at least two rows of each.
 
     >>> import classwise as cw
     >>> X, y = cw.datasets.gaussians(400, covariances="line", random_state=0)
@@ -192,6 +194,10 @@ def learning_curve(
     >>> curve.median("error").shape, curve.leaders()[0]
     ((2, 3), 'LDA')
     """
+    if target is not None:
+        X, y = _from_source(X, y, target, columns, random_state)
+    elif columns is not None:
+        raise ClasswiseError("columns goes with target='...', the name of the column of the labels.")
     labels, codes = code_labels(_read_labels(X, y))
     contestants = _contestants(X, y, models)
     splits = Splits(codes, _read_repeats(repeats), fraction("held_out", held_out), np.random.default_rng(random_state))
@@ -238,6 +244,23 @@ def _contestants(X: Any, y: Any, models: Mapping[str, Any] | None) -> dict[str, 
     if not isinstance(models, Mapping) or not models:
         raise ClasswiseError(f"models={models!r} is not a mapping from name to classifier, such as {{'QDA': QDA()}}.")
     return {name: Contestant(model, X) for name, model in models.items()}
+
+
+def _from_source(X: Any, y: Any, target: str, columns: Sequence[str] | None, random_state: Any) -> tuple[Any, Labels]:
+    """Rows wherever they are, with their labels: all of them if they fit in memory, and else a uniform sample."""
+    if y is not None:
+        raise ClasswiseError(f"target={target!r} names the column of the labels: leave y out.")
+    rows = open_rows(X, target=target, columns=columns)
+    held = rows.held()
+    if held is None:
+        rows.refuse_gone("A learning curve of more rows than fit in memory")
+        most = max(limits.MOST_HELD // len(rows.roles.needed), 1)
+        drawn, labels, _ = rows.sample(most, seed=read_seed(random_state))
+        return drawn, labels
+    if held.weights is None:
+        return held.X, held.y
+    labeled = np.flatnonzero(held.weights)  # a row without a label has a weight of zero
+    return _safe_indexing(held.X, labeled), held.y[labeled]
 
 
 def _read_labels(X: Any, y: Any) -> Labels:

@@ -4,11 +4,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from sklearn.base import clone
-
 from classwise.arrays import Codes, Labels
 from classwise.classifier.evaluation import Estimate, merged
-from classwise.comparison.report import ComparisonTable, Line
+from classwise.comparison.comparison_table import ComparisonTable, Line
+from classwise.comparison.family import FamilyMember
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic, warn_of_imputed
@@ -62,7 +61,7 @@ class Comparison:
 
     @cached_property
     def members(self) -> tuple[Trial, ...]:
-        """The members of the family, and its twin, that could be fitted, by log loss."""
+        """The members of the family, and logistic regression, that could be fitted, by log loss."""
         return tuple(trial for trial in self.trials if trial.is_ours)
 
     @cached_property
@@ -103,9 +102,7 @@ class Comparison:
             return trial.trained
         if trial.tuned is None or trial.statistics is None:
             raise ClasswiseError(f"{trial.name} is not an estimator of classwise; fit it yourself.")
-        model = clone(trial.model)
-        model.set_params(calibrate="temperature" if trial.uses_power else None)
-        return model._adopt(trial.tuned, trial.calibration if trial.uses_power else None, trial.statistics)
+        return FamilyMember.fitted(trial)
 
     def slim(self) -> "Comparison":
         """The same without posteriors of rows, which take room."""
@@ -183,7 +180,7 @@ class Comparison:
     def _about(self, trial: Trial) -> str:
         """A reference that does better deserves a word."""
         ahead = self.behind(trial)
-        name = "The stack of AutoClassifier" if trial.kind == "stack" else trial.name
+        name = "The stack of AutoClassifier" if trial.is_stack else trial.name
         return f"{name} does better, by {-ahead.value:.2g} with a standard error of {ahead.error:.2g}."
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""One model tried on every fold, and how good its posteriors of rows are that it had not seen."""
+"""What became of one model: how good its probabilities are for rows that it had not seen."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,11 +20,11 @@ from classwise.storage import stored
 class Trial:
     """What became of a model.
 
-    kind: "family", "twin", "reference", "stack" or "given". reason: why it could not be fitted, or "". log_posterior
-    (n, g): of rows held out, as the model has them. as_is, calibrated: their evaluations by fold, without and with the
-    power; the power that is used for a fold was fitted on the others. statistics: of all rows, as the model needs them.
-    trained: the model of all rows, where statistics would not do to make it later. evidence: "exact", "BIC", or ""
-    where there is none.
+    kind: its role in words, for tables: "family", "twin" (logistic regression), "reference", "stack" or "given".
+    reason: why it could not be fitted, or "". log_posterior (n, g): of rows held out, as the model has them. as_is,
+    calibrated: their evaluations by fold, without and with the power; the power that is used for a fold was fitted on
+    the others. statistics: of all rows, as the model needs them. trained: the model of all rows, where statistics would
+    not do to make it later. evidence: "exact", "BIC", or "" where there is none.
     """
 
     name: str
@@ -48,9 +48,14 @@ class Trial:
         return bool(self.reason) or (evaluated and (self.tuned is None) == (self.statistics is None))
 
     @property
+    def is_stack(self) -> bool:
+        """Whether it is many models, weighed by how well they do."""
+        return isinstance(self.trained, AutoClassifier)
+
+    @property
     def is_ours(self) -> bool:
         """Whether it may win: an estimator of classwise that is one model, not many."""
-        return self.kind != "stack" and (self.tuned is not None or self.trained is not None)
+        return self.tuned is not None or (self.trained is not None and not self.is_stack)
 
     @property
     def final(self) -> tuple[Evaluation, ...]:
@@ -85,12 +90,7 @@ class Trial:
         parts = [np.array([mine.losses - theirs.losses, mine.weight]) for mine, theirs in pairs]
         return over_folds(parts, lambda sums: float(sums[0] / sums[1]))
 
-
-def failed(trial: Trial, problem: Exception) -> Trial:
-    """Not fitted, and why."""
-    return replace(trial, reason=reason(problem))
-
-
-def reason(problem: Exception) -> str:
-    """The first line of an error."""
-    return str(problem).strip().split("\n")[0] or type(problem).__name__
+    def failed(self, problem: Exception | str, seconds: float = 0.0) -> "Trial":
+        """Not fitted, and why: the first line of an error."""
+        said = str(problem).strip().split("\n")[0] or type(problem).__name__
+        return replace(self, reason=said, tuned=None, trained=None, statistics=None, seconds=seconds)

@@ -94,7 +94,7 @@ class Drawn:
 
     def table(self) -> Any:
         """The rows drawn, each once, in their order."""
-        parts = [sample.whole() for sample in (self.everyone, *self.of_class.values())]
+        parts = [sample.whole() for sample in (self.everyone, *self.of_class.values()) if len(sample)]
         table = joined([part.table for part in parts])
         _, first = np.unique(np.concatenate([part.rows for part in parts]), return_index=True)
         return table.take(first)

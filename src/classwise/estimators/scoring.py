@@ -1,4 +1,4 @@
-"""predict: labels and posteriors beside rows wherever they are, in the order of the rows."""
+"""predict and evaluate: answers beside rows wherever they are, and how good they are where rows have labels."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Labels
-from classwise.engines import Rows, open_rows
+from classwise.classifier.evaluation import Evaluation
+from classwise.engines import Rows, open_rows, total
 from classwise.errors import ClasswiseError
+from classwise.estimators.answers import codes_among
 from classwise.estimators.deciding import model_within
 from classwise.rows.files import no_such_column
 from classwise.rows.formats import Format, find_format
-from classwise.rows.roles import Chunk
+from classwise.rows.roles import Chunk, Roles, warn_of_unlabeled
 from classwise.rows.schema import label_columns
 from classwise.rows.sinks import is_text_sink, open_sink
 from classwise.rows.streams import FilePiece, Stream, arrow_batches
@@ -117,9 +119,7 @@ class Answer:
     @classmethod
     def read(cls, model: Any, names: Sequence[str], keys: Any, columns: Any, proba: bool, where: str) -> "Answer":
         """By the names of the rows' columns; what is not there is an error."""
-        features = getattr(model_within(model), "feature_names_in_", columns)
-        if features is None:
-            raise ClasswiseError("The model was fitted on rows without names: give columns=[...], in the order of fit.")
+        features = feature_columns(model, columns)
         carried = names if keys is None else [keys] if isinstance(keys, str) else keys
         answer = cls(model, tuple(features), tuple(carried), proba)
         for name in answer.needed:
@@ -152,8 +152,7 @@ class Answer:
 
     def columns(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
         """The columns that are added to a chunk."""
-        X = chunk.frame.select(list(self.features))
-        rows = X.to_native() if hasattr(model_within(self.model), "feature_names_in_") else X.to_numpy()
+        rows = as_fitted(self.model, chunk.frame.select(list(self.features)))
         labels, posterior = np.asarray(self.model.predict(rows)), np.asarray(self.model.predict_proba(rows))
         answers = [self._of_one_type(labels), self._of_labels(labels, posterior)]
         return dict(zip(self.added, [*answers, *(posterior.T if self.proba else ())], strict=True))
@@ -181,6 +180,19 @@ class Answer:
         for row in np.flatnonzero(labels != self.model.classes_[codes]).tolist():
             codes[row] = place.get(labels[row : row + 1].tolist()[0], codes[row])
         return posterior[np.arange(len(codes)), codes]
+
+
+def feature_columns(model: Any, columns: Sequence[str] | None) -> Sequence[str]:
+    """The columns that a model reads, in the order of fit; columns: those given, where it was fitted without names."""
+    features = getattr(model_within(model), "feature_names_in_", columns)
+    if features is None:
+        raise ClasswiseError("The model was fitted on rows without names: give columns=[...], in the order of fit.")
+    return [str(name) for name in features]
+
+
+def as_fitted(model: Any, frame: Any) -> Any:
+    """Rows of a frame, in the kind of table that a model was fitted on: with names or without."""
+    return frame.to_native() if hasattr(model_within(model), "feature_names_in_") else frame.to_numpy()
 
 
 def answer_columns(classes: Labels, proba: bool) -> list[str]:
@@ -263,3 +275,77 @@ def _write(rows: Rows, answer: Answer, sink: str, overwrite: bool, format: str |
             return count
         except WiderTypeError:
             continue
+
+
+# Rows with labels -----------------------------------------------------------------------------------------------------
+
+
+def evaluate(
+    model: Any, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
+) -> Evaluation:
+    """Error, log loss, Brier score, confusion and calibration on labeled rows wherever they are; memory stays flat.
+
+    The numbers are those of `model.evaluate(X, y, sample_weight)`, gathered chunk by chunk in one pass. Rows of Dask
+    and Spark are evaluated by their workers. Of a Decision, the posteriors of its model are evaluated.
+
+    model: a fitted classifier, of classwise or of scikit-learn. source: rows wherever they are, as for `predict`.
+    target: the column of the labels; rows without one are left out, and a warning says how many.
+    columns: those to predict from, in the order of fit, where the model was fitted on rows without names.
+    weights: the column of the weights, if rows have any.
+
+    >>> import classwise as cw, pandas as pd
+    >>> rows = pd.DataFrame({"x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")})
+    >>> m = cw.LDA().fit(rows[["x"]], rows["y"])
+    >>> cw.evaluate(m, rows, target="y").error
+    0.0
+    """
+    named = any(isinstance(label, str) for label in np.asarray(model.classes_).tolist())
+    text = [*text_columns(model), *([target] if named else ())]
+    features = feature_columns(model, columns)
+    options: dict[str, Any] = {"text": text, "missing": missing_marks(model)}
+    rows = open_rows(source, target=target, columns=features, weights=weights, **options)
+    if rows.roles.features != tuple(features):
+        taken = next(name for name in features if name not in rows.roles.features)
+        raise ClasswiseError(f"The model reads the column {taken!r}, which cannot be the target or the weights, too.")
+    found = rows.gather(Evaluating(model, rows.roles), "Evaluating")
+    if found is None or found.evaluation is None:
+        raise ClasswiseError(f"There are no rows to evaluate in {rows.name}: none has a label and a weight.")
+    warn_of_unlabeled(found.unlabeled, found.rows)
+    return found.evaluation
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """What some rows add: their evaluation, if any of them count, and how many there were, with labels and without."""
+
+    evaluation: Evaluation | None
+    rows: int
+    unlabeled: int
+
+    def __add__(self, other: "Evaluated") -> "Evaluated":
+        both = total([self.evaluation, other.evaluation])
+        return Evaluated(both, self.rows + other.rows, self.unlabeled + other.unlabeled)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluating:
+    """A chunk of rows to what it adds."""
+
+    model: Any
+    roles: Roles
+
+    def __call__(self, chunk: Chunk) -> Evaluated:
+        counted = chunk.counted(self.roles)
+        if not len(counted):
+            return Evaluated(None, counted.rows, counted.unlabeled)
+        labels, codes = counted.coded()
+        rows = as_fitted(self.model, counted.frame.select(list(self.roles.features)))
+        return Evaluated(self._of(rows, labels[codes], counted.weights), counted.rows, counted.unlabeled)
+
+    def _of(self, rows: Any, labels: Labels, weights: Array | None) -> Evaluation:
+        model = model_within(self.model)
+        if hasattr(model, "evaluate"):
+            return model.evaluate(rows, labels, weights)
+        with np.errstate(divide="ignore"):
+            log_posterior = np.log(model.predict_proba(rows))
+        return Evaluation.of(log_posterior, codes_among(model.classes_, labels), model.classes_, weights)

@@ -8,10 +8,11 @@ from importlib.util import find_spec
 from shutil import get_terminal_size
 from typing import Any
 
-import narwhals as nw
-
 from classwise.classifier.evaluation import Estimate
-from classwise.errors import MissingExtraError
+from classwise.tabular import aligned, data_frame, html_table, rich_table
+
+# How lines look on a terminal, by their notes.
+STYLES = {"best": "bold green", "better": "bold", "tie": ""}
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,14 @@ class ComparisonTable:
 
     def text(self, width: int | None = None) -> str:
         """Plain text, of no more than this width, if the model's names leave room."""
+        cells, _ = self._fitted(width)
+        return "\n".join([*aligned(cells), "", *self.failures(), *self.footer(cells[0])])
+
+    def _fitted(self, width: int | None = None) -> tuple[list[list[str]], list[Line]]:
+        """The cells of models that could be fitted, below the header, and their lines."""
         header, *rows = self.cells(width)
-        fitted = [row for row, line in zip(rows, self.lines, strict=True) if line.log_loss]
-        widths = [max(map(len, column)) for column in zip(header, *fitted, strict=True)]
-        lines = ["  ".join(_aligned(i, cell, widths[i]) for i, cell in enumerate(row)) for row in (header, *fitted)]
-        return "\n".join([*(line.rstrip() for line in lines), "", *self.failures(), *self.footer(header)])
+        fitted = [(row, line) for row, line in zip(rows, self.lines, strict=True) if line.log_loss]
+        return [header, *(row for row, _ in fitted)], [line for _, line in fitted]
 
     def failures(self) -> list[str]:
         """Models that could not be fitted, and why."""
@@ -96,29 +100,22 @@ class ComparisonTable:
 
     def __rich_console__(self, console: Any, options: Any) -> Any:
         """For consoles of rich's: the best in bold, ties in plain, the rest dim; what does not fit is left out."""
-        from rich.table import Table
         from rich.text import Text
 
-        header, *rows = self.cells(options.max_width)
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for i, cell in enumerate(header):
-            table.add_column(cell, justify="left" if _is_words(i, cell) else "right", no_wrap=True)
-        for row, line in zip(rows, self.lines, strict=True):
-            if line.log_loss:
-                style = {"best": "bold green", "better": "bold", "tie": ""}.get(line.note, "dim")
-                table.add_row(*map(Text, row), style=style)
-        yield table
+        cells, lines = self._fitted(options.max_width)
+        styles = [STYLES.get(line.note, "dim") for line in lines]
+        sides = "<" + "".join(">" if heading else "<" for heading in cells[0][1:])  # notes have no heading
+        yield rich_table(cells, sides, styles, no_wrap=True)
         yield Text("")
         yield from (Text(failure, style="yellow") for failure in self.failures())
-        yield from map(Text, self.footer(header))
+        yield from map(Text, self.footer(cells[0]))
 
     def _repr_html_(self) -> str:
-        header, *rows = self.cells()
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-        lines = zip(rows, self.lines, strict=True)
-        body = "".join(_html_row(row, line.note == "best") for row, line in lines if line.log_loss)
+        cells, lines = self._fitted()
+        bold = {True: "; font-weight: bold", False: ""}
+        styles = [f"style='white-space: nowrap{bold[line.note == 'best']}'" for line in lines]
         foot = "<br>".join(map(escape, [*self.failures(), *self.footer()]))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{foot}</p>"
+        return f"{html_table(cells, rows=styles)}<p>{foot}</p>"
 
     def records(self) -> dict[str, list[Any]]:
         """Columns of plain numbers: each measure with its standard error, low and high."""
@@ -135,24 +132,7 @@ class ComparisonTable:
 
     def frame(self, backend: str | None = None) -> Any:
         """The numbers as a data frame: of the library the rows came in, of pandas, or of the one named."""
-        installed = (name for name in ("pandas", "polars", "pyarrow") if find_spec(name))
-        chosen: Any = backend or self.backend or next(installed, None)
-        if chosen is None:
-            raise MissingExtraError("A frame needs pandas, polars or pyarrow; .records() needs none of them.")
-        return nw.from_dict(self.records(), backend=chosen).to_native()
-
-
-def _is_words(position: int, heading: str) -> bool:
-    return position == 0 or not heading
-
-
-def _aligned(position: int, cell: str, width: int) -> str:
-    return f"{cell:<{width}}" if position == 0 else f"{cell:>{width}}"
-
-
-def _html_row(row: list[str], is_best: bool) -> str:
-    weight = " style='font-weight: bold'" if is_best else ""
-    return f"<tr{weight}>" + "".join(f"<td style='white-space: nowrap'>{escape(cell)}</td>" for cell in row) + "</tr>"
+        return data_frame(self.records(), backend or self.backend)
 
 
 def _interval(estimate: Estimate | None, factor: float = 1.0) -> str:

@@ -1,16 +1,13 @@
 """Which classifier to trust: every member of the family, cross-validated from one pass over the rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from classwise.comparison.cross_validation import InMemory, TwoPasses
 from classwise.comparison.result import Comparison
-from classwise.comparison.streaming import Streamed
-from classwise.comparison.trials import Trials
 from classwise.engines import open_rows
-from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, choose
 
 CALIBRATIONS = {None: False, "temperature": True}
@@ -36,14 +33,14 @@ def compare(
     stream: bool | str = "auto",
     sample: int = 100_000,
 ) -> Comparison:
-    """Cross-validate the whole family on the same folds, from statistics gathered in one pass, and its twin from rows.
+    """Cross-validate the whole family on the same folds, from statistics gathered in one pass; and logistic regression.
 
-    The twin is Bayesian logistic regression: "logistic", with its most probable weights, and for up to four classes
-    "logistic, averaged" over their posterior. It may win like any member, but has no power and no evidence.
+    Bayesian logistic regression is fitted on rows: "logistic", with its most probable weights, and for up to four
+    classes "logistic, averaged" over their posterior. It may win like any member, but has no power and no evidence.
 
     Every model answers for rows it was not fitted on. Error, log loss, Brier score and calibration error have 95 %
     intervals over the folds; dials, priors' strengths and powers that are used for a fold are chosen on the others.
-    `.table()` shows all, `.best` is the simplest of family and twin that ties with the best, fitted on all rows.
+    `.table()` shows all, `.best` is the simplest of those that tie with the best, fitted on all rows.
 
     X, y: as for all estimators. Or, with `target`, X is whatever holds or yields rows, as for `summarize`, and target,
         columns, weights and groups are names of columns.
@@ -52,17 +49,17 @@ def compare(
     models: further models by name: estimators of classwise, or any classifier with fit and predict_proba.
     references: softmax regression, nearest neighbors and the class shares, from scikit-learn, and the stack of
         AutoClassifier, which is many models and so cannot win: `fitted("stack")` has it, with its members. "auto"
-        leaves the slow ones out of large tables, and says so. So is the twin where it would take minutes, unless this
-        is True.
-    calibrate: "temperature" also gives every model but the twin, whose probabilities are fitted to labels already, the
-        power that suits its posteriors; None leaves them as they are.
+        leaves the slow ones out of large tables, and says so. So is logistic regression where it would take minutes,
+        unless this is True.
+    calibrate: "temperature" also gives every model the power that suits its posteriors, but not logistic regression,
+        whose probabilities are fitted to labels already; None leaves them as they are.
     families: what columns are, as in NaiveBayes.
     stream: with `target`: whether rows are read as a stream, in two passes with flat memory; "auto" does so where there
         are more than 20 million values. Folds are then a number, dealt by chance, and the same each time. The first
         pass learns; the second scores every row.
     sample: of a stream, so many rows are drawn by chance, and options and powers are chosen by them, while covariances
-        are those of all rows. The twin is fitted on them; references are left out, unless references=True fits them
-        on the sample too.
+        are those of all rows. Logistic regression is fitted on the sample; references are left out, unless
+        references=True fits them on it, too.
 
     >>> import classwise as cw
     >>> from sklearn.datasets import load_iris
@@ -81,30 +78,18 @@ def compare(
                 "y is missing: give the labels; or target='...', the name of their column, which columns, weights and "
                 "stream go with."
             )
-        return _in_memory(Trials(X, y, folds, sample_weight, groups, families, random_state), given, rivals, power)
+        return InMemory(X, y, folds, sample_weight, groups, families, random_state).compare(given, rivals, power)
     if y is not None or sample_weight is not None:
         raise ClasswiseError(f"target={target!r} names the column of the labels: leave y out, and name the weights.")
     rows = open_rows(X, target=target, columns=columns, weights=weights, groups=groups, families=families)
     held = None if streamed else rows.held(None if streamed is None else np.inf)
     if held is not None:
-        trials = Trials(held.X, held.y, folds, held.weights, held.groups, families, random_state)
-        return _in_memory(trials, given, rivals, power)
+        rows_held = InMemory(held.X, held.y, folds, held.weights, held.groups, families, random_state)
+        return rows_held.compare(given, rivals, power)
     rows.refuse_gone("A comparison of a stream")
     count, drawn = _checked(folds, sample)
-    return Streamed(rows, count, drawn, int(random_state or 0), families).compare(given, rivals, power)
-
-
-def _in_memory(trials: Trials, models: Mapping[str, Any], rivals: bool | None, power: bool) -> Comparison:
-    """Rows that are all here."""
-    if isinstance(trials.folds, Iterator):
-        trials.folds = list(trials.folds)  # pairs from a splitter can be gone through once
-    if not trials.crossing().telling.any():
-        raise ClasswiseError("No class has rows in two folds, so no model can be tried; give more rows of each class.")
-    planned = trials.planned(models, rivals)
-    with progress("Comparing", len(planned) * len(trials.crossing())) as bar:
-        done = tuple(trials.run(trial, power, partial(bar.step, trial.name)) for trial in planned)
-    crossing = trials.crossing()
-    return Comparison(done, crossing.labels, crossing.codes, crossing.folds, crossing.table.schema.backend)
+    twice = TwoPasses.read(rows, count, drawn, int(random_state or 0), families, given)
+    return twice.compare(given, rivals, power)
 
 
 def _checked(folds: Any, sample: int) -> tuple[int, int]:

@@ -1,0 +1,278 @@
+"""What is compared: models that are fitted without each fold, and then asked about the rows of that fold.
+
+candidate.refusal(size)                is it worth trying on a table of this size?
+candidate.prepared(crossing, X)        what is to be chosen, chosen on the folds
+candidate.fit(held)                    the model of the rows of all other folds
+candidate.log_posterior(model, held)   what that model says of the rows held out
+candidate.described(trial, crossing)   parameters, evidence, the model of all rows
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from classwise import limits
+from classwise.arrays import Array, Codes, Labels
+from classwise.comparison.trial import Trial
+from classwise.errors import ClasswiseError
+from classwise.estimators import BayesianLogistic
+from classwise.rows.reading import open_source
+from classwise.rows.table import Table
+from classwise.selection.crossing import Crossing, Fold
+from classwise.selection.first_pass import Reading
+
+TOO_LONG = "Takes minutes on a table of this size; references=True insists."
+
+# Why a model of ours cannot be fitted; anything else is a mistake in the code, and is raised.
+OUR_PROBLEMS = (ClasswiseError, np.linalg.LinAlgError)
+
+# The number of no fold: where a model is fitted on all rows.
+WHOLE = -1
+
+
+# Rows held out --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Rows of one fold: all of them, or those of a chunk.
+
+    number: of the fold; fold: the rows as estimators of classwise read them; codes, weights (m,): of the rows; scored
+    (m,): the same weights, but 0 where no other fold has the row's class, so that it says nothing of a model.
+    rows: gives them in the kind of table that they came in; table: as numbers and positions of levels.
+    """
+
+    number: int
+    fold: Fold
+    codes: Codes
+    weights: Array
+    scored: Array
+    rows: Callable[[], Any]
+    table: Callable[[], Table]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @classmethod
+    def each(cls, crossing: Crossing, X: Any) -> Iterator["HeldOut"]:
+        """The rows of a crossing, fold by fold; X: the table that they came in."""
+        weights = np.ones(len(crossing.codes)) if crossing.table.weights is None else crossing.table.weights
+        for number, fold in enumerate(crossing.each()):
+            rows = partial(taken, X, crossing.places[fold.rows])
+            table = partial(crossing.table.take, fold.rows)
+            scored = crossing.telling[fold.rows]
+            yield cls(number, fold, crossing.codes[fold.rows], weights[fold.rows], scored, rows, table)
+
+    @classmethod
+    def of_chunk(
+        cls, crossing: Crossing, number: int, rows: Any, codes: Codes, weights: Array, scored: Array
+    ) -> "HeldOut":
+        """Rows of a chunk that belong to one fold, as a table of pyarrow's; crossing: of the sample."""
+        places, one = np.arange(len(codes)), np.zeros(len(codes), dtype=np.intp)
+        own = replace(crossing, source=open_source(rows), places=places, codes=codes, folds=one)
+        table = partial(own.source.read_like, crossing.table.schema, crossing.table.levels)
+        fold = Fold(own, places, crossing.each()[number].training)
+        return cls(number, fold, codes, weights, scored, lambda: rows, table)
+
+
+def taken(X: Any, places: Codes) -> Any:
+    """Some of the rows, in the kind of table that they came in."""
+    return _safe_indexing(X if hasattr(X, "__getitem__") else np.asarray(X), places)
+
+
+# Candidates -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Size:
+    """What decides how long models take. width: columns, with one for each level; covariances: bytes that those of all
+    folds and classes take; is_streamed: whether rows are a sample of a stream; insists: on what takes minutes.
+    """
+
+    rows: int
+    columns: int
+    width: int
+    classes: int
+    covariances: float
+    is_streamed: bool
+    insists: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate(ABC):
+    """A model to be tried. model: not fitted; is_given: whether the caller brought it along."""
+
+    role: ClassVar[str]
+    takes_temperature: ClassVar[bool] = True
+    # Fitted in several threads at a time: models that start no threads of their own.
+    in_threads: ClassVar[bool] = False
+    # What may go wrong with it, and then is the reason why it has no line in the table.
+    problems: ClassVar[tuple[type[Exception], ...]] = OUR_PROBLEMS
+    # What there is to warn of is said when the best is asked for.
+    is_quiet: ClassVar[bool] = True
+    # Whether rows of streams come to it as frames of pandas, which is what classifiers from elsewhere take.
+    takes_pandas: ClassVar[bool] = False
+
+    name: str
+    model: Any
+    is_given: bool = field(default=False, kw_only=True)
+
+    def trial(self) -> Trial:
+        """Before anything has become of it."""
+        return Trial(self.name, "given" if self.is_given else self.role, self.model)
+
+    def reading(self, families: Any) -> Reading:
+        """How it takes the columns; families: as those who do not care take them."""
+        return Reading(families, True)
+
+    def refusal(self, size: Size) -> str:
+        """Why it is not worth trying on a table of this size, or ""."""
+        return ""
+
+    def prepared(self, crossing: Crossing, X: Any) -> "Candidate":
+        """With everything chosen that is the same for all folds, or is chosen for all at once."""
+        return self
+
+    @abstractmethod
+    def fit(self, held: HeldOut) -> Any:
+        """The model of the rows of all other folds."""
+
+    @abstractmethod
+    def log_posterior(self, fitted: Any, held: HeldOut) -> Array:
+        """log P(k | x) of rows held out, under such a model; (m, g)."""
+
+    def described(self, trial: Trial, crossing: Crossing) -> tuple[Trial, Any]:
+        """With what can be said of the model of all rows; and that model, if its evidence takes every row's density."""
+        return trial, None
+
+    def own_log_density(self, whole: Any, held: HeldOut) -> Array:
+        """log p(x | own class) under the model of all rows; (m,)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class AnyClassifier(Candidate):
+    """A classifier with fit and predict_proba, on rows as they came. X: the table of all of them."""
+
+    role = "given"
+    problems: ClassVar[tuple[type[Exception], ...]] = (
+        Exception,
+    )  # whatever a model of somebody else's raises is the reason why it has no line
+    is_quiet = False
+    takes_pandas = True
+
+    X: Any = None
+
+    def prepared(self, crossing: Crossing, X: Any) -> "AnyClassifier":
+        return replace(self, X=X)
+
+    def fit(self, held: HeldOut) -> Any:
+        rows, labels, weights = self._training(held.fold.crossing, held.fold.rows)
+        options = {} if weights is None else {"sample_weight": weights}
+        return clone(self.model).fit(rows, labels, **options)
+
+    def log_posterior(self, fitted: Any, held: HeldOut) -> Array:
+        with np.errstate(divide="ignore"):
+            logs = np.log(fitted.predict_proba(self._like(held.rows())))
+        return held.fold.spread(fitted.classes_, logs)
+
+    def _training(self, crossing: Crossing, without: Codes) -> tuple[Any, Labels, Array | None]:
+        """All rows but some, with their labels and weights."""
+        weights = crossing.table.weights
+        rows = np.setdiff1d(np.arange(len(crossing.codes)), without, assume_unique=True)
+        labels = crossing.labels[crossing.codes[rows]]
+        return taken(self.X, crossing.places[rows]), labels, None if weights is None else weights[rows]
+
+    def _like(self, rows: Any) -> Any:
+        """Rows in the kind of table that the model was fitted on: those of a chunk are pyarrow's."""
+        return rows.to_pandas() if hasattr(self.X, "iloc") and not hasattr(rows, "iloc") else rows
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticRegression(AnyClassifier):
+    """Logistic regression, averaged over its weights in one way or another: the fits are the same, and are kept.
+
+    Each starts from that of all rows, which is near. Its probabilities are fitted to labels already, so that it takes
+    no temperature.
+    """
+
+    role = "twin"
+    takes_temperature = False
+    problems = OUR_PROBLEMS
+    is_quiet = True
+    takes_pandas = False
+
+    fits: dict[int, BayesianLogistic] = field(default_factory=dict)
+
+    def refusal(self, size: Size) -> str:
+        # Products of all pairs of columns, for each pair of classes: multiplications in one pass over the rows.
+        work = size.rows * (size.width + 1) ** 2 * size.classes * (size.classes - 1) // 2
+        return TOO_LONG if work > limits.LONG_LOGISTIC and not (self.is_given or size.insists) else ""
+
+    def fit(self, held: HeldOut) -> BayesianLogistic:
+        rows = held.fold.rows
+        return self._fit(held.fold.crossing, rows, held.number if len(rows) else WHOLE)
+
+    def log_posterior(self, fitted: BayesianLogistic, held: HeldOut) -> Array:
+        return held.fold.spread(fitted.classes_, fitted.predict_log_proba(held.rows()))
+
+    def described(self, trial: Trial, crossing: Crossing) -> tuple[Trial, None]:
+        trained = self._of_all(crossing)
+        count = (len(crossing.labels) - 1) * trained.classifier_.design.width
+        return replace(trial, trained=trained, free_parameters=count), None
+
+    def _of_all(self, crossing: Crossing) -> BayesianLogistic:
+        return self._fit(crossing, np.zeros(0, dtype=np.intp), WHOLE)
+
+    def _fit(self, crossing: Crossing, without: Codes, number: int) -> BayesianLogistic:
+        """Of all rows but some; number: of the fold that is left out."""
+        if number not in self.fits:
+            near = None if number == WHOLE else self._of_all(crossing).near()
+            rows, labels, weights = self._training(crossing, without)
+            self.fits[number] = clone(self.model)._fit(rows, labels, weights, near)
+        return self.fits[number].predicting(self.model.predictive)
+
+
+@dataclass(frozen=True, eq=False)
+class Stack(AnyClassifier):
+    """AutoClassifier: its members and their weights see all folds but one.
+
+    Its own folds are those of the comparison, so that it is learned once. It has its power already, and is many models,
+    so that it cannot win. answers (n, g): of rows held out.
+    """
+
+    role = "stack"
+    takes_temperature = False
+    problems = OUR_PROBLEMS
+
+    answers: Array | None = None
+
+    def refusal(self, size: Size) -> str:
+        if size.is_streamed:
+            return "Needs the rows in memory."
+        if size.rows * size.columns * size.classes > limits.LONG_STACK and not size.insists:
+            return TOO_LONG
+        most = limits.MOST_TRIED
+        return f"Tries {most} rows at most; fit AutoClassifier by itself." if size.rows > most else ""
+
+    def prepared(self, crossing: Crossing, X: Any) -> "Stack":
+        known = replace(self, X=X)
+        learned = clone(self.model)
+        rows, labels, weights = known._training(crossing, np.zeros(0, dtype=np.intp))
+        return replace(known, model=learned, answers=learned._learn(rows, labels, weights).log_posterior)
+
+    def fit(self, held: HeldOut) -> None:
+        """Done for all folds at once."""
+
+    def log_posterior(self, fitted: None, held: HeldOut) -> Array:
+        assert self.answers is not None
+        return self.answers[held.fold.rows]
+
+    def described(self, trial: Trial, crossing: Crossing) -> tuple[Trial, None]:
+        return replace(trial, trained=self.model), None

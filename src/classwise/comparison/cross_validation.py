@@ -1,0 +1,354 @@
+"""The loop of a comparison: every candidate is prepared on the folds, and judged by the rows held out.
+
+Rows in memory are read once and judge at once. A stream is read twice: what is to be chosen is chosen by a sample that
+the first pass draws, and the second pass judges by every row.
+"""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from importlib.util import find_spec
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from classwise.arrays import Array
+from classwise.classifier.bayes import Calibration
+from classwise.classifier.plan import refuse_few_classes
+from classwise.comparison.candidates import AnyClassifier, Candidate, HeldOut, LogisticRegression, Size, Stack
+from classwise.comparison.family import FamilyMember, family, logistic_models
+from classwise.comparison.references import references
+from classwise.comparison.result import Comparison
+from classwise.comparison.stack import AutoClassifier
+from classwise.comparison.trial import Trial
+from classwise.comparison.verdict import CHANGED, ChangedRowsError, Ready, SecondPass, Verdict
+from classwise.engines import BLAS, Rows, in_threads
+from classwise.engines.progress import progress, silent
+from classwise.errors import ClasswiseError
+from classwise.estimators import BayesianLogistic, crosses
+from classwise.rows.reading import open_source
+from classwise.rows.roles import Counted, as_frame
+from classwise.rows.sampling import Part
+from classwise.selection import first_pass
+from classwise.selection.crossing import Crossing
+from classwise.selection.first_pass import FirstLook, Reading, bytes_by_fold, least_rows, look_at
+from classwise.selection.folds import Dealer
+from classwise.statistics import DiagonalScatter, FullScatter
+
+
+@dataclass(eq=False)
+class CrossValidation(ABC):
+    """Rows X with labels y and weights, or None, in folds; families: as most models take the columns."""
+
+    what: ClassVar[str]
+    is_streamed: ClassVar[bool]
+
+    X: Any
+    y: Any
+    folds: Any
+    weights: Any
+    groups: Any
+    families: Any
+    seed: int
+    _crossings: dict[str, Crossing] = field(default_factory=dict, init=False)
+    _held: dict[tuple[str, bool], list[HeldOut]] = field(default_factory=dict, init=False)
+
+    def crossing(self, reading: Reading | None = None) -> Crossing:
+        """The statistics by fold, as the columns are read; the folds are always the same."""
+        reading = reading or Reading(self.families, True)
+        if reading.key not in self._crossings:
+            self._crossings[reading.key] = self._read(reading)
+        return self._crossings[reading.key]
+
+    @abstractmethod
+    def _read(self, reading: Reading) -> Crossing:
+        """The rows, read in this way for the first time."""
+
+    @property
+    @abstractmethod
+    def _covariances(self) -> float:
+        """The bytes that covariances by fold and class take."""
+
+    @abstractmethod
+    def _judged(self, ready: Iterator[Ready | Trial]) -> Sequence[Trial]:
+        """What becomes of candidates on rows held out; those that could not be prepared stay as they are."""
+
+    @abstractmethod
+    def _comparison(self, trials: Sequence[Trial]) -> Comparison:
+        """All of them."""
+
+    def compare(self, models: Mapping[str, Any], rivals: bool | None, calibrate: bool) -> Comparison:
+        """Every candidate: the family, models that were given, and rivals, unless these are not wanted.
+
+        rivals: True insists on those that take long, too.
+        """
+        return self._comparison(self.evaluate(self._candidates(models, rivals), calibrate, rivals is True))
+
+    def evaluate(self, candidates: Sequence[Candidate], calibrate: bool, insists: bool = False) -> Sequence[Trial]:
+        """The loop: each candidate is prepared on the folds, and judged by rows held out."""
+        size = self._size(insists)
+        with progress(self.what, len(candidates) * len(self.crossing())) as bar:
+            return self._judged(
+                self._ready(candidate, candidate.refusal(size), calibrate, partial(bar.step, candidate.name))
+                for candidate in candidates
+            )
+
+    def _candidates(self, models: Mapping[str, Any], rivals: bool | None) -> list[Candidate]:
+        crossing = self.crossing()
+        numbers = len(crossing.table.schema.positions("gaussian"))
+        missing = bool(crossing.statistics.total().missing_weight().any())
+        members = family(numbers, missing)
+        if not isinstance(self.families, str):
+            members.pop("naive Bayes, best families", None)
+        found: list[Candidate] = [FamilyMember(name, model) for name, model in members.items()]
+        pair = logistic_models(len(crossing.labels), self.families)
+        fits: dict[int, BayesianLogistic] = {}
+        found += [LogisticRegression(name, model, fits=fits) for name, model in pair.items()]
+        if rivals is not False:
+            found += references(crossing.table)
+            found.append(Stack("stack", AutoClassifier(folds=crossing.folds, families=self.families)))
+        taken = sorted(set(models) & {candidate.name for candidate in found})
+        if taken:
+            raise ClasswiseError(f"models has the name {taken[0]!r}, which is compared already; give it another.")
+        return [*found, *given(models)]
+
+    def _size(self, insists: bool) -> Size:
+        crossing = self.crossing()
+        table = crossing.table
+        indicators = sum(len(levels) - 1 for levels in table.levels.values())
+        columns = len(table.schema)
+        return Size(
+            len(table),
+            columns,
+            columns + indicators,
+            len(crossing.labels),
+            self._covariances,
+            self.is_streamed,
+            insists,
+        )
+
+    # Preparing ------------------------------------------------------------------------------------------------------
+
+    def _ready(self, candidate: Candidate, refusal: str, calibrate: bool, step: Callable[[], None]) -> Ready | Trial:
+        """Prepared; or the trial with the reason why it is not."""
+        if refusal:
+            return candidate.trial().failed(refusal)
+        start = perf_counter()
+        # Covariances are small: several threads on one of them would wait for each other longer than they work.
+        with silent(), BLAS.held(), warnings.catch_warnings():
+            if candidate.is_quiet:
+                warnings.simplefilter("ignore")
+            try:
+                ready = self._prepared(candidate, calibrate and candidate.takes_temperature, step)
+            except candidate.problems as problem:
+                return candidate.trial().failed(problem, perf_counter() - start)
+        return replace(ready, trial=replace(ready.trial, seconds=perf_counter() - start))
+
+    def _prepared(self, candidate: Candidate, calibrate: bool, step: Callable[[], None]) -> Ready:
+        """Fitted without each fold; asked about its rows here where they are all rows, or tell the temperature."""
+        crossing, X = self.crossing(candidate.reading(self.families)), self._table_for(candidate)
+        chosen = candidate.prepared(crossing, X)
+        is_asked = calibrate or not self.is_streamed
+        answers, models = crossing.blank() if is_asked else None, []
+
+        def ask(held: HeldOut) -> tuple[Any, Array | None]:
+            model = chosen.fit(held)
+            answer = chosen.log_posterior(model, held) if is_asked and len(held) else None
+            return model if self.is_streamed else None, answer
+
+        parts = self._parts(candidate)
+        asked: Iterable[tuple[Any, Array | None]] = in_threads(ask, parts) if chosen.in_threads else map(ask, parts)
+        for held, (model, answer) in zip(parts, asked, strict=True):
+            models.append(model)
+            if answers is not None and answer is not None:
+                answers[held.fold.rows] = answer
+            step()
+        trial, whole = chosen.described(candidate.trial(), crossing)
+        powers = None
+        if calibrate and answers is not None:
+            calibration, powers = temperatures(answers, crossing)
+            trial = replace(trial, calibration=calibration)
+        trial = replace(trial, log_posterior=None if self.is_streamed else answers)
+        return Ready(chosen, trial, tuple(models), powers, whole)
+
+    def _parts(self, candidate: Candidate) -> list[HeldOut]:
+        """The rows of each fold, as a candidate takes them; those that take them alike share them."""
+        reading = candidate.reading(self.families)
+        key = (reading.key, candidate.takes_pandas)
+        if key not in self._held:
+            self._held[key] = list(HeldOut.each(self.crossing(reading), self._table_for(candidate)))
+        return self._held[key]
+
+    def _table_for(self, candidate: Candidate) -> Any:
+        """The rows, in the kind of table that a candidate takes."""
+        return self.X
+
+
+def given(models: Mapping[str, Any]) -> Iterator[Candidate]:
+    """Models of the caller's."""
+    for name, model in models.items():
+        if crosses(model):
+            yield FamilyMember(name, model, is_given=True)
+        elif isinstance(model, BayesianLogistic):
+            yield LogisticRegression(name, model, is_given=True)
+        elif hasattr(model, "fit") and hasattr(model, "predict_proba"):
+            yield AnyClassifier(name, model, is_given=True)
+        else:
+            raise ClasswiseError(f"models[{name!r}] has no fit and predict_proba, and cannot be compared.")
+
+
+def temperatures(answers: Array, crossing: Crossing) -> tuple[Calibration, tuple[float, ...]]:
+    """The power that suits out-of-fold posteriors (n, g), and for each fold that of the others."""
+    calibration, by_fold = crossing.out_of_fold(answers).fit_by_fold()
+    powers = [each.power for each in by_fold]
+    powers += [calibration.power] * (len(crossing) - len(powers))  # folds of which a sample has no row
+    return calibration, tuple(powers)
+
+
+# Rows in memory -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class InMemory(CrossValidation):
+    """Rows that are all here: one chunk, of which every answer is known as soon as a candidate is prepared."""
+
+    what = "Comparing"
+    is_streamed = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.folds, Iterator):
+            self.folds = list(self.folds)  # pairs from a splitter can be gone through once
+
+    def _read(self, reading: Reading) -> Crossing:
+        form = FullScatter if reading.full and self._covariances <= first_pass.MOST_BYTES else DiagonalScatter
+        for first in self._crossings.values():
+            return first.seen_as(reading.families, reading.full, form)
+        crossing = Crossing.read(
+            self.X,
+            self.y,
+            self.folds,
+            families=reading.families,
+            weights=self.weights,
+            groups=self.groups,
+            random_state=self.seed,
+            quartics=reading.full,
+            form=form,
+        )
+        if not crossing.telling.any():
+            raise ClasswiseError(
+                "No class has rows in two folds, so no model can be tried; give more rows of each class."
+            )
+        return crossing
+
+    @cached_property
+    def _covariances(self) -> float:
+        folds = int(self.folds) if isinstance(self.folds, (int, np.integer)) else _count_folds(self.folds)
+        classes = len(set(np.asarray(self.y, dtype=object).ravel().tolist()))
+        return bytes_by_fold(open_source(self.X).n_features, classes, folds)
+
+    def _judged(self, ready: Iterator[Ready | Trial]) -> list[Trial]:
+        return [one if isinstance(one, Trial) else self._judge(one) for one in ready]
+
+    def _judge(self, ready: Ready) -> Trial:
+        return ready.judged(ready.score(self._parts(ready.candidate), in_threads))
+
+    def _comparison(self, trials: Sequence[Trial]) -> Comparison:
+        crossing = self.crossing()
+        return Comparison(tuple(trials), crossing.labels, crossing.codes, crossing.folds, crossing.table.schema.backend)
+
+
+def _count_folds(folds: Any) -> int:
+    """How many there are, as far as it can be told before rows are read."""
+    if hasattr(folds, "get_n_splits"):
+        return int(folds.get_n_splits()) if hasattr(folds, "n_splits") else 10
+    values = list(folds) if isinstance(folds, Iterable) and not isinstance(folds, str) else []
+    pairs = bool(values) and isinstance(values[0], (tuple, list))
+    return max(len(values) if pairs else len(set(np.asarray(values).ravel().tolist())), 2)
+
+
+# Rows of a stream -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class TwoPasses(CrossValidation):
+    """Rows that are read twice. X, y, weights: of the sample that the first pass drew; its statistics are of all rows.
+
+    readings: the ways in which the first pass read the columns; part: the folds of the sample.
+    """
+
+    what = "Choosing"
+    is_streamed = True
+
+    rows: Rows
+    dealer: Dealer
+    readings: tuple[Reading, ...]
+    look: FirstLook
+    part: Part
+
+    @classmethod
+    def read(
+        cls, rows: Rows, folds: int, sample: int, seed: int, families: Any, models: Mapping[str, Any]
+    ) -> "TwoPasses":
+        """The first pass. models: that the caller gave; each may read the columns in its own way."""
+        dealer = Dealer(rows.roles, folds, seed)
+        ways = [Reading(families, True), *([Reading("best", False)] if isinstance(families, str) else ())]
+        ways += [candidate.reading(families) for candidate in given(models)]
+        readings = tuple({reading.key: reading for reading in ways}.values())
+        look = look_at(rows, dealer, readings, sample)
+        refuse_few_classes(look.tallies[0].labels)
+        part = look.sample.whole()
+        counted = Counted.of(as_frame(part.table), rows.roles)
+        labels, codes = counted.coded()
+        X, y = part.table.select(list(rows.roles.features)), labels[codes]
+        return cls(X, y, folds, counted.weights, None, families, seed, rows, dealer, readings, look, part)
+
+    def _read(self, reading: Reading) -> Crossing:
+        position = [each.key for each in self.readings].index(reading.key)
+        return Crossing.of_look(self.look, position, reading.families, self.X, self.y, self.weights, self.part)
+
+    @property
+    def _covariances(self) -> float:
+        tally = self.look.tallies[0]
+        return bytes_by_fold(tally.statistics.n_features, len(tally.labels), len(tally.rows))
+
+    def _table_for(self, candidate: Candidate) -> Any:
+        return self._pandas if candidate.takes_pandas else self.X
+
+    @cached_property
+    def _pandas(self) -> Any:
+        return self.X.to_pandas() if find_spec("pandas") else self.X
+
+    def _judged(self, ready: Iterator[Ready | Trial]) -> list[Trial]:
+        prepared = list(ready)
+        asked = tuple(one for one in prepared if isinstance(one, Ready))
+        scores = iter(self._second(asked).scores)
+        return [one.judged(next(scores)) if isinstance(one, Ready) else one for one in prepared]
+
+    def _second(self, ready: tuple[Ready, ...]) -> Verdict:
+        kept = np.flatnonzero(self.look.tallies[0].rows)
+        judge = SecondPass(self.dealer, ready, self.crossing(), kept)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there is to say is said when the best is fitted
+            least = least_rows(self.rows, self.dealer.folds)
+            # To ask every model about a row takes many times as long as to read it.
+            verdict = self.rows.gather(judge, "Pass 2/2", least, numbered=True, ahead=1)
+        if verdict is None or (verdict.rows, verdict.mark) != (self.look.rows, self.look.mark):
+            raise ChangedRowsError(CHANGED)
+        return verdict
+
+    def _comparison(self, trials: Sequence[Trial]) -> Comparison:
+        nobody, labels = np.zeros(0, dtype=np.intp), self.crossing().labels
+        return Comparison(tuple(trials), labels, nobody, nobody, None, self.look.rows, (self._remark(),))
+
+    def _remark(self) -> str:
+        drawn = len(self.part.rows)
+        counted = int(self.look.tallies[0].rows.sum())
+        if drawn == counted:
+            return f"All {counted:,} rows were scored in a second pass; options and powers were chosen by all of them."
+        return (
+            f"All {counted:,} rows were scored in a second pass. Dials, strengths of priors and powers were chosen by "
+            f"{drawn:,} of them, drawn by chance; what is not of the family was fitted on these alone."
+        )

@@ -1,0 +1,182 @@
+"""The verdict of rows held out: what each candidate said of them, scored by fold, and added up.
+
+Rows in memory are one chunk, whose answers are known when everything has been chosen on them. A stream is read again,
+chunk by chunk: every row is judged by models that have not seen its fold.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classwise.arrays import Array, Codes
+from classwise.classifier.evaluation import Evaluation, merged
+from classwise.comparison.candidates import Candidate, HeldOut
+from classwise.comparison.evidence import by_bic
+from classwise.comparison.trial import Trial
+from classwise.errors import ClasswiseError
+from classwise.rows.labels import positions
+from classwise.rows.roles import Chunk, as_arrow
+from classwise.rows.sampling import ALL
+from classwise.selection.crossing import Crossing
+from classwise.selection.folds import Dealer, Hand
+
+
+class Version(NamedTuple):
+    """The posteriors of a fold, as they are or to a power."""
+
+    fold: int
+    is_calibrated: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """What became of one model: evaluations of its posteriors, and sums over all rows.
+
+    problem: why it could not answer, if it could not.
+    """
+
+    evaluations: dict[Version, Evaluation] = field(default_factory=dict)
+    log_likelihood: float = 0.0
+    seconds: float = 0.0
+    problem: Exception | None = None
+
+    def __add__(self, other: "Score") -> "Score":
+        both, versions = (self.evaluations, other.evaluations), {**self.evaluations, **other.evaluations}
+        return Score(
+            {each: merged([found[each] for found in both if each in found]) for each in versions},
+            self.log_likelihood + other.log_likelihood,
+            self.seconds + other.seconds,
+            self.problem or other.problem,
+        )
+
+    def by_fold(self, calibrated: bool) -> tuple[Evaluation, ...]:
+        """The evaluations of folds in their order."""
+        return tuple(self.evaluations[each] for each in sorted(self.evaluations) if each.is_calibrated == calibrated)
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """A candidate with everything chosen, to be asked about rows held out.
+
+    trial: with the answers, where they are known. models: by fold, of the rows of all others, where they are asked
+    again. powers: by fold, fitted on the others, where it takes a temperature. whole: the model of all rows, where its
+    evidence takes the density of every row.
+    """
+
+    candidate: Candidate
+    trial: Trial
+    models: tuple[Any, ...]
+    powers: tuple[float, ...] | None = None
+    whole: Any = None
+
+    def score(self, parts: Sequence[HeldOut], each: Callable[..., Iterable[Score]] = map) -> Score:
+        """What rows held out add; each: goes through the parts, in threads or not."""
+        start = perf_counter()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                score = sum(each(self._score, parts), Score())
+        except self.candidate.problems as problem:
+            score = Score(problem=problem)
+        return replace(score, seconds=perf_counter() - start)
+
+    def _score(self, held: HeldOut) -> Score:
+        answers, likelihood = self._answers(held), 0.0
+        if self.whole is not None:
+            likelihood = float(self.candidate.own_log_density(self.whole, held) @ held.weights)
+        told = np.flatnonzero(held.scored)
+        if not len(told):
+            return Score(log_likelihood=likelihood)
+        if len(told) < len(held):
+            answers = answers[told]
+        codes, weights, labels = held.codes[told], held.scored[told], held.fold.crossing.labels
+        found = {Version(held.number, False): Evaluation.of(answers, codes, labels, weights)}
+        if self.powers is not None:
+            powered = self.powers[held.number] * answers
+            found[Version(held.number, True)] = Evaluation.of(powered, codes, labels, weights)
+        return Score(found, likelihood)
+
+    def _answers(self, held: HeldOut) -> Array:
+        if self.trial.log_posterior is not None:
+            return self.trial.log_posterior[held.fold.rows]
+        return self.candidate.log_posterior(self.models[held.number], held)
+
+    def judged(self, score: Score) -> Trial:
+        """The trial with all that was found out."""
+        seconds = self.trial.seconds + score.seconds
+        if score.problem:
+            return self.trial.failed(score.problem, seconds)
+        trial = replace(self.trial, as_is=score.by_fold(False), calibrated=score.by_fold(True), seconds=seconds)
+        return trial if self.whole is None else by_bic(trial, self.whole, score.log_likelihood)
+
+
+# A stream, read again -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What some rows add: a score for each model, how many rows there were, and what tells them from others."""
+
+    scores: tuple[Score, ...]
+    rows: int
+    mark: int
+
+    def __add__(self, other: "Verdict") -> "Verdict":
+        scores = tuple(ours + theirs for ours, theirs in zip(self.scores, other.scores, strict=True))
+        return Verdict(scores, self.rows + other.rows, (self.mark + other.mark) & ALL)
+
+
+@dataclass(frozen=True, eq=False)
+class SecondPass:
+    """A chunk of rows to what it adds. crossing: of the sample; kept (k,): the numbers of the folds that have rows."""
+
+    dealer: Dealer
+    ready: tuple[Ready, ...]
+    crossing: Crossing
+    kept: Codes
+
+    def __call__(self, chunk: Chunk) -> Verdict:
+        hand = self.dealer.deal(chunk)
+        if not len(hand.rows):
+            return Verdict(tuple(Score() for _ in self.ready), hand.counted.rows, 0)
+        parts = list(self._parts(hand))
+        return Verdict(tuple(one.score(parts) for one in self.ready), hand.counted.rows, hand.mark())
+
+    def _parts(self, hand: Hand) -> Iterator[HeldOut]:
+        """The rows of each fold by themselves."""
+        labels, codes = hand.counted.coded()
+        if not set(labels.tolist()) <= set(self.crossing.labels.tolist()):
+            raise ChangedRowsError(CHANGED)
+        codes = positions(labels, self.crossing.labels)[codes]
+        weights = np.ones(len(codes)) if hand.counted.weights is None else hand.counted.weights
+        order = np.argsort(hand.folds, kind="stable")
+        rows = as_arrow(hand.counted.frame.select(list(self.dealer.roles.features))[order])
+        ends = np.searchsorted(hand.folds[order], self.kept, side="right")
+        starts = np.searchsorted(hand.folds[order], self.kept, side="left")
+        for fold, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+            if end > start:
+                own = order[start:end]
+                scored = weights[own] * self._elsewhere[fold, codes[own]]
+                part = rows.slice(start, end - start)
+                yield HeldOut.of_chunk(self.crossing, fold, part, codes[own], weights[own], scored)
+
+    @cached_property
+    def _elsewhere(self) -> NDArray[np.bool_]:
+        return self.crossing.statistics.elsewhere(self.crossing.labels)
+
+
+CHANGED = (
+    "The rows were not the same when they were read again, and a comparison of a stream reads them twice. Rows of a "
+    "database have no order, unless a query gives them one: add ORDER BY. What can be read only once does not serve: "
+    "write the rows to a file, or give a function that makes a new stream each time."
+)
+
+
+class ChangedRowsError(ClasswiseError):
+    """Rows that are read twice have changed in between, or come in another order."""
