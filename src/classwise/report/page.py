@@ -1,8 +1,10 @@
-"""Pieces of a page. Whatever comes from rows is escaped here, and nowhere else."""
+"""Pieces of a page. Whatever comes from rows is escaped here and in tables, and nowhere else."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
+
+from classwise.tabular import Cells, html_table
 
 # Text that is markup already.
 Markup = str
@@ -31,18 +33,9 @@ def definitions(facts: dict[str, str]) -> Markup:
     return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items()) + "</dl>"
 
 
-def table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequence[str] = (), words: Sequence[int] = (0,)
-) -> Markup:
-    """kinds: how each row looks; words: the columns that are words, not numbers."""
-    head = "".join(f"<th{_side(i, words)}>{escape(cell)}</th>" for i, cell in enumerate(header))
-    body = "".join(
-        f"<tr{_class(kind)}>"
-        + "".join(f"<td{_side(i, words)}>{escape(cell)}</td>" for i, cell in enumerate(row))
-        + "</tr>"
-        for row, kind in zip(rows, kinds or [""] * len(rows), strict=True)
-    )
-    return f"<div class='wide'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+def table(cells: Cells, sides: str, kinds: Sequence[str] = ()) -> Markup:
+    """kinds: how each row looks; sides: which columns are words."""
+    return f"<div class='wide'>{html_table(cells, sides, [_class(kind).strip() for kind in kinds])}</div>"
 
 
 def figure(picture: Picture, caption: str) -> Markup:
@@ -61,10 +54,6 @@ def section(name: str, title: str, *parts: Markup) -> Markup:
 
 def _class(kind: str) -> str:
     return f" class='{escape(kind)}'" if kind else ""
-
-
-def _side(column: int, words: Sequence[int]) -> str:
-    return " class='word'" if column in words else ""
 
 
 # ----------------------------------------------------------------------------------------------------------------------

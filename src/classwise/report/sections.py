@@ -27,8 +27,8 @@ def data(study: Study) -> Markup:
     of = f" of {study.source}" if study.source else ""
     called = f" of {study.target}" if study.target else ""
     sentence = f"{len(comparison.codes)} rows{of}, {len(shares)} classes{called}: {_some(shares, 12)}."
-    header, *rows = study.best.schema_.cells()
-    return section("data", "The data", paragraph(sentence), table(header, rows, words=(0, 1, 2, 3, 6)))
+    columns = study.best.schema_
+    return section("data", "The data", paragraph(sentence), table(columns.cells(), columns.sides))
 
 
 def ranking(study: Study) -> Markup:
@@ -40,7 +40,7 @@ def ranking(study: Study) -> Markup:
         "ranking",
         "Which model to trust",
         *(paragraph(sentence, "lead" if i == 0 else "") for i, sentence in enumerate(shown.sentences)),
-        table(header, [row for row, _ in ranked], [note for _, note in ranked], words=(0, 1)),
+        table([header, *(row for row, _ in ranked)], "<<", [note for _, note in ranked]),
         paragraph(NOTES, "small"),
         items(shown.failures()) if shown.failures() else "",
         _pictured(
@@ -99,7 +99,7 @@ def _mistakes(study: Study) -> Markup:
     ]
     if not rows:
         return paragraph("No row held out was taken for a wrong class.")
-    return table(["class", "taken for", "rows", "of its class"], rows, words=(0, 1))
+    return table([["class", "taken for", "rows", "of its class"], *rows], "<<")
 
 
 def separation(study: Study) -> Markup:
