@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Labels, log_sum_exp
 from classwise.classifier.bayes import BayesClassifier
 from classwise.classifier.decision import RejectCurve, break_ties, reject_curve
+from classwise.classifier.density_grid import DensityGrid, density_grid
 from classwise.classifier.evaluation import Evaluation
 from classwise.classifier.explanation import Explanation, explain
 from classwise.classifier.novelty import Ordinary, is_present
@@ -17,7 +18,6 @@ from classwise.errors import ClasswiseError, choose
 from classwise.estimators.columns import check_columns
 from classwise.estimators.fitted import Fitted, required
 from classwise.estimators.leaving_out import LeavingOut
-from classwise.plot import DensityGrid, density_grid
 from classwise.rows.frames import make_frame
 from classwise.rows.reading import open_row, open_source
 from classwise.selection import Downdates

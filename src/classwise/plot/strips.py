@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.plot.borders import change_points
-from classwise.plot.boxes import ALONG
-from classwise.plot.canvas import GRAY, ink, wash
-from classwise.plot.refused import halvings_for, hatch_of, note_unseen
-from classwise.plot.rows import draw_rows, spread
+from classwise.classifier.density_grid import ALONG
+from classwise.plot.borders import change_points, halvings_for, hatch_of, note_unseen
+from classwise.plot.canvas import GRAY, draw_rows, ink, slant_ticks, spread, wash
 from classwise.plot.view import View
 
 # Half the width of a strip; neighbors stand one apart.
@@ -58,16 +56,6 @@ def name_levels(axes: Any, view: View) -> None:
             axis.set_tick_params(length=0)
     if view.levels[0] is not None:
         slant_ticks(axes)
-
-
-def slant_ticks(axes: Any) -> None:
-    """Names that would run into each other along the x axis stand aslant."""
-    names = [label.get_text() for label in axes.get_xticklabels()]
-    width = 72 * axes.get_figure().get_figwidth() * axes.get_position().width
-    if sum(5.8 * len(name) + 8 for name in names) > width:
-        axes.tick_params(axis="x", labelrotation=30)
-        for label in axes.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
 
 
 def _tiles(view: View) -> Iterator[Piece]:

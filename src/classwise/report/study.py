@@ -20,7 +20,7 @@ from classwise.classifier.evaluation import Evaluation, merged
 from classwise.comparison import Comparison
 from classwise.diagnostics import Diagnosis, diagnose
 from classwise.errors import ClasswiseError
-from classwise.plot.looking import look
+from classwise.plot.view import look
 from classwise.report.page import Picture
 from classwise.rows.labels import is_missing
 
