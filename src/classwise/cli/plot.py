@@ -14,7 +14,7 @@ from classwise.errors import ClasswiseError
 from classwise.rows.writing import STANDARD, refuse_existing, refuse_terminal, writing
 
 
-class Kind(StrEnum):
+class PictureKind(StrEnum):
     """What to draw."""
 
     REGIONS = "regions"
@@ -33,7 +33,7 @@ def plot(
         str,
         typer.Option("--output", "-o", help="A name that ends in .png, .svg or .pdf; - is standard output, as PNG."),
     ],
-    kind: Annotated[Kind, typer.Option("--kind", help="What to draw.")] = Kind.REGIONS,
+    kind: Annotated[PictureKind, typer.Option("--kind", help="What to draw.")] = PictureKind.REGIONS,
     columns: Annotated[
         list[str] | None,
         typer.Option("--columns", "-c", help="One or two columns, by commas; others are integrated out."),
@@ -69,22 +69,22 @@ def plot(
     say(f"The picture is {'on standard output' if output == STANDARD else f'in {output}'}.")
 
 
-def _drawn(kind: Kind, m: Any, X: Any, y: Any, columns: list[str]) -> Any:
+def _drawn(kind: PictureKind, m: Any, X: Any, y: Any, columns: list[str]) -> Any:
     """Axes, or a Figure."""
     from classwise import plot as pictures
 
     match kind:
-        case Kind.REGIONS:
+        case PictureKind.REGIONS:
             return pictures.plot_regions(m, X, y, columns or None, sigmas=(2,))
-        case Kind.PAIRS:
+        case PictureKind.PAIRS:
             return pictures.plot_pairs(m, X, y, columns or None)
-        case Kind.DENSITIES:
+        case PictureKind.DENSITIES:
             return pictures.plot_densities(m, columns[0] if columns else X.column_names[0], X, y)
-        case Kind.PROJECTION:
+        case PictureKind.PROJECTION:
             return pictures.plot_projection(model_within(m), X, y)
-        case Kind.RELIABILITY:
+        case PictureKind.RELIABILITY:
             return pictures.plot_reliability(m, X, y)
-        case Kind.CONFUSION:
+        case PictureKind.CONFUSION:
             if model_within(m) is not m:
                 raise ClasswiseError(
                     "A confusion is of the most probable classes, and a Decision may announce others, or none; save "

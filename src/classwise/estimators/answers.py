@@ -13,7 +13,7 @@ from classwise.classifier.evaluation import Evaluation
 from classwise.classifier.explanation import Explanation, explain
 from classwise.classifier.novelty import Ordinary, is_present
 from classwise.classifier.shift import PriorShift, estimate_shift
-from classwise.diagnostics.checking import PredictiveCheck, check
+from classwise.diagnostics import PredictiveCheck, check
 from classwise.errors import ClasswiseError, choose
 from classwise.estimators.columns import check_columns
 from classwise.estimators.fitted import Fitted, required

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from classwise.arrays import Array
-from classwise.diagnostics.section import chance, classes
+from classwise.diagnostics.advice import chance, classes
 from classwise.tabular import Tabular, data_frame
 
 

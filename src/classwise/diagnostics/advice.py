@@ -20,7 +20,7 @@ FEW = 5.0
 WEAK = 0.5
 
 
-class Section(NamedTuple):
+class Finding(NamedTuple):
     """cells: a table as text, header first, or nothing."""
 
     title: str
