@@ -16,7 +16,8 @@ from sklearn.neighbors import KNeighborsClassifier
 import classwise as cw
 from classwise import plot
 from classwise.comparison.learning_curves import nested_order
-from classwise.diagnostics.checking.measures import (
+from classwise.diagnostics.check import Replicates
+from classwise.diagnostics.measures import (
     Ruler,
     adjusted_probabilities,
     correlation,
@@ -25,7 +26,6 @@ from classwise.diagnostics.checking.measures import (
     surprises,
     tail_probabilities,
 )
-from classwise.diagnostics.checking.replicates import Replicates
 
 mpl.use("Agg")
 

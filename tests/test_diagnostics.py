@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from sklearn.datasets import load_iris, load_wine
 
 import classwise as cw
-from classwise.diagnostics import normality, rows
+from classwise.diagnostics import normality
 
 IRIS = load_iris()
 X, y = IRIS.data, IRIS.target
@@ -455,7 +455,7 @@ def test_chunks_do_not_matter(monkeypatch, most_columns):
     gappy = X.copy()
     gappy[:40, 1] = np.nan
     whole = cw.diagnose(gappy, NAMES)
-    monkeypatch.setattr(rows, "CHUNK_SIZE", 1)  # the least there is: 8 p rows
+    monkeypatch.setattr("classwise.limits.CHUNK_SIZE", 1)  # the least there is: 8 p rows
     assert_same(whole, cw.diagnose(gappy, NAMES))
 
 

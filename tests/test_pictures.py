@@ -17,7 +17,7 @@ import classwise as cw
 from classwise import plot
 from classwise.plot.borders import bisect, change_points
 from classwise.plot.canvas import CYCLE, GRAY, contrast, contrasting
-from classwise.plot.looking import look
+from classwise.plot.view import look
 
 mpl.use("Agg")
 

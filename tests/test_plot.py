@@ -19,10 +19,9 @@ from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
 from classwise import plot
-from classwise.plot.canvas import BLUE, CYCLE, GRAY, RED
+from classwise.plot.canvas import BLUE, CYCLE, GRAY, RED, read_labels
 from classwise.plot.densities import changes
-from classwise.plot.looking import look
-from classwise.plot.rows import read_labels
+from classwise.plot.view import look
 
 mpl.use("Agg")
 

@@ -10,8 +10,8 @@ import pytest
 from palmerpenguins import load_penguins
 
 import classwise as cw
-from classwise.report import Study, report_html
-from classwise.report.study import best_pair
+from classwise.report import ReportData, report_html
+from classwise.report.sections import best_pair
 
 PENGUINS = load_penguins().drop(columns="year")
 X, y = PENGUINS.drop(columns="species"), PENGUINS["species"].to_numpy()
@@ -45,7 +45,7 @@ def comparison():
 
 @pytest.fixture(scope="module")
 def page(comparison):
-    return report_html(Study(comparison, X, y, source="penguins.csv", target="species", seed=3, model="m.cw"))
+    return report_html(ReportData(comparison, X, y, source="penguins.csv", target="species", seed=3, model="m.cw"))
 
 
 def test_it_asks_no_other_computer_for_anything(page):
@@ -101,7 +101,7 @@ def test_it_says_what_the_comparison_says(comparison, page):
 
 
 def test_mistakes_are_those_of_the_confusion(comparison, page):
-    confusion = Study(comparison, X, y).evaluation.confusion
+    confusion = ReportData(comparison, X, y).evaluation.confusion
     wrong = confusion - np.diag(np.diag(confusion))
     cells = re.findall(r"<td class='word'>(\w+)</td><td class='word'>(\w+)</td><td>(\d+)</td><td>[0-9.]+%", page)
     labels = comparison.labels.tolist()
@@ -118,7 +118,9 @@ def test_rows_are_text_whatever_they_hold():
     labels = np.repeat([f"'a' {evil}", "b</section>"], 30)
     table[table.columns[0]] += np.repeat([0, 2], 30)
     comparison = cw.compare(table, labels, 3, references=False)
-    page = report_html(Study(comparison, table, labels, source=f"{evil}.csv", target=f"{evil}; rm -rf ~", model=evil))
+    page = report_html(
+        ReportData(comparison, table, labels, source=f"{evil}.csv", target=f"{evil}; rm -rf ~", model=evil)
+    )
     tags = {tag for tag, _ in Reader(page).tags}
     assert "script" not in tags
     assert "onerror" not in {key for _, found in Reader(page).tags for key in found}
@@ -140,20 +142,20 @@ class TestOtherRows:
 
     def test_many_classes_are_told_by_their_mistakes(self):
         rows, labels = cw.datasets.simplex(600, classes=20, random_state=0)
-        page = report_html(Study(cw.compare(rows, labels, 3, references=False), rows, labels))
+        page = report_html(ReportData(cw.compare(rows, labels, 3, references=False), rows, labels))
         assert "Confusion on rows held out" not in page
         assert page.count("<td class='word'>") > 20
 
     def test_categories_alone(self):
         table = X[["island", "sex"]]
-        page = report_html(Study(cw.compare(table, y, 3, references=False), table, y))
+        page = report_html(ReportData(cw.compare(table, y, 3, references=False), table, y))
         assert "Fisher" not in page
         assert "alone, the two columns that tell most" in page
 
     def test_a_single_column(self):
         table = X[["body_mass_g"]].dropna()
         labels = y[X["body_mass_g"].notna()]
-        page = report_html(Study(cw.compare(table, labels, 3, references=False), table, labels))
+        page = report_html(ReportData(cw.compare(table, labels, 3, references=False), table, labels))
         assert "There are no two columns in which boundaries could be drawn." in page
 
     def test_polars_arrow_weights_and_missing_labels(self):
@@ -166,14 +168,14 @@ class TestOtherRows:
         for table in (pl.from_pandas(X), pa.Table.from_pandas(X, preserve_index=False)):
             with pytest.warns(cw.MissingLabelWarning):
                 comparison = cw.compare(table, labels, 3, references=False, sample_weight=weights)
-            pages.append(report_html(Study(comparison, table, labels, weights)))
+            pages.append(report_html(ReportData(comparison, table, labels, weights)))
         first, second = (re.findall(r"<img src='([^']+)'", page)[-1] for page in pages)
         assert first == second  # the boundaries, of the same rows
 
     def test_reports_are_replaced_when_they_are_complete(self, comparison, tmp_path, monkeypatch):
         path = tmp_path / "r.html"
         path.write_text("old")
-        monkeypatch.setattr("classwise.report.writing.report_html", lambda study: 1 / 0)
+        monkeypatch.setattr("classwise.report.report_html", lambda study: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             cw.write_report(comparison, X, y, path)
         assert [p.name for p in tmp_path.iterdir()] == ["r.html"]

@@ -11,8 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from classwise.arrays import Array
 from classwise.classifier.bayes import BayesClassifier
-from classwise.densities import Block, Density, Observed, Product
+from classwise.densities import Block, Density, Gaussian, Observed, Product
+from classwise.densities.density import Located
 
 
 def flat_blocks(density: Density) -> list[Block]:
@@ -37,3 +39,35 @@ def marginal(classifier: BayesClassifier, columns: Sequence[int]) -> BayesClassi
     """Bayes' rule on these columns; it takes whole rows, with NaN (-1 for a category) in all others."""
     kept = [block for block in flat_blocks(classifier.density) if np.isin(block.columns, columns).any()]
     return replace(classifier, density=Observed(Product(tuple(kept))))
+
+
+# Means and covariances ------------------------------------------------------------------------------------------------
+
+
+def moments(classifier: BayesClassifier, columns: list[int], exact: bool) -> tuple[Array, Array] | None:
+    """Means (g, c) and covariances (g, c, c); columns in different blocks are independent.
+
+    exact: of Gaussians only; else of Student-t densities as well. None where some column has neither.
+    """
+    means = np.zeros((len(classifier.labels), len(columns)))
+    matrices = np.zeros((*means.shape, len(columns)))
+    for block in flat_blocks(classifier.density):
+        inside = [i for i, j in enumerate(columns) if j in block.columns]
+        own = [int(np.flatnonzero(block.columns == columns[i])[0]) for i in inside]
+        if not inside:
+            continue
+        if not isinstance(block.density, Gaussian if exact else Located):
+            return None
+        means[:, inside] = block.density.means[:, own]
+        part = block.density.matrices()[np.ix_(range(len(means)), own, own)]
+        matrices[np.ix_(range(len(means)), inside, inside)] = part
+    return means, matrices
+
+
+def given(means: Array, matrices: Array, free: int, values: Array) -> tuple[Array, Array]:
+    """The first `free` columns given the values of the others: m + C_fh C_hh^-1 (v - m), C_ff - C_fh C_hh^-1 C_hf."""
+    if not len(values):
+        return means, matrices
+    slopes = np.linalg.solve(matrices[:, free:, free:], matrices[:, free:, :free])
+    moved = means[:, :free] + np.einsum("gh,ghf->gf", values - means[:, free:], slopes)
+    return moved, matrices[:, :free, :free] - matrices[:, :free, free:] @ slopes

@@ -5,7 +5,12 @@ from typing import Annotated
 import typer
 
 from classwise import __version__
-from classwise.cli import compare, explain, export, fit, info, merge, plot, predict, sample, serve, subtract, summarize
+from classwise.cli import export
+from classwise.cli.explain import explain
+from classwise.cli.learn import compare, fit
+from classwise.cli.plot import plot
+from classwise.cli.predict import predict, sample
+from classwise.cli.statistics import info, merge, subtract, summarize
 from classwise.cli.verbs import DEBUG, Verbs, add, flowing
 
 ABOUT = """Classify by modeling each class: which classifier to trust, and the model in a file.
@@ -42,15 +47,15 @@ def classwise(
     context.meta[DEBUG] = debug
 
 
-add(app, compare.compare, "Choose")
-add(app, fit.fit, "Choose")
-add(app, predict.predict, "Use")
-add(app, explain.explain, "Use")
-add(app, sample.sample, "Use")
-add(app, plot.plot, "Use")
-add(app, info.info, "Use")
-add(app, summarize.summarize, "Statistics that add up")
-add(app, merge.merge, "Statistics that add up")
-add(app, subtract.subtract, "Statistics that add up")
+add(app, compare, "Choose")
+add(app, fit, "Choose")
+add(app, predict, "Use")
+add(app, explain, "Use")
+add(app, sample, "Use")
+add(app, plot, "Use")
+add(app, info, "Use")
+add(app, summarize, "Statistics that add up")
+add(app, merge, "Statistics that add up")
+add(app, subtract, "Statistics that add up")
 app.add_typer(export.app, name="export", rich_help_panel="Elsewhere")
-add(app, serve.serve, "Elsewhere")
+add(app, export.serve, "Elsewhere")

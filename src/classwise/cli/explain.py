@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.modeling import find_label, load_model, model_within
-from classwise.cli.rows import model_rows, names, score_rows
-from classwise.cli.saying import note, print_lines
+from classwise.cli.inputs import answered_rows
+from classwise.cli.models import find_label, load_model, model_within
+from classwise.cli.verbs import note, print_lines
 from classwise.errors import ClasswiseError
 
 
@@ -39,13 +39,12 @@ def explain(
     if data is None:
         if fitted is not loaded:
             note("costs, reject and novelty of the Decision come after what its model says, which is shown here.")
-        lines = formulas(fitted, names(columns), latex)
-        print_lines(*lines)
+        print_lines(*formulas(fitted, o.names(columns), latex))
         return
-    table = score_rows(data, fitted, missing)
-    if row > table.num_rows:
-        raise ClasswiseError(f"{data} has {table.num_rows} rows; there is no row {row}.")
-    X = model_rows(table, fitted, data).slice(row - 1, 1)
+    rows, _ = answered_rows(data, fitted, missing)
+    if row > rows.num_rows:
+        raise ClasswiseError(f"{data} has {rows.num_rows} rows; there is no row {row}.")
+    X = rows.slice(row - 1, 1)
     chosen = {
         name: find_label(text, fitted.classes_)
         for name, text in {"label": label, "against": against}.items()
@@ -56,9 +55,9 @@ def explain(
     print_lines(str(fitted.explain(X, **chosen)))
 
 
-def formulas(model: Any, columns: tuple[str, ...] | None, latex: bool) -> list[str]:
+def formulas(model: Any, columns: tuple[str, ...], latex: bool) -> list[str]:
     """Discriminants and boundaries; where there are none, what was estimated; weights, of logistic regression."""
-    chosen = {} if columns is None else {"columns": list(columns)}
+    chosen = {"columns": list(columns)} if columns else {}
     if hasattr(model, "report_"):
         if chosen or latex:
             raise ClasswiseError("A stack of several models has no polynomials; leave --columns and --latex out.")
@@ -73,7 +72,7 @@ def formulas(model: Any, columns: tuple[str, ...] | None, latex: bool) -> list[s
     try:
         return list(_polynomials(model, chosen, latex))
     except (ClasswiseError, AttributeError) as problem:
-        if columns is not None or latex or not hasattr(model, "parameters_"):
+        if chosen or latex or not hasattr(model, "parameters_"):
             raise
         note(str(problem))
         return list(_parameters(model))

@@ -1,14 +1,16 @@
-"""classwise export: a model for other programs."""
+"""classwise export and serve: a model for other programs, as SQL, ONNX or JSON, or over HTTP."""
 
+import json
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.modeling import load_model, model_within
-from classwise.cli.rows import names
-from classwise.cli.verbs import Verbs, add
-from classwise.rows.writing import writing
+from classwise.cli.models import load_model, model_within
+from classwise.cli.verbs import Verbs, add, say
+from classwise.errors import ClasswiseError
+from classwise.rows.writing import refuse_terminal, writing
 
 app = typer.Typer(cls=Verbs, no_args_is_help=True, help="Write a model for other programs: SQL, ONNX or JSON.")
 
@@ -30,7 +32,7 @@ def sql(
     """
     import classwise as cw
 
-    query = cw.to_sql(load_model(model), table, dialect, names(key) or (), answer)
+    query = cw.to_sql(load_model(model), table, dialect, o.names(key), answer)
     with writing(output, force=force) as file:
         file.write((str(query).rstrip() + "\n").encode())
 
@@ -46,7 +48,6 @@ def onnx(
     Example: classwise export onnx model.cw -o model.onnx
     """
     import classwise as cw
-    from classwise.rows.writing import refuse_terminal
 
     refuse_terminal(output, "onnx")
     graph = cw.to_onnx(load_model(model), dtype=dtype)
@@ -59,8 +60,6 @@ def json_(model: o.ModelFile, output: o.Output = "-", force: o.Force = False) ->
 
     Example: classwise export json lda.cw -o model.json
     """
-    import json
-
     content = readable(load_model(model))
     with writing(output, force=force) as file:
         file.write((json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
@@ -69,7 +68,6 @@ def json_(model: o.ModelFile, output: o.Output = "-", force: o.Force = False) ->
 def readable(model: Any) -> dict[str, Any]:
     """A model as JSON can tell it."""
     from classwise import __version__
-    from classwise.errors import ClasswiseError
 
     labels = model.classes_.tolist()
     content: dict[str, Any] = {
@@ -110,8 +108,6 @@ def readable(model: Any) -> dict[str, Any]:
 
 def _stack(model: Any) -> dict[str, Any]:
     """The members of a stack, and what each is worth."""
-    from dataclasses import asdict
-
     columns = [{"name": column.name, "family": str(column.family)} for column in model.model_.schema]
     members = [asdict(line) for line in model.report_]
     return {
@@ -140,3 +136,35 @@ def _plain(value: Any) -> Any:
 add(app, sql)
 add(app, onnx)
 add(app, json_)
+
+
+# Over HTTP -----------------------------------------------------------------------------------------------------------
+
+LIMITS = "Limits"
+
+
+def serve(
+    models: Annotated[
+        list[str], typer.Argument(help="Models, the first of which answers by default.", metavar="[NAME=]MODEL...")
+    ],
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines ask.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on.", min=1, max=65535)] = 8000,
+    reload_seconds: Annotated[float, typer.Option(help="How often to look for new files; 0 for never.", min=0)] = 1.0,
+    rows: Annotated[
+        int, typer.Option("--max-rows", help="The most rows in a request.", min=1, rich_help_panel=LIMITS)
+    ] = 1_000_000,
+    body_bytes: Annotated[
+        int, typer.Option("--max-bytes", help="The most bytes in a request.", min=1, rich_help_panel=LIMITS)
+    ] = 32 * 2**20,
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], typer.Option(help="What to tell.")] = "info",
+) -> None:
+    """Answer over HTTP, until interrupted. A file that is replaced is read again.
+
+    Example: classwise serve model.cw --port 8000
+    """
+    from classwise.serve import Limits
+    from classwise.serve.running import run
+
+    say(f"Answering at http://{host}:{port} until interrupted.")
+    limits = Limits(rows=rows, body_bytes=body_bytes)
+    run(models, host, port, limits=limits, reload_seconds=reload_seconds, log_level=log_level)

@@ -1,8 +1,13 @@
-"""Arguments and options that several verbs take."""
+"""Arguments and options that several verbs take, and how their texts are read."""
 
-from typing import Annotated, Literal, TypeAlias
+import json
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
+
+from classwise.errors import ClasswiseError
 
 ROWS, OUTPUT = "Rows", "Output"
 
@@ -67,3 +72,42 @@ Streaming: TypeAlias = Annotated[
     ),
 ]
 Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Which random numbers to use.")]
+
+
+def names(values: Sequence[str] | None) -> tuple[str, ...]:
+    """Names by commas, or given one by one.
+
+    >>> names(["a,b", "c"]), names(None)
+    (('a', 'b', 'c'), ())
+    """
+    return tuple(name.strip() for value in values or () for name in value.split(",") if name)
+
+
+def pairs(values: Sequence[str] | None, option: str) -> dict[str, str]:
+    """{"a": "x", "b": "y"} of a=x,b=y.
+
+    >>> pairs(["a=x,b=binomial(3)"], "--families")
+    {'a': 'x', 'b': 'binomial(3)'}
+    """
+    given = [pair for value in values or () for pair in re.split(r",(?=[^,]*=)", value)]
+    for pair in given:
+        if "=" not in pair:
+            raise ClasswiseError(f"{option} takes NAME=VALUE, not {pair!r}.")
+    return {name.strip(): value.strip() for name, value in (pair.rsplit("=", 1) for pair in given)}
+
+
+def families_of(values: Sequence[str] | None) -> Any:
+    """What --families says, as models take it."""
+    return pairs(values, "--families") or "auto"
+
+
+def read_value(text: str) -> Any:
+    """A number, true, false, null or a piece of JSON; else the text itself.
+
+    >>> read_value("0.5"), read_value("oas"), read_value("true")
+    (0.5, 'oas', True)
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text

@@ -7,15 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.modeling import load_model, model_within
-from classwise.cli.rows import model_rows, names, score_rows
-from classwise.cli.saying import say
+from classwise.cli.inputs import answered_rows
+from classwise.cli.models import load_model, model_within
+from classwise.cli.verbs import say
 from classwise.errors import ClasswiseError
-from classwise.rows.files import no_such_column
-from classwise.rows.writing import writing
+from classwise.rows.writing import STANDARD, refuse_existing, refuse_terminal, writing
 
 
-class Kind(StrEnum):
+class PictureKind(StrEnum):
     """What to draw."""
 
     REGIONS = "regions"
@@ -34,7 +33,7 @@ def plot(
         str,
         typer.Option("--output", "-o", help="A name that ends in .png, .svg or .pdf; - is standard output, as PNG."),
     ],
-    kind: Annotated[Kind, typer.Option("--kind", help="What to draw.")] = Kind.REGIONS,
+    kind: Annotated[PictureKind, typer.Option("--kind", help="What to draw.")] = PictureKind.REGIONS,
     columns: Annotated[
         list[str] | None,
         typer.Option("--columns", "-c", help="One or two columns, by commas; others are integrated out."),
@@ -52,21 +51,17 @@ def plot(
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    from classwise.rows.writing import STANDARD, refuse_existing, refuse_terminal
-
     suffix = "png" if output == STANDARD else Path(output).suffix.lower().removeprefix(".")
     if suffix not in ("png", "svg", "pdf"):
         raise ClasswiseError(f"The name {output!r} does not say which picture to write; end it in .png, .svg or .pdf.")
     refuse_existing(output, force)
     refuse_terminal(output, "A picture")
     fitted = load_model(model)
-    table = score_rows(data, fitted, missing)
-    if target not in table.column_names:
-        raise ClasswiseError(no_such_column(target, table.column_names, data))
-    table = table.filter(table[target].is_valid())
-    X = model_rows(table, model_within(fitted), data)
+    X, table = answered_rows(data, model_within(fitted), missing, also=[target])
+    labeled = table[target].is_valid()
+    X, y = X.filter(labeled), table[target].filter(labeled).to_numpy()
     with pyplot.style.context("dark_background" if dark else "default"):
-        made = DRAW[kind](fitted, X, table[target].to_numpy(), list(names(columns) or ()))
+        made = _drawn(kind, fitted, X, y, list(o.names(columns)))
         figure = made if hasattr(made, "savefig") else made.get_figure()
         with writing(output, force=force) as picture:
             figure.savefig(picture, format=suffix, dpi=150, bbox_inches="tight")
@@ -74,52 +69,25 @@ def plot(
     say(f"The picture is {'on standard output' if output == STANDARD else f'in {output}'}.")
 
 
-def _regions(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
-    from classwise.plot import plot_regions
+def _drawn(kind: PictureKind, m: Any, X: Any, y: Any, columns: list[str]) -> Any:
+    """Axes, or a Figure."""
+    from classwise import plot as pictures
 
-    return plot_regions(m, X, y, columns or None, sigmas=(2,))
-
-
-def _pairs(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
-    from classwise.plot import plot_pairs
-
-    return plot_pairs(m, X, y, columns or None)
-
-
-def _densities(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
-    from classwise.plot import plot_densities
-
-    return plot_densities(m, columns[0] if columns else X.column_names[0], X, y)
-
-
-def _projection(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
-    from classwise.plot import plot_projection
-
-    return plot_projection(model_within(m), X, y)
-
-
-def _confusion(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
-    from classwise.plot import plot_confusion
-
-    if model_within(m) is not m:
-        raise ClasswiseError(
-            "A confusion is of the most probable classes, and a Decision may announce others, or none; save its model "
-            "by itself, cw.save(decision.model_, ...), and draw that."
-        )
-    return plot_confusion(m.evaluate(X, y))
-
-
-def _reliability(m: Any, X: Any, y: Any, columns: list[str]) -> Any:
-    from classwise.plot import plot_reliability
-
-    return plot_reliability(m, X, y)
-
-
-DRAW = {
-    Kind.REGIONS: _regions,
-    Kind.PAIRS: _pairs,
-    Kind.DENSITIES: _densities,
-    Kind.PROJECTION: _projection,
-    Kind.CONFUSION: _confusion,
-    Kind.RELIABILITY: _reliability,
-}
+    match kind:
+        case PictureKind.REGIONS:
+            return pictures.plot_regions(m, X, y, columns or None, sigmas=(2,))
+        case PictureKind.PAIRS:
+            return pictures.plot_pairs(m, X, y, columns or None)
+        case PictureKind.DENSITIES:
+            return pictures.plot_densities(m, columns[0] if columns else X.column_names[0], X, y)
+        case PictureKind.PROJECTION:
+            return pictures.plot_projection(model_within(m), X, y)
+        case PictureKind.RELIABILITY:
+            return pictures.plot_reliability(m, X, y)
+        case PictureKind.CONFUSION:
+            if model_within(m) is not m:
+                raise ClasswiseError(
+                    "A confusion is of the most probable classes, and a Decision may announce others, or none; save "
+                    "its model by itself, cw.save(decision.model_, ...), and draw that."
+                )
+            return pictures.plot_confusion(m.evaluate(X, y))

@@ -1,19 +1,22 @@
-"""classwise predict: labels and posteriors beside the rows."""
+"""classwise predict and sample: labels and posteriors beside rows, and new rows drawn from a model."""
 
+from collections.abc import Sequence
+from copy import copy
 from typing import Annotated, Any
 
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.deciding import deciding_by, read_costs, with_priors
-from classwise.cli.modeling import load_model, model_within
-from classwise.cli.rows import called, kept_rows, missing_marks, names, text_columns
+from classwise.cli.inputs import called, kept_rows, refuse_absent
+from classwise.cli.models import find_label, load_model, model_within
+from classwise.cli.verbs import note
 from classwise.errors import ClasswiseError
-from classwise.rows.files import BATCH, no_such_column
+from classwise.rows.databases import read_address
+from classwise.rows.files import read_rows
 from classwise.rows.formats import Format, output_format
 from classwise.rows.opening import open_stream
 from classwise.rows.streams import Stream
-from classwise.rows.texts import WiderTypeError
+from classwise.rows.writing import STANDARD, refuse_existing, shown_format, write_rows
 
 
 def predict(
@@ -53,28 +56,28 @@ def predict(
     Example: classwise predict model.cw new.csv --proba --reject 0.9 -o predicted.csv
     """
     import classwise as cw
+    from classwise.estimators.scoring import missing_marks, text_columns
 
     fitted = load_model(model)
     known = model_within(fitted)
     if reject is not None and reject_cost is not None:
         raise typer.BadParameter("Give a least posterior or a cost, not both.", param_hint="--reject")
-    refuse_output(output, format, force)
+    _refuse_sink(output, format, force)
     refusing: Any = reject_cost if reject is None else {"posterior": reject}
     with kept_rows(data) as path:
-        stream = _stream(path, known, missing or missing_marks(known))
-        keys = _carried(stream, known, names(key), names(drop), proba, called(data))
+        stream = open_stream(path, missing=missing or missing_marks(known), text=text_columns(known))
+        assert stream is not None
+        keys = _carried(stream.names, known, o.names(key), o.names(drop), proba, called(data))
         features = list(getattr(known, "feature_names_in_", keys))
-        fitted = with_priors(fitted, priors, _all_rows(stream, features) if priors == "estimate" else None)
-        decision = deciding_by(fitted, read_costs(costs, fitted.classes_), refusing)
+        decision = _deciding_by(
+            _with_priors(fitted, priors, stream, features), _read_costs(costs, fitted.classes_), refusing
+        )
         options: dict[str, Any] = {"proba": proba, "overwrite": force, "format": format}
         cw.predict(decision, stream, output, keys=keys, columns=features, **options)
 
 
-def refuse_output(output: str, format: str | None, force: bool) -> None:
+def _refuse_sink(output: str, format: str | None, force: bool) -> None:
     """Before any row is read: a name that says nothing, a file that exists, a terminal that cannot show it."""
-    from classwise.rows.databases import read_address
-    from classwise.rows.writing import STANDARD, refuse_existing, shown_format
-
     if output == STANDARD:
         shown_format(None if format is None else Format(format))
     elif read_address(output) is None:
@@ -82,36 +85,111 @@ def refuse_output(output: str, format: str | None, force: bool) -> None:
         refuse_existing(output, force)
 
 
-def _stream(path: str, model: Any, missing: Any) -> Stream:
-    """Rows whose columns are read as the model knows them."""
-    stream = open_stream(path, missing=missing or None, text=text_columns(model))
-    assert stream is not None
-    return stream
-
-
-def _all_rows(stream: Stream, columns: list[str]) -> Any:
-    """All rows in memory, as priors are estimated from; begun again where later ones show other types."""
-    from classwise.rows.roles import as_arrow, as_frame
-    from classwise.rows.sampling import joined
-
-    while True:
-        try:
-            batches = [batch for piece in stream.pieces for batch in piece.batches(columns, BATCH)]
-            return joined([as_arrow(as_frame(batch)) for batch in batches])
-        except WiderTypeError:
-            continue
-
-
-def _carried(stream: Stream, model: Any, key: Any, drop: Any, proba: bool, where: str) -> list[str]:
+def _carried(
+    there: Sequence[str], model: Any, key: Sequence[str], drop: Sequence[str], proba: bool, where: str
+) -> list[str]:
     """The columns that go along with the answers."""
     from classwise.estimators.scoring import answer_columns
 
-    there = stream.names
-    for name in (*(key or ()), *(drop or ()), *getattr(model, "feature_names_in_", ())):
-        if name not in there:
-            raise ClasswiseError(no_such_column(name, there, where))
-    carried = [name for name in (key or there) if name not in (drop or ())]
+    refuse_absent([*key, *drop, *getattr(model, "feature_names_in_", ())], there, where)
+    carried = [name for name in key or there if name not in drop]
     for name in answer_columns(model.classes_, proba):
         if name in carried:
             raise ClasswiseError(f"The rows have a column {name!r} already; leave it out with --drop {name}.")
     return carried
+
+
+# Priors and costs -----------------------------------------------------------------------------------------------------
+
+
+def _with_priors(model: Any, priors: str | None, stream: Stream, features: list[str]) -> Any:
+    """A model under other priors: "uniform", "empirical", "a=0.1,b=0.9", or "estimate", from the rows."""
+    if priors is None:
+        return model
+    if priors == "estimate":
+        shift = model_within(model).estimate_priors(_all_rows(stream, features))
+        note(" ".join(str(shift).split()))
+        return model.with_priors(shift)
+    if "=" not in priors:
+        return model.with_priors(priors)
+    given = o.pairs([priors], "--priors")
+    return model.with_priors({find_label(name, model.classes_): _number(value) for name, value in given.items()})
+
+
+def _all_rows(stream: Stream, features: list[str]) -> Any:
+    """All rows in memory, of these columns."""
+    from classwise.engines import open_rows
+    from classwise.engines.drawing import Keeping
+
+    rows = open_rows(stream, columns=features)
+    kept = rows.gather(Keeping(rows.roles, float("inf")), "Reading")
+    if kept is None:
+        raise ClasswiseError("There are no rows to estimate priors from.")
+    return kept.whole()
+
+
+def _deciding_by(model: Any, costs: Any, reject: Any) -> Any:
+    """A model with these costs and this reserve; what is None stays as it is, in a Decision that has its own."""
+    import classwise as cw
+
+    given = {name: value for name, value in {"costs": costs, "reject": reject}.items() if value is not None}
+    if not given:
+        return model
+    return (copy(model) if isinstance(model, cw.Decision) else cw.Decision(model)).set_params(**given)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ClasswiseError(f"A prior is a number, not {text!r}.") from None
+
+
+def _read_costs(path: str | None, labels: Any) -> dict[Any, dict[Any, float]] | None:
+    """costs[true][decided], from a table: true classes in its first column, a column for each decision."""
+    if path is None:
+        return None
+    table = read_rows(path)
+    trues, *decisions = table.column_names
+    costs: dict[Any, dict[Any, float]] = {}
+    for row in table.to_pylist():
+        true = find_label(str(row[trues]), labels)
+        costs[true] = {find_label(name, labels): _cost(row[name], path) for name in decisions}
+    return costs
+
+
+def _cost(value: Any, path: str) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    raise ClasswiseError(f"{path} must have a number for every true class and decision, not {value!r}.")
+
+
+# New rows -------------------------------------------------------------------------------------------------------------
+
+
+def sample(
+    model: o.ModelFile,
+    rows: Annotated[int, typer.Option("--rows", "-n", help="How many.", min=0)] = 100,
+    seed: o.Seed = 0,
+    target: Annotated[str, typer.Option("--target", "-t", help="What to call the column of labels.")] = "label",
+    output: o.Output = "-",
+    format: o.OutputFormat = None,
+    force: o.Force = False,
+) -> None:
+    """Draw new rows and their labels from a model.
+
+    Example: classwise sample lda.cw --rows 5 --seed 1 --target species
+    """
+    import narwhals as nw
+    import pyarrow as pa
+
+    fitted = model_within(load_model(model))
+    if not hasattr(fitted, "sample"):
+        raise ClasswiseError(f"A {type(fitted).__name__} models labels, not rows; there is nothing to draw rows from.")
+    X, labels = fitted.sample(rows, random_state=seed)
+    table = nw.from_native(X, pass_through=True)
+    arrow = (
+        table.to_arrow() if isinstance(table, nw.DataFrame) else pa.table({f"x{j}": X[:, j] for j in range(X.shape[1])})
+    )
+    arrow = arrow.append_column(target, pa.array(labels.tolist()))
+    write_rows(arrow, output, format=None if format is None else Format(format), force=force)

@@ -1,4 +1,7 @@
-"""What all verbs have in common: an example at the end of the help, errors of one line, notes instead of warnings."""
+"""What all verbs have in common: an example at the end of the help, errors of one line, notes instead of warnings.
+
+What is for people goes to standard error, in color on a terminal.
+"""
 
 import os
 import sys
@@ -11,7 +14,6 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from classwise.cli.saying import note, say
 from classwise.errors import ClasswiseError, MissingExtraError
 
 # What the shell gives for a program that a signal ended: 128 and the number of the signal.
@@ -118,3 +120,60 @@ def noting() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show  # type: ignore[assignment]
         yield
+
+
+# Messages ------------------------------------------------------------------------------------------------------------
+
+
+def say(text: str = "", style: str = "") -> None:
+    """A line, as it is: square brackets are no markup, and only a terminal breaks it."""
+    from rich.text import Text
+
+    console = stderr_console()
+    console.print(Text(text, style=style), soft_wrap=not console.is_terminal)
+
+
+def note(text: str) -> None:
+    """Something worth knowing that is no error."""
+    say(f"note: {text}", style="yellow")
+
+
+def heading(text: str) -> None:
+    say()
+    say(text, style="bold")
+
+
+def show_table(table: Any) -> None:
+    """A Tabular, in as many lines as its columns take."""
+    from classwise.tabular import rich_table
+
+    stderr_console().print(rich_table(table.cells(), table.sides, overflow="fold"))
+
+
+def stderr_console() -> Any:
+    """Made anew each time, for whatever standard error is now."""
+    from rich.console import Console
+
+    class Plain(Console):
+        """One that leaves a pipe that was closed to us: rich would end the program, with an exit code of its own."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return Plain(file=sys.stderr, highlight=False, emoji=False, width=None if sys.stderr.isatty() else width() or WIDE)
+
+
+# Where nobody looks, lines are not broken before this.
+WIDE = 160
+
+
+def width() -> int | None:
+    """What the environment says about the width, where no terminal does."""
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdigit() else None
+
+
+def print_lines(*lines: str) -> None:
+    """On standard output, as they are."""
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()

@@ -1,9 +1,26 @@
-"""What the numbers say about the choice of a model: covariances, Normality, rank and overlap, each with its advice."""
+"""What the rows say about the choice of a model before it is fitted, and whether it looks like them afterwards.
 
+Before: covariances, Normality, rank and overlap, each with its advice. After: samples of the model beside the rows.
+"""
+
+from classwise.diagnostics.check import PredictiveCheck, check
+from classwise.diagnostics.check_lines import CheckLine, CheckTable, Histogram
 from classwise.diagnostics.diagnosis import Diagnosis, diagnose
 from classwise.diagnostics.equality import Equality
 from classwise.diagnostics.normality import Normality
 from classwise.diagnostics.overlap import Overlap
 from classwise.diagnostics.spectrum import Spectrum
 
-__all__ = ["Diagnosis", "Equality", "Normality", "Overlap", "Spectrum", "diagnose"]
+__all__ = [
+    "CheckLine",
+    "CheckTable",
+    "Diagnosis",
+    "Equality",
+    "Histogram",
+    "Normality",
+    "Overlap",
+    "PredictiveCheck",
+    "Spectrum",
+    "check",
+    "diagnose",
+]

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, TypeAlias
 
+from classwise.diagnostics.advice import Finding, classes, counted, listed
+from classwise.diagnostics.complete_rows import NumberRows, varying
 from classwise.diagnostics.equality import Equality, about_equality, box_m
 from classwise.diagnostics.normality import Normality, about_normality, is_normal, mardia
 from classwise.diagnostics.overlap import Metric, Overlap, about_overlaps, overlaps
-from classwise.diagnostics.rows import NumberRows, varying
-from classwise.diagnostics.section import Section, classes, counted, listed
 from classwise.diagnostics.spectrum import Spectrum, about_spectra, spectra
 from classwise.errors import ClasswiseError, column_name
 from classwise.rows.schema import Families
@@ -45,7 +45,7 @@ class Diagnosis:
     spectra: tuple[Spectrum, ...]
     overlaps: tuple[Overlap, ...]
     metric: Metric
-    sections: Mapping[str, Section]
+    sections: Mapping[str, Finding]
 
     @property
     def advice(self) -> dict[str, str]:

@@ -32,7 +32,7 @@ from scipy.special import polygamma
 
 from classwise.arrays import Array
 from classwise.covariance import FullCovariance
-from classwise.diagnostics.section import LEVEL, NEGLIGIBLE, NOTABLE, WEAK, Section, chance, classes, number, percent
+from classwise.diagnostics.advice import LEVEL, NEGLIGIBLE, NOTABLE, WEAK, Finding, chance, classes, number, percent
 from classwise.diagnostics.spectrum import log_det_bias
 from classwise.statistics import Moments
 
@@ -117,8 +117,8 @@ def _approximations(statistic: float, freedom: Array, p: int) -> tuple[float, fl
     return (1 - first) * statistic, f, dof, f_dof
 
 
-def about_equality(equality: Equality | None, is_normal: bool) -> Section:
-    return Section("Equal covariances (Box's M)", _facts(equality), [], _advice(equality, is_normal))
+def about_equality(equality: Equality | None, is_normal: bool) -> Finding:
+    return Finding("Equal covariances (Box's M)", _facts(equality), [], _advice(equality, is_normal))
 
 
 def _facts(equality: Equality | None) -> list[str]:

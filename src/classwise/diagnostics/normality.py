@@ -19,17 +19,18 @@ Where p is large T is not formed: pairs of an evenly spaced sample of the rows s
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import stats
 
-from classwise.arrays import Array, Codes
-from classwise.diagnostics.powers import Gaussians, Powers, sums_by_pairs
-from classwise.diagnostics.rows import NumberRows
-from classwise.diagnostics.section import LEVEL, Section, capitalized, chance, classes, number
+from classwise.arrays import BLOCK_SIZE, Array, Codes, product, row_norms, slices
+from classwise.covariance import FullCovariance
+from classwise.diagnostics.advice import LEVEL, Finding, capitalized, chance, classes, number
+from classwise.diagnostics.complete_rows import NumberRows
 from classwise.diagnostics.spectrum import Spectrum, examine
-from classwise.statistics import ClassStatistics, FullScatter, gather_moments
+from classwise.rows.table import Table
+from classwise.statistics import ClassStatistics, FullScatter, Moments, gather_moments
 
 # Up to this many columns, and numbers in T of all classes, T is formed.
 MOST_COLUMNS, MOST_NUMBERS = 60, 1 << 23
@@ -162,6 +163,73 @@ def _test(spectrum: Spectrum, n: float, squared_thirds: float, fourths: float) -
     )
 
 
+# Third and fourth powers of whitened rows, summed: T = sum w z ⊗ z ⊗ z, of which |T|² is needed, and sum w |z|⁴ -------
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussians:
+    """Classes as Gaussians, by maximum likelihood. codes (g,): what their rows are labeled with."""
+
+    codes: Codes
+    moments: Moments
+    covariance: FullCovariance
+
+    @classmethod
+    def of(cls, moments: Moments, codes: Codes) -> Self:
+        return cls(codes, moments, FullCovariance(FullCovariance.own(moments.scatter, moments.weight)))
+
+    def whiten(self, rows: Array, k: int) -> Array:
+        """z of rows of the k-th of them."""
+        return self.covariance.whiten((rows - self.moments.mean[k]) - self.moments.rest[k], k)
+
+
+@dataclass(frozen=True, eq=False)
+class Powers:
+    """third (g, p(p+1)/2, p): T of each class, for i <= j; fourth (g,): sum w |z|⁴.
+
+    Of rows whitened by Gaussians that are known beforehand, so that the sums simply add.
+    """
+
+    third: Array
+    fourth: Array
+
+    @classmethod
+    def gather(cls, chunk: Table, gaussians: Gaussians) -> Self:
+        """Of complete rows labeled by codes; those of a code that is not among the Gaussians are passed over."""
+        rows = chunk.rows
+        first, second = np.triu_indices(rows.shape[1])
+        third, fourth = np.zeros((len(gaussians.codes), len(first), rows.shape[1])), np.zeros(len(gaussians.codes))
+        for k, code in enumerate(gaussians.codes):
+            own = np.flatnonzero(chunk.labels == code)
+            for block in slices(len(own), max(BLOCK_SIZE // len(first), 64)):
+                white = gaussians.whiten(rows[own[block]], k)
+                weight = np.ones(len(white)) if chunk.weights is None else chunk.weights[own[block]]
+                pairs = white.take(first, axis=1) * white.take(second, axis=1)
+                third[k] += product(pairs.T, white * weight[:, None])
+                fourth[k] += weight @ row_norms(white) ** 2
+        return cls(third, fourth)
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.third + other.third, self.fourth + other.fourth)
+
+    def squared_thirds(self) -> Array:
+        """|T|²; (g,). Entries with i < j stand for two."""
+        first, second = np.triu_indices(self.third.shape[2])
+        return np.asarray((self.third**2).sum(axis=2) @ np.where(first == second, 1.0, 2.0))
+
+
+def sums_by_pairs(white: Array, weights: Array) -> tuple[float, float]:
+    """|T|² and sum w |z|⁴ of whitened rows (m, p), by all pairs of them."""
+    total = 0.0
+    for block in slices(len(white), max(BLOCK_SIZE // len(white), 1)):
+        angles = product(white[block], white.T)
+        total += float(weights[block] @ (angles * angles * angles) @ weights)
+    return total, float(weights @ row_norms(white) ** 2)
+
+
+# What the tests say ---------------------------------------------------------------------------------------------------
+
+
 def rejected(tests: Sequence[Normality]) -> list[Normality]:
     """The classes that are not Gaussian, allowing for so many tests (Bonferroni)."""
     tested = [test for test in tests if test.tested]
@@ -173,11 +241,11 @@ def is_normal(tests: Sequence[Normality]) -> bool:
     return all(test.is_mild for test in rejected(tests))
 
 
-def about_normality(tests: Sequence[Normality]) -> Section:
+def about_normality(tests: Sequence[Normality]) -> Finding:
     header = ("class", "rows", "skewness", "p", "kurtosis", "p", "ratio to Gaussian", "")
     sampled = [test for test in tests if 0 < test.tested < test.weight]
     facts = [f"Many columns: at most {SAMPLE} evenly spaced rows of each class were looked at."] if sampled else []
-    return Section("Normality of each class (Mardia)", facts, [header, *map(_cells, tests)], _advice(tests))
+    return Finding("Normality of each class (Mardia)", facts, [header, *map(_cells, tests)], _advice(tests))
 
 
 def _cells(test: Normality) -> tuple[str, ...]:

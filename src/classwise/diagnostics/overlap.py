@@ -27,7 +27,7 @@ import numpy as np
 
 from classwise.arrays import row_norms
 from classwise.covariance import Covariance, DiagonalCovariance, FullCovariance
-from classwise.diagnostics.section import FEW, Section, number, percent
+from classwise.diagnostics.advice import FEW, Finding, number, percent
 from classwise.diagnostics.spectrum import Spectrum, log_det_bias
 from classwise.statistics import Moments
 
@@ -125,13 +125,13 @@ def overlaps(moments: Moments, pooled: Spectrum, own: Sequence[Spectrum]) -> tup
 
 def about_overlaps(
     metric: Metric, pairs: Sequence[Overlap], pooled: Spectrum, own: Sequence[Spectrum], is_normal: bool
-) -> Section:
+) -> Finding:
     measured = f"Bhattacharyya distances by {MEASURES[metric]}"
     facts = [f"{measured}; the closest {SHOWN} of {len(pairs)} pairs." if len(pairs) > SHOWN else f"{measured}."]
     header = ("classes", "distance", "beyond chance", "of it by the means", "errors between them")
     few = min(s.rows_per_parameter for s in (own if metric == "own" else [pooled])) < FEW
     advice = _advice(pairs[0], few, is_normal)
-    return Section("Overlap of classes", facts, [header, *map(_cells, pairs[:SHOWN])], advice)
+    return Finding("Overlap of classes", facts, [header, *map(_cells, pairs[:SHOWN])], advice)
 
 
 def _cells(pair: Overlap) -> tuple[str, ...]:

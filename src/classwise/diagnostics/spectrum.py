@@ -22,7 +22,7 @@ from scipy.special import entr, psi
 from classwise.arrays import Array
 from classwise.covariance import FullCovariance
 from classwise.covariance.rank import refuse_singular, tolerance
-from classwise.diagnostics.section import FEW, NEGLIGIBLE, NOTABLE, Section, capitalized, classes, number
+from classwise.diagnostics.advice import FEW, NEGLIGIBLE, NOTABLE, Finding, capitalized, classes, number
 from classwise.errors import SingularCovarianceError
 from classwise.statistics import ClassStatistics
 
@@ -93,10 +93,10 @@ def log_det_bias(freedom: Array, features: int) -> Array:
     return np.asarray((psi(halves) - np.log(freedom[:, None] / 2)).sum(axis=1))
 
 
-def about_spectra(statistics: ClassStatistics, pooled: Spectrum, own: Sequence[Spectrum]) -> Section:
+def about_spectra(statistics: ClassStatistics, pooled: Spectrum, own: Sequence[Spectrum]) -> Finding:
     header = ("class", "rows", "rank", "effective rank", "condition", "rows per parameter")
     cells = [header, *map(_cells, (pooled, *own))]
-    return Section("Rank of the correlations within classes", [], cells, _advice(statistics, pooled, own))
+    return Finding("Rank of the correlations within classes", [], cells, _advice(statistics, pooled, own))
 
 
 def _cells(spectrum: Spectrum) -> tuple[str, ...]:

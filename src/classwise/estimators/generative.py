@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Labels
 from classwise.classifier.bayes import BayesClassifier, Calibration, Priors
 from classwise.classifier.decision import break_ties
+from classwise.classifier.density_grid import DensityGrid, density_grid
 from classwise.classifier.explanation import Explanation, explain
 from classwise.classifier.model import Model
 from classwise.classifier.novelty import Ordinary, is_present
 from classwise.classifier.plan import Plan
 from classwise.classifier.protocol import score
-from classwise.diagnostics.checking import PredictiveCheck, check
+from classwise.diagnostics import PredictiveCheck, check
 from classwise.errors import ClasswiseError, NotAvailableError, choose
 from classwise.estimators.answers import Answers, read_generator
 from classwise.estimators.columns import remember_columns
-from classwise.plot import DensityGrid, density_grid
 from classwise.rows.frames import make_frame
 from classwise.rows.schema import Families
 from classwise.rows.table import Table

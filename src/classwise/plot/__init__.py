@@ -1,14 +1,13 @@
 """Pictures, by matplotlib, which is loaded when the first is drawn."""
 
-from classwise.plot.bars import draw_comparison, draw_stack, plot_explanation
+from classwise.classifier.density_grid import DensityGrid, density_grid
 from classwise.plot.checks import plot_check
 from classwise.plot.curves import plot_dials, plot_learning_curve
 from classwise.plot.densities import plot_densities
-from classwise.plot.grid import DensityGrid, density_grid
-from classwise.plot.pairs import plot_pairs
-from classwise.plot.projection import plot_projection
+from classwise.plot.evaluation import draw_reliability, plot_confusion, plot_reject_curve, plot_reliability
+from classwise.plot.pairs import plot_pairs, plot_projection
 from classwise.plot.regions import plot_regions
-from classwise.plot.reliability import draw_reliability, plot_confusion, plot_reject_curve, plot_reliability
+from classwise.plot.scores import draw_comparison, draw_stack, plot_explanation
 
 __all__ = [
     "DensityGrid",

@@ -1,9 +1,13 @@
-"""Axes to draw on, and the colors and shapes of the house."""
+"""Axes to draw on, the colors and shapes of the house, and rows drawn with them."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from classwise.errors import MissingExtraError
+import numpy as np
+
+from classwise.arrays import Array, Labels
+from classwise.errors import ClasswiseError, MissingExtraError
+from classwise.rows.targets import read_labels as read_any_labels
 
 # Colors that people with color-blindness can tell apart (Okabe and Ito 2008).
 BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = (
@@ -118,3 +122,53 @@ def legend_above(axes: Any, handles: Any = None) -> None:
     columns = len(handles) if sum(widths) <= width else max(1, min(len(handles), int(width / max(widths))))
     place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": columns, "columnspacing": 1.2}
     axes.legend(handles=handles, frameon=False, handletextpad=0.4, **place)
+
+
+def slant_ticks(axes: Any) -> None:
+    """Names that would run into each other along the x axis stand aslant."""
+    names = [label.get_text() for label in axes.get_xticklabels()]
+    width = 72 * axes.get_figure().get_figwidth() * axes.get_position().width
+    if sum(5.8 * len(name) + 8 for name in names) > width:
+        axes.tick_params(axis="x", labelrotation=30)
+        for label in axes.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+# How far rows of one level are spread, on each side of it.
+SPREAD = 0.3
+
+
+def read_labels(y: Any, length: int) -> Labels:
+    """The labels of rows; (n,), None where one is missing."""
+    labels, missing = read_any_labels(y)
+    if labels.shape != (length,):
+        raise ClasswiseError(f"y has shape {labels.shape}, and X has {length} rows; give one label for each.")
+    return labels if missing is None else np.where(missing, np.array(None), labels)
+
+
+def draw_rows(axes: Any, styles: list[Style], points: Array | None, y: Any, size: float) -> None:
+    """Rows at points (n, 2); gray where there are no labels."""
+    if points is None:
+        return
+    if y is None:
+        scatter(axes, points, Style("rows", GRAY, "o"), size)
+        return
+    labels = read_labels(y, len(points))
+    for style in styles:
+        scatter(axes, points[labels == style.label], style, size)
+
+
+def spread(points: Array, columns: list[int]) -> Array:
+    """Rows of one level side by side, rather than on top of each other: always the same way."""
+    moved = points.copy()
+    moved[:, columns] += np.random.default_rng(0).uniform(-SPREAD, SPREAD, (len(points), len(columns)))
+    return moved
+
+
+def class_handles(styles: list[Style]) -> list[Any]:
+    """A shape for each class, whether or not rows are shown."""
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], color=s.color, marker=s.marker, linestyle="", label=str(s.label)) for s in styles]

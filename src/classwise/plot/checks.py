@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from classwise.classifier.column_view import listed
 from classwise.errors import ClasswiseError
-from classwise.plot.canvas import GRAY, class_styles, ink, new_grid, plain_spines
-from classwise.plot.looking import listed
-from classwise.plot.strips import slant_ticks
+from classwise.plot.canvas import GRAY, class_styles, ink, new_grid, plain_spines, slant_ticks
 from classwise.rows.schema import find_column
 
 # Panels in one picture, unless columns are named.

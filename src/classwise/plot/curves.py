@@ -1,4 +1,4 @@
-"""The two dials: the log loss of every share and shrink that was tried."""
+"""Log loss against what was tried: the two dials, and the number of rows to learn from."""
 
 from typing import Any
 

@@ -11,18 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.plot.borders import change_points
-from classwise.plot.boxes import ALONG
-from classwise.plot.canvas import GRAY, ink, wash
-from classwise.plot.refused import halvings_for, hatch_of, note_unseen
-from classwise.plot.rows import draw_rows, spread
+from classwise.classifier.density_grid import ALONG
+from classwise.plot.borders import change_points, halvings_for, hatch_of, note_unseen
+from classwise.plot.canvas import GRAY, draw_rows, ink, slant_ticks, spread, wash
 from classwise.plot.view import View
 
 # Half the width of a strip; neighbors stand one apart.
 HALF = 0.45
 
 
-class Piece(NamedTuple):
+class Tile(NamedTuple):
     """A rectangle with one answer: low and high corners (2,), and the code of the answer."""
 
     low: tuple[float, float]
@@ -38,8 +36,8 @@ def has_levels(view: View) -> bool:
 def draw_strips(axes: Any, view: View, points: Array | None, y: Any, box: Array, size: float) -> None:
     """Strips or tiles, and the rows, spread so that those of one level do not hide each other."""
     both = all(levels is not None for levels in view.levels)
-    for piece in _tiles(view) if both else _intervals(view, box):
-        _draw_piece(axes, view, piece)
+    for tile in _tiles(view) if both else _intervals(view, box):
+        _draw_tile(axes, view, tile)
     if both and points is None:
         _write_posteriors(axes, view)
     name_levels(axes, view)
@@ -60,20 +58,10 @@ def name_levels(axes: Any, view: View) -> None:
         slant_ticks(axes)
 
 
-def slant_ticks(axes: Any) -> None:
-    """Names that would run into each other along the x axis stand aslant."""
-    names = [label.get_text() for label in axes.get_xticklabels()]
-    width = 72 * axes.get_figure().get_figwidth() * axes.get_position().width
-    if sum(5.8 * len(name) + 8 for name in names) > width:
-        axes.tick_params(axis="x", labelrotation=30)
-        for label in axes.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
-
-
-def _tiles(view: View) -> Iterator[Piece]:
+def _tiles(view: View) -> Iterator[Tile]:
     for place, code in zip(_places(view), view.answers(_places(view)).tolist(), strict=True):
         x, y = place.tolist()
-        yield Piece((x - HALF, y - HALF), (x + HALF, y + HALF), code)
+        yield Tile((x - HALF, y - HALF), (x + HALF, y + HALF), code)
 
 
 def _places(view: View) -> Array:
@@ -82,7 +70,7 @@ def _places(view: View) -> Array:
     return np.array(list(product(*map(range, counts))), dtype=np.float64)
 
 
-def _intervals(view: View, box: Array) -> Iterator[Piece]:
+def _intervals(view: View, box: Array) -> Iterator[Tile]:
     """Where the answer stays the same along the number, for each level of the category."""
     flat = 0 if view.levels[0] is not None else 1
     levels, across = view.levels[flat], 1 - flat
@@ -94,21 +82,21 @@ def _intervals(view: View, box: Array) -> Iterator[Piece]:
         codes = line.answers(((ends[1:] + ends[:-1]) / 2)[:, None])
         for low, high, code in zip(ends[:-1], ends[1:], codes.tolist(), strict=True):
             first, last = (level - HALF, float(low)), (level + HALF, float(high))
-            yield Piece(first, last, code) if flat == 0 else Piece(first[::-1], last[::-1], code)
+            yield Tile(first, last, code) if flat == 0 else Tile(first[::-1], last[::-1], code)
 
 
-def _draw_piece(axes: Any, view: View, piece: Piece) -> None:
-    """A class in its color, what is refused or novel hatched in gray; the border is where the next piece begins."""
+def _draw_tile(axes: Any, view: View, tile: Tile) -> None:
+    """A class in its color, what is refused or novel hatched in gray; the border is where the next tile begins."""
     from matplotlib.patches import Rectangle
 
-    width, height = piece.high[0] - piece.low[0], piece.high[1] - piece.low[1]
-    hatch = hatch_of(piece.code, len(view.styles))
-    color = GRAY if hatch else view.styles[piece.code].color
-    fill = Rectangle(piece.low, width, height, facecolor=color, alpha=0.3 if hatch else wash(axes), zorder=0)
+    width, height = tile.high[0] - tile.low[0], tile.high[1] - tile.low[1]
+    hatch = hatch_of(tile.code, len(view.styles))
+    color = GRAY if hatch else view.styles[tile.code].color
+    fill = Rectangle(tile.low, width, height, facecolor=color, alpha=0.3 if hatch else wash(axes), zorder=0)
     if hatch:
         fill.set(hatch=hatch, edgecolor=GRAY, linewidth=0)
     axes.add_patch(fill)
-    axes.add_patch(Rectangle(piece.low, width, height, fill=False, edgecolor=ink(), linewidth=1.0, zorder=2.5))
+    axes.add_patch(Rectangle(tile.low, width, height, fill=False, edgecolor=ink(), linewidth=1.0, zorder=2.5))
 
 
 def _write_posteriors(axes: Any, view: View) -> None:

@@ -1,5 +1,6 @@
-"""A model seen in some of its columns: the others are held at a value, or integrated out."""
+"""What pictures are of: a model in some of its columns, with its colors and the decision around it."""
 
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,62 +11,24 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier.bayes import BayesClassifier
-from classwise.classifier.boundary import Discriminant
-from classwise.classifier.marginal import marginal
-from classwise.errors import ClasswiseError
+from classwise.classifier.boundary import Discriminant, discriminant
+from classwise.classifier.column_view import ColumnView, choose_columns, read_model, refuse_posteriors
+from classwise.classifier.marginal import flat_blocks, moments
+from classwise.covariance import FullCovariance
+from classwise.densities import Binomial, Block, Gaussian, Poisson
 from classwise.plot.canvas import Style, class_styles
-from classwise.plot.moments import given, moments
-from classwise.plot.polynomials import polynomials
 from classwise.rows.frames import make_frame
-from classwise.rows.reading import open_source
-from classwise.rows.schema import Column
-
-# Rows drawn from the model, to see how far it reaches where no rows are given.
-DRAWN = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class View:
-    """free: positions of the columns to look at; held: {position: value}; all others are integrated out.
+class View(ColumnView):
+    """decision: what announces labels, where it is not the largest posterior alone."""
 
-    The value of a category is the position of its level. decision: what announces labels, where it is not the largest
-    posterior alone.
-    """
-
-    model: Any
-    free: tuple[int, ...]
-    held: dict[int, float]
     decision: Any = None
-
-    @property
-    def names(self) -> list[str]:
-        """What axes call the free columns."""
-        names = column_keys(self.model)
-        return [name if isinstance(name := names[j], str) else f"x{name}" for j in self.free]
-
-    @property
-    def columns(self) -> list[Column]:
-        """The free columns, as the model knows them."""
-        return [self.model.model_.schema.columns[j] for j in self.free]
-
-    @property
-    def levels(self) -> list[Labels | None]:
-        """The levels of each free column; None where it is a number."""
-        return [self.model.model_.levels.get(j) for j in self.free]
-
-    @property
-    def counts(self) -> list[bool]:
-        """Which of the free columns hold whole numbers."""
-        return [column.family.kind == "count" for column in self.columns]
 
     @property
     def styles(self) -> list[Style]:
         return class_styles(self.model.classes_.tolist())
-
-    @property
-    def seen(self) -> list[int]:
-        """The columns that are not integrated out, free ones first."""
-        return [*self.free, *self.held]
 
     @property
     def tells_novelty(self) -> bool:
@@ -73,43 +36,11 @@ class View:
         return self.model.missing != "error" or len(self.seen) == self.model.n_features_in_
 
     @cached_property
-    def classifier(self) -> Any:
-        """Bayes' rule on the columns that are not integrated out; whether a value is missing says nothing here.
-
-        A model without densities cannot integrate: the columns that are not seen stand at their means.
-        """
-        if not self.has_densities:
-            return self.model.classifier_
-        return marginal(self.model.classifier_, self.seen)
-
-    @property
-    def has_densities(self) -> bool:
-        """Whether the model tells how rows of a class are spread, or only where classes part."""
-        return isinstance(self.model.classifier_, BayesClassifier)
-
-    @cached_property
     def polynomials(self) -> list[Discriminant] | None:
         """log P(k | x) in the free columns, up to a term that classes share, where these are polynomials."""
         if not self.has_densities:
             return None
         return polynomials(self.model.classifier_, self.free, self.held, self._blank(1), tuple(self.names))
-
-    def _blank(self, count: int) -> Array:
-        """Rows of the model that have nothing but what is held; (count, p)."""
-        rows = np.full((count, self.model.n_features_in_), np.nan)
-        rows[:, list(self.model.model_.levels)] = -1.0
-        rows[:, list(self.held)] = list(self.held.values())
-        return rows
-
-    def rows(self, points: Array) -> Array:
-        """Points as rows of the model, missing where a column is integrated out; (m, free) -> (m, p).
-
-        Where a column is a count or a category, its value is the nearest that can be.
-        """
-        rows = self._blank(len(points))
-        for values, j, column in zip(points.T, self.free, self.columns, strict=True):
-            rows[:, j] = _suiting(values, column, self.model.model_.levels.get(j))
-        return rows
 
     def scores(self, points: Array) -> Array:
         """What is announced is the class of the largest: log P(k | x), up to a term that all classes share, or, where
@@ -149,30 +80,6 @@ class View:
         decider.model_, decider.novelty = Posteriors(self), None
         return decider
 
-    def ellipses(self) -> tuple[Array, Array] | None:
-        """Means (g, free) and covariances (g, free, free), given what is held; None where they are not Gaussian.
-
-        Of a Student-t, location and shape, unless columns are held.
-        """
-        if not self.has_densities:
-            return None
-        numbers = [j for j in self.held if j not in self.model.model_.levels]  # levels are independent of numbers
-        place = moments(self.model.classifier_, [*self.free, *numbers], bool(numbers))
-        return None if place is None else given(*place, len(self.free), np.array([self.held[j] for j in numbers]))
-
-    def drawn(self) -> Array:
-        """Rows drawn from the model, in the free columns; (DRAWN, free). Without densities, how far its rows reach."""
-        if not self.has_densities:
-            return np.asarray(self.model.model_.reach())[:, list(self.free)]
-        rows, _ = self.model.classifier_.sample(DRAWN, np.random.default_rng(0))
-        return rows[:, list(self.free)]
-
-    def values(self, X: Any) -> Array:
-        """The free columns of a table or an array; (n, free), NaN where a value is missing or a level unknown."""
-        source = open_source(X)
-        keys, levels = column_keys(self.model), self.model.model_.levels
-        return np.column_stack([_column(source, keys[j], j, levels.get(j)) for j in self.free])
-
 
 @dataclass(frozen=True, eq=False)
 class Posteriors:
@@ -188,29 +95,95 @@ class Posteriors:
         return self.view.classifier.posterior(self.view.rows(points)).T
 
 
-def column_keys(model: Any) -> list[Any]:
-    """The names of the columns, or their positions."""
-    names = getattr(model, "feature_names_in_", None)
-    return list(range(model.n_features_in_)) if names is None else list(names)
+def look(m: Any, columns: Any, at: Any, count: int) -> View:
+    """`count` columns by name or position, None for the first that say something; others held: at={column: value}."""
+    model, decision = read_model(m)
+    return View(model, *choose_columns(model, columns, at, count), decision)
 
 
-def _column(source: Any, key: Any, place: int, levels: Labels | None) -> Array:
-    """A column by its name, or by its position where either side has no names."""
-    if source.names is not None and isinstance(key, str):
-        if key not in source.names:
-            raise ClasswiseError(f"X has no column {key!r}; its columns are {list(source.names)}.")
-        place = source.names.index(key)
-    if place >= source.n_features:
-        raise ClasswiseError(f"X has {source.n_features} columns, and this picture needs its column {place}.")
-    if levels is None:
-        return np.asarray(source.values.numbers(place), dtype=np.float64)
-    codes = np.empty(len(source.values))
-    source.values.coded(place).among(levels).write(codes)
-    return np.where((codes >= 0) & (codes < len(levels)), codes, np.nan)
+def look_at_densities(m: Any, columns: Any, at: Any, count: int) -> View:
+    """The same, of a model that has densities."""
+    view = look(m, columns, at, count)
+    refuse_posteriors(view)
+    return view
 
 
-def _suiting(values: Array, column: Column, levels: Labels | None) -> Array:
-    if levels is None and column.family.kind != "count":
-        return values
-    most = column.family.trials or np.inf if levels is None else len(levels) - 1
-    return np.clip(np.round(values), 0, most)
+# Log odds as polynomials ----------------------------------------------------------------------------------------------
+
+
+def polynomials(
+    classifier: BayesClassifier, free: Sequence[int], held: Mapping[int, float], row: Array, names: tuple[str, ...]
+) -> list[Discriminant] | None:
+    """Log odds of the free columns as polynomials, one for each class; None where they are none.
+
+        log P(k | x) = g_k(x) + a term that all classes share,   g_k(x) = x'A_k x + b_k'x + c_k
+
+    Boundaries are then exact, whatever the other columns are. Gaussian columns have the quadratic part. Counts have a
+    straight line: log p(x | k) of a Poisson is x log rate_k - rate_k, and of a binomial x log(chance_k / (1 -
+    chance_k)) + N log(1 - chance_k), but for terms without k. A column held at a value adds to the constant alone,
+    unless it varies together with a free one. Student-t and log-normal columns have no polynomials.
+
+    row (1, p): the values that columns are held at, missing in all others. names: of the free columns.
+    """
+    blocks = flat_blocks(classifier.density)
+    own = [block for block in blocks if np.isin(block.columns, free).any()]
+    if not all(isinstance(block.density, Gaussian | Poisson | Binomial) for block in own):
+        return None
+    bent = {int(j) for block in own if isinstance(block.density, Gaussian) for j in block.columns}
+    lines = {i: _line(own, j) for i, j in enumerate(free) if j not in bent}
+    if not all(np.isfinite(line).all() for line in lines.values()):
+        return None
+    apart = [_log_density(block, row) for block in blocks if not bent & set(block.columns.tolist())]
+    constants = classifier.log_prior[:, 0] + sum(apart)
+    curves = _curves(classifier, [j for j in free if j in bent], {j: held[j] for j in held if j in bent})
+    made = [_joined(curve, lines, k, float(constants[k]), names) for k, curve in enumerate(curves)]
+    calibration = classifier.calibration
+    return made if calibration is None else [g.calibrated(calibration, k) for k, g in enumerate(made)]
+
+
+def _log_density(block: Block, row: Array) -> Array:
+    """log p of what a row has in a block; (1, p) -> (g,)."""
+    return block.density.observed(block.of(row), np.zeros((block.density.count, 1)))[:, 0]
+
+
+def _line(own: list[Block], column: int) -> Array:
+    """Constant, slope and variance of a column of counts, by class: log p at 0 and at 1 tell; (3, g)."""
+    block = next(block for block in own if column in block.columns)
+    place = int(np.flatnonzero(block.columns == column)[0])
+    rows = np.full((2, len(block.columns)), np.nan)
+    rows[:, place] = 0, 1
+    zero, one = block.density.observed(rows, np.zeros((block.density.count, 1))).T
+    (variance,) = block.density.parameters()[place].values()
+    if isinstance(block.density, Binomial):
+        variance = block.density.trials[place] * variance * (1 - variance)
+    with np.errstate(invalid="ignore"):  # -inf - -inf, where a parameter is at its limit: no polynomial
+        return np.stack([zero, one - zero, variance])
+
+
+def _curves(classifier: BayesClassifier, free: list[int], held: dict[int, float]) -> list[Discriminant | None]:
+    """The Gaussian part of each class in some columns, where others are held; None without any column."""
+    count = len(classifier.labels)
+    if not free:
+        return [None] * count
+    place = moments(classifier, [*free, *held], exact=True)
+    assert place is not None
+    gaussian = Gaussian(place[0], FullCovariance(place[1]))
+    names, at = tuple(map(str, [*free, *held])), dict(enumerate(held.values(), start=len(free)))
+    return [discriminant(gaussian, k, 0.0, names).slice(at) for k in range(count)]
+
+
+def _joined(
+    curve: Discriminant | None, lines: Mapping[int, Array], k: int, constant: float, names: tuple[str, ...]
+) -> Discriminant:
+    """The curve in its columns and straight lines in the others, which are independent of it."""
+    size, straight = len(names), list(lines)
+    center, linear = np.zeros(size), np.zeros(size)
+    quadratic, covariance = np.zeros((size, size)), np.zeros((size, size))
+    if curve is not None:
+        bent = [i for i in range(size) if i not in lines]
+        center[bent], linear[bent], constant = curve.center, curve.linear, constant + curve.constant
+        quadratic[np.ix_(bent, bent)], covariance[np.ix_(bent, bent)] = curve.quadratic, curve.covariance
+    for i in straight:
+        zero, linear[i], covariance[i, i] = lines[i][:, k]
+        constant += float(zero)
+    return Discriminant(center, quadratic, linear, constant, covariance, names)

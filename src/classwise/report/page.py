@@ -1,8 +1,13 @@
-"""Pieces of a page. Whatever comes from rows is escaped here, and nowhere else."""
+"""Pieces of a page. Whatever comes from rows is escaped here and in tables, and nowhere else."""
 
-from collections.abc import Iterable, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import NamedTuple
+from io import BytesIO
+from typing import Any, NamedTuple
+from warnings import catch_warnings, simplefilter
+
+from classwise.tabular import Cells, html_table
 
 # Text that is markup already.
 Markup = str
@@ -31,18 +36,9 @@ def definitions(facts: dict[str, str]) -> Markup:
     return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items()) + "</dl>"
 
 
-def table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequence[str] = (), words: Sequence[int] = (0,)
-) -> Markup:
-    """kinds: how each row looks; words: the columns that are words, not numbers."""
-    head = "".join(f"<th{_side(i, words)}>{escape(cell)}</th>" for i, cell in enumerate(header))
-    body = "".join(
-        f"<tr{_class(kind)}>"
-        + "".join(f"<td{_side(i, words)}>{escape(cell)}</td>" for i, cell in enumerate(row))
-        + "</tr>"
-        for row, kind in zip(rows, kinds or [""] * len(rows), strict=True)
-    )
-    return f"<div class='wide'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+def table(cells: Cells, sides: str, kinds: Sequence[str] = ()) -> Markup:
+    """kinds: how each row looks; sides: which columns are words."""
+    return f"<div class='wide'>{html_table(cells, sides, [_class(kind).strip() for kind in kinds])}</div>"
 
 
 def figure(picture: Picture, caption: str) -> Markup:
@@ -63,13 +59,60 @@ def _class(kind: str) -> str:
     return f" class='{escape(kind)}'" if kind else ""
 
 
-def _side(column: int, words: Sequence[int]) -> str:
-    return " class='word'" if column in words else ""
+# Pictures, drawn by matplotlib for light and for dark surroundings, as SVG inside the page ----------------------------
+
+# Text as outlines, so that no font is needed; the same bytes for the same rows.
+SHARED = {"svg.fonttype": "path", "svg.hashsalt": "classwise", "font.size": 10, "savefig.transparent": False}
+
+LIGHT = {"figure.facecolor": "#ffffff", "axes.facecolor": "#ffffff", "savefig.facecolor": "#ffffff"}
+
+INK, PAPER = "#d7dde5", "#161b22"
+DARK = {
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor"), PAPER),
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(("patch.edgecolor", "lines.color", "grid.color", "boxplot.flierprops.color"), INK),
+}
+
+# Shapes for more rows than this are put into the page as pixels: drawn one by one they would make it large.
+MANY = 300
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The page around the sections: readable on a phone, on paper, in the dark; it asks no other computer for anything.
+def draw(make: Callable[[], Any]) -> Picture:
+    """make: draws on Axes of its own, and returns them or their Figure."""
+    return Picture(_drawn(make, LIGHT), _drawn(make, DARK))
 
+
+def _drawn(make: Callable[[], Any], colors: dict[str, str]) -> str:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    # "agg" draws without a screen. Fonts lack some signs of some languages: a box stands there.
+    settings: Any = {"backend": "agg", **SHARED, **colors}
+    with rc_context(settings), catch_warnings():
+        simplefilter("ignore")
+        made = make()
+        figure: Figure = made if isinstance(made, Figure) else made.get_figure()
+        _lighten(figure)
+        file = BytesIO()
+        figure.savefig(file, format="svg", dpi=150, metadata={"Date": None}, bbox_inches="tight")
+        _close(figure)
+    return "data:image/svg+xml;base64," + b64encode(file.getvalue()).decode()
+
+
+def _lighten(figure: Any) -> None:
+    for axes in figure.axes:
+        for shapes in axes.collections:
+            if len(shapes.get_offsets()) > MANY:
+                shapes.set_rasterized(True)
+
+
+def _close(figure: Any) -> None:
+    from matplotlib import pyplot
+
+    pyplot.close(figure)
+
+
+# The page around the sections: readable on a phone, on paper, in the dark; it asks no other computer for anything -----
 
 # The first line forbids a browser to load anything from elsewhere, whatever the rows hold.
 PAGE = """<!DOCTYPE html>

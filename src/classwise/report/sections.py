@@ -1,25 +1,154 @@
-"""The sections of a report."""
+"""What a report is about, and what it says of it, section by section."""
 
 import platform
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib.metadata import version
+from itertools import combinations
 from shlex import quote
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
+from sklearn.utils import _safe_indexing
 
+from classwise.arrays import Array, Labels
+from classwise.classifier.evaluation import Evaluation, merged
+from classwise.comparison import Comparison
+from classwise.diagnostics import Diagnosis, diagnose
 from classwise.errors import ClasswiseError
 from classwise.plot import plot_confusion, plot_projection, plot_regions
-from classwise.report.page import Markup, code, definitions, figure, items, paragraph, section, table
-from classwise.report.study import Study, best_pair, draw
+from classwise.plot.view import look
+from classwise.report.page import Markup, code, definitions, draw, figure, items, paragraph, section, table
+from classwise.rows.labels import is_missing
+
+# So many rows are drawn, taken at random from all.
+DRAWN = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class ReportData:
+    """comparison: of rows X (n, p) with labels y (n,), weights, families; source: where they came from; target: what
+    the labels are called; seed: of the folds; model: the file in which the best model was saved.
+    """
+
+    comparison: Comparison
+    X: Any
+    y: Any
+    weights: Any = None
+    families: Any = "auto"
+    source: str | None = None
+    target: str | None = None
+    seed: int | None = None
+    model: str | None = None
+
+    @cached_property
+    def labels(self) -> Labels:
+        return np.asarray(self.y)
+
+    @cached_property
+    def best(self) -> Any:
+        with _quiet():
+            return self.comparison.best
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """Of the winner, on rows held out."""
+        return merged(self.comparison.winner.final)
+
+    @cached_property
+    def drawn(self) -> tuple[Any, Labels]:
+        """Rows to draw, and their labels."""
+        labeled = np.flatnonzero([not is_missing(label) for label in self.labels.tolist()])
+        if len(labeled) > DRAWN:
+            labeled = np.sort(np.random.default_rng(0).choice(labeled, DRAWN, replace=False))
+        return _safe_indexing(self.X, labeled), self.labels[labeled]
+
+    @cached_property
+    def shown(self) -> str:
+        """A sentence, where not all rows are drawn."""
+        return f" {len(self.drawn[1])} of {len(self.labels)} rows are shown." if len(self.labels) > DRAWN else ""
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | str:
+        """What the rows say before a model is fitted, or why they cannot."""
+        try:
+            with _quiet():
+                return diagnose(self.X, self.y, self.weights, families=self.families)
+        except ClasswiseError as problem:
+            return str(problem)
+
+    @cached_property
+    def projector(self) -> Any | None:
+        """The LDA that was compared, if there was one: the plain one, or else one that was shrunk."""
+        for name in ("LDA", "LDA, OAS", "LDA, Ledoit-Wolf"):
+            trials = [trial for trial in self.comparison.members if trial.name == name]
+            if trials:
+                with _quiet():
+                    return self.comparison.fitted(trials[0])
+        return None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What there was to warn of has been said when the rows were compared."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+# The two columns that tell most ---------------------------------------------------------------------------------------
+
+# Pairs are tried among so many columns, those that tell most by themselves.
+TRIED = 6
+
+# A category with more levels than this makes no picture.
+MOST_LEVELS = 8
+
+
+def best_pair(m: Any, X: Any, y: Labels) -> list[Any] | None:
+    """Two columns of a model by name (or position), or None where it has fewer that can be drawn."""
+    losses = {column: _loss(m, X, y, [column]) for column in _drawable(m)}
+    tried = sorted(losses, key=lambda column: losses[column])[:TRIED]
+    pairs = list(combinations(tried, 2))
+    if not pairs:
+        return None
+    return list(min(pairs, key=lambda pair: _loss(m, X, y, list(pair))))
+
+
+def _drawable(m: Any) -> list[Any]:
+    """Numbers; categories of few levels, where there are fewer than two numbers."""
+    used = [column for column in m.schema_ if not column.note.startswith("left out")]
+    numbers = [column.name for column in used if column.levels is None]
+    return numbers if len(numbers) > 1 else [c.name for c in used if (c.levels or 0) <= MOST_LEVELS]
+
+
+def _loss(m: Any, X: Any, y: Labels, columns: list[Any]) -> float:
+    """Of the rows that have a value in these columns; infinity, where none has."""
+    view = look(m, columns, None, len(columns))
+    values = view.values(X)
+    there = np.isfinite(values).all(axis=1)
+    codes = np.searchsorted(m.classes_, y[there])
+    return _log_loss(view.classifier.announced(view.rows(values[there])), codes) if there.any() else np.inf
+
+
+def _log_loss(scores: Array, codes: Any) -> float:
+    own = scores[codes, np.arange(len(codes))]
+    return float(np.mean(logsumexp(scores, axis=0) - own))
+
+
+# Sections -------------------------------------------------------------------------------------------------------------
 
 # A confusion of more classes than this is told as a list of the most frequent mistakes.
 MOST_CLASSES = 15
 MISTAKES = 10
 
 
-def data(study: Study) -> Markup:
+def data(study: ReportData) -> Markup:
     """Rows, classes, and what each column was taken for."""
     comparison = study.comparison
     weight = np.bincount(comparison.codes, minlength=len(comparison.labels))
@@ -27,11 +156,11 @@ def data(study: Study) -> Markup:
     of = f" of {study.source}" if study.source else ""
     called = f" of {study.target}" if study.target else ""
     sentence = f"{len(comparison.codes)} rows{of}, {len(shares)} classes{called}: {_some(shares, 12)}."
-    header, *rows = study.best.schema_.cells()
-    return section("data", "The data", paragraph(sentence), table(header, rows, words=(0, 1, 2, 3, 6)))
+    columns = study.best.schema_
+    return section("data", "The data", paragraph(sentence), table(columns.cells(), columns.sides))
 
 
-def ranking(study: Study) -> Markup:
+def ranking(study: ReportData) -> Markup:
     """Who is ahead, by how much, and how sure that is."""
     shown = study.comparison.table()
     header, *rows = map(_note_second, shown.cells(), [shown.cells()[0]] * (len(shown.lines) + 1))
@@ -40,7 +169,7 @@ def ranking(study: Study) -> Markup:
         "ranking",
         "Which model to trust",
         *(paragraph(sentence, "lead" if i == 0 else "") for i, sentence in enumerate(shown.sentences)),
-        table(header, [row for row, _ in ranked], [note for _, note in ranked], words=(0, 1)),
+        table([header, *(row for row, _ in ranked)], "<<", [note for _, note in ranked]),
         paragraph(NOTES, "small"),
         items(shown.failures()) if shown.failures() else "",
         _pictured(
@@ -63,7 +192,7 @@ NOTES = (
 )
 
 
-def sureness(study: Study) -> Markup:
+def sureness(study: ReportData) -> Markup:
     """Whether probabilities come true."""
     winner = study.comparison.winner
     words = f"{winner.name} announces probabilities. On the diagonal, they come true as often as announced."
@@ -77,7 +206,7 @@ def sureness(study: Study) -> Markup:
     return section("sureness", "How sure it is", paragraph(words), _pictured(study.comparison.reliability, caption))
 
 
-def errors(study: Study) -> Markup:
+def errors(study: ReportData) -> Markup:
     """Which classes are taken for which."""
     evaluation = study.evaluation
     words = f"{study.comparison.winner.name} errs in {evaluation.error:.1%} of the rows held out."
@@ -88,7 +217,7 @@ def errors(study: Study) -> Markup:
     return section("errors", "Where it errs", *parts)
 
 
-def _mistakes(study: Study) -> Markup:
+def _mistakes(study: ReportData) -> Markup:
     counts, labels = study.evaluation.confusion.copy(), study.evaluation.labels
     of_class = counts.sum(axis=1)
     np.fill_diagonal(counts, 0)
@@ -99,15 +228,15 @@ def _mistakes(study: Study) -> Markup:
     ]
     if not rows:
         return paragraph("No row held out was taken for a wrong class.")
-    return table(["class", "taken for", "rows", "of its class"], rows, words=(0, 1))
+    return table([["class", "taken for", "rows", "of its class"], *rows], "<<")
 
 
-def separation(study: Study) -> Markup:
+def separation(study: ReportData) -> Markup:
     """Fisher's directions, and the boundaries in the two columns that tell most."""
     return section("separation", "How it separates", *_separation(study))
 
 
-def _separation(study: Study) -> Iterator[Markup]:
+def _separation(study: ReportData) -> Iterator[Markup]:
     X, y = study.drawn
     projector = study.projector
     if projector is not None:
@@ -124,7 +253,7 @@ def _separation(study: Study) -> Iterator[Markup]:
     yield _pictured(lambda: plot_regions(study.best, X, y, columns=pair, sigmas=(2,)), caption)
 
 
-def advice(study: Study) -> Markup:
+def advice(study: ReportData) -> Markup:
     """What the rows themselves say about the choice."""
     found = study.diagnosis
     if isinstance(found, str):
@@ -133,7 +262,7 @@ def advice(study: Study) -> Markup:
     return section("advice", "What the data say", items(parts))
 
 
-def using(study: Study) -> Markup:
+def using(study: ReportData) -> Markup:
     """The winner on other rows, from a shell and from Python."""
     model, rows = study.model or "model.cw", study.source or "data.csv"
     target = study.target or "label"
@@ -153,7 +282,7 @@ def using(study: Study) -> Markup:
     return section("using", "How to use the winner", code("\n".join(lines)), code("\n".join(python)))
 
 
-def provenance(study: Study) -> Markup:
+def provenance(study: ReportData) -> Markup:
     """Where all this comes from."""
     facts = {
         "made by": f"classwise {version('classwise')}, Python {platform.python_version()}, NumPy {np.__version__}, "
@@ -168,7 +297,7 @@ def provenance(study: Study) -> Markup:
     return section("provenance", "Where this comes from", definitions(facts))
 
 
-SECTIONS: tuple[Callable[[Study], Markup], ...] = (
+SECTIONS: tuple[Callable[[ReportData], Markup], ...] = (
     data, ranking, sureness, errors, separation, advice, using, provenance,
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from classwise.arrays import Labels
 from classwise.classifier.bayes import Calibration
 from classwise.classifier.decision import Policy
 from classwise.comparison.stack import AutoClassifier
-from classwise.diagnostics.section import listed
+from classwise.diagnostics.advice import listed
 from classwise.errors import ClasswiseError, UnansweredRowWarning
 from classwise.estimators import BayesianLogistic, Decision, GenerativeAnswers
 from classwise.estimators.deciding import read_policy

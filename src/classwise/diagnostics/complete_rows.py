@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from classwise import limits
 from classwise.arrays import Array, Labels
-from classwise.diagnostics.section import listed
+from classwise.diagnostics.advice import listed
 from classwise.engines import Engine, MemoryEngine
 from classwise.engines.protocol import S
 from classwise.errors import ClasswiseError
-from classwise.limits import CHUNK_SIZE
 from classwise.rows.labels import code_labels
 from classwise.rows.reading import read_table
 from classwise.rows.schema import Families, Family, Schema
@@ -82,9 +82,7 @@ class NumberRows:
 
     @property
     def _chunk_rows(self) -> int:
-        # A statistic holds matrices of p²: chunks grow with them, so that merging stays a small part of the work.
-        features = len(self.columns)
-        return max(CHUNK_SIZE, 8 * features * features) // features
+        return limits.chunk_rows(len(self.columns), limits.CHUNK_SIZE)
 
     def _numbers(self, chunk: Table) -> Array:
         return np.asarray(chunk.block(self.columns), dtype=np.float64)

@@ -1,9 +1,9 @@
-"""Models by name, and their options from text."""
+"""Models and statistics: made by name, read from files, kept in files."""
 
-import json
 from typing import Any
 
-from classwise.cli.saying import say
+from classwise.cli.options import read_value
+from classwise.cli.verbs import say
 from classwise.errors import ClasswiseError
 
 MODELS = {
@@ -35,18 +35,6 @@ def make_model(name: str, options: dict[str, str], families: dict[str, str]) -> 
         known = ", ".join(cls().get_params())
         raise ClasswiseError(f"{MODELS[name]} has no option {unknown[0]!r}; it has {known}.")
     return cls(**given)
-
-
-def read_value(text: str) -> Any:
-    """A number, true, false, null or a piece of JSON; else the text itself.
-
-    >>> read_value("0.5"), read_value("oas"), read_value("true")
-    (0.5, 'oas', True)
-    """
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
 
 
 def load_model(path: str) -> Any:

@@ -2,15 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-import narwhals as nw
-
 from classwise.arrays import Array
-from classwise.diagnostics.section import chance, classes
-from classwise.errors import MissingExtraError
-from classwise.tabular import Tabular
+from classwise.diagnostics.advice import chance, classes
+from classwise.tabular import Tabular, data_frame
 
 
 class Words(NamedTuple):
@@ -173,10 +169,7 @@ class CheckTable(Tabular):
 
     def frame(self, backend: str | None = None) -> Any:
         """The same as a data frame: of pandas, polars or pyarrow, whichever is there, or of the one named."""
-        chosen: Any = backend or next((name for name in ("pandas", "polars", "pyarrow") if find_spec(name)), None)
-        if chosen is None:
-            raise MissingExtraError("A frame needs pandas, polars or pyarrow; .records() needs none of them.")
-        return nw.from_dict(self.records(), backend=chosen).to_native()
+        return data_frame(self.records(), backend)
 
 
 def _cells(line: CheckLine) -> tuple[str, ...]:

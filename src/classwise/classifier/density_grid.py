@@ -1,6 +1,6 @@
-"""Densities and posteriors on a grid of one or two columns, for pictures and for anything else."""
+"""Densities and posteriors on a grid of one or two columns, and how far a grid reaches."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Labels
+from classwise.classifier.column_view import (
+    ColumnView,
+    choose_columns,
+    column_keys,
+    find,
+    listed,
+    read_model,
+    refuse_posteriors,
+)
 from classwise.errors import ClasswiseError
-from classwise.plot.boxes import ALONG, grid_sides
-from classwise.plot.looking import find, listed, look_at_densities, read_model
-from classwise.plot.view import column_keys
 
 # Points on each side, for two columns.
 SIDE = 121
@@ -71,8 +77,10 @@ def density_grid(m: Any, columns: Any = None, at: Any = None, X: Any = None) -> 
     keys = list(columns) if isinstance(columns, Mapping) else [None] if columns is None else listed(columns)
     if len(keys) not in (1, 2):
         raise ClasswiseError(f"columns={columns!r}: a grid is of one column, or of two.")
-    view = look_at_densities(m, None if columns is None else keys, at, len(keys))
-    given = _given(m, columns) if isinstance(columns, Mapping) else {}
+    model, _ = read_model(m)
+    view = ColumnView(model, *choose_columns(model, None if columns is None else keys, at, len(keys)))
+    refuse_posteriors(view)
+    given = _given(model, columns) if isinstance(columns, Mapping) else {}
     sides = grid_sides(view, None if X is None else view.values(X), ALONG if len(keys) == 1 else SIDE)
     axes = [given.get(j, side) for j, side in zip(view.free, sides, strict=True)]
     points = np.column_stack([part.ravel() for part in np.meshgrid(*axes)])
@@ -91,9 +99,8 @@ def _named(values: Array, levels: Labels | None) -> NDArray[Any]:
     return values if levels is None else levels[values.astype(np.intp)]
 
 
-def _given(m: Any, columns: Mapping[Any, Any]) -> dict[int, Array]:
+def _given(model: Any, columns: Mapping[Any, Any]) -> dict[int, Array]:
     """The values wanted of each column, by position; levels as their positions."""
-    model, _ = read_model(m)
     return {find(model, key, "columns"): _read(model, find(model, key, "columns"), v) for key, v in columns.items()}
 
 
@@ -109,3 +116,63 @@ def _read(model: Any, column: int, values: Any) -> Array:
     if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
         raise ClasswiseError(f"columns asks for {name!r} at {values!r}; give a list of finite numbers.")
     return numbers
+
+
+# How far a grid reaches -----------------------------------------------------------------------------------------------
+
+# Ellipses are shown as far as this share of the rows' range beyond the rows.
+FARTHEST = 0.4
+
+# Points along one column.
+ALONG = 1001
+
+
+def find_box(view: ColumnView, points: Array | None, sigmas: Sequence[float]) -> Array:
+    """(low, high) of each column: around the rows and the largest ellipses, as far as these are near the rows.
+
+    Levels of a category stand at 0, 1, 2, ..., half a unit apart from the edges.
+    """
+    low, high = _reach(view, sigmas)
+    if points is not None and len(points):
+        least, most = _range(points, low, high)
+        beyond = FARTHEST * (most - least)
+        low, high = np.clip(low, least - beyond, least), np.clip(high, most, most + beyond)
+    margin = 0.04 * np.where(high > low, high - low, 1.0)
+    positive = np.array([column.family.name == "lognormal" for column in view.columns])
+    box = np.column_stack([low - np.where(positive, np.minimum(margin, low / 2), margin), high + margin])
+    for i, levels in enumerate(view.levels):
+        if levels is not None:
+            box[i] = -0.5, len(levels) - 0.5
+    return box
+
+
+def _range(points: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Least and largest of each column; the reach of the model, where a column has no value."""
+    none = np.isnan(points).all(axis=0)
+    filled = np.where(none, 0.0, points)
+    return np.where(none, low, np.nanmin(filled, axis=0)), np.where(none, high, np.nanmax(filled, axis=0))
+
+
+def _reach(view: ColumnView, sigmas: Sequence[float]) -> tuple[Array, Array]:
+    """Where the largest ellipses begin and end; without ellipses, rows drawn from the model."""
+    ellipses = view.ellipses()
+    if ellipses is None:
+        drawn = view.drawn()
+        return np.nanmin(drawn, axis=0), np.nanmax(drawn, axis=0)
+    means, reach = ellipses[0], max(sigmas, default=3) * np.sqrt(ellipses[1].diagonal(axis1=1, axis2=2))
+    return (means - reach).min(axis=0), (means + reach).max(axis=0)
+
+
+def value_grid(view: ColumnView, values: Array | None) -> Array:
+    """Values along one column; whole numbers for counts, the positions of levels for categories."""
+    return grid_sides(view, values, ALONG)[0]
+
+
+def grid_sides(view: ColumnView, points: Array | None, count: int) -> list[Array]:
+    """The same for each column; so many values of numbers."""
+    box = find_box(view, points, (3,))
+    whole = [levels is not None or count for levels, count in zip(view.levels, view.counts, strict=True)]
+    return [
+        np.arange(max(np.ceil(low), 0), np.floor(high) + 1) if is_whole else np.linspace(low, high, count)
+        for (low, high), is_whole in zip(box, whole, strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""A confusion matrix."""
+"""How well a model does: confusion, reliability, and what refusing to decide is worth."""
 
 from collections.abc import Mapping
 from math import floor
@@ -9,8 +9,16 @@ import numpy as np
 from classwise.arrays import Array, ratio
 from classwise.classifier.evaluation import Evaluation
 from classwise.errors import ClasswiseError
-from classwise.plot.canvas import BLUE, GRAY, class_styles, contrasting, new_axes, plain_spines, split_below
-from classwise.plot.rows import read_labels
+from classwise.plot.canvas import (
+    BLUE,
+    GRAY,
+    class_styles,
+    contrasting,
+    new_axes,
+    plain_spines,
+    read_labels,
+    split_below,
+)
 from classwise.rows.labels import code_labels
 
 

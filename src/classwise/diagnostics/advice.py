@@ -5,6 +5,8 @@ from html import escape
 from textwrap import wrap
 from typing import Any, NamedTuple
 
+from classwise.tabular import aligned, html_table
+
 # A test rejects where chance alone would do so this often.
 LEVEL = 0.05
 
@@ -18,7 +20,7 @@ FEW = 5.0
 WEAK = 0.5
 
 
-class Section(NamedTuple):
+class Finding(NamedTuple):
     """cells: a table as text, header first, or nothing."""
 
     title: str
@@ -28,25 +30,14 @@ class Section(NamedTuple):
 
     def text(self) -> str:
         lines = [line for fact in self.facts for line in wrap(fact, 100)]
-        widths = [max(map(len, column)) for column in zip(*self.cells, strict=True)]
-        lines += ["  ".join(map(_padded, row, widths, range(len(widths)))).rstrip() for row in self.cells]
+        lines += aligned(self.cells)
         lines += wrap(f"=> {self.advice}", 100, subsequent_indent="   ")
         return "\n".join([self.title, *("  " + line for line in lines)])
 
     def html(self) -> str:
         facts = "".join(f"<p>{escape(fact)}</p>" for fact in self.facts)
-        header, rows = self.cells[:1], self.cells[1:]
-        table = f"<table>{_html_rows(header, 'th')}{_html_rows(rows, 'td')}</table>" if self.cells else ""
+        table = html_table(self.cells) if self.cells else ""
         return f"<h4>{escape(self.title)}</h4>{facts}{table}<p><b>{escape(self.advice)}</b></p>"
-
-
-def _padded(cell: str, width: int, column: int) -> str:
-    """The first column is a name, the others are numbers."""
-    return cell.rjust(width) if column else cell.ljust(width)
-
-
-def _html_rows(rows: Iterable[tuple[str, ...]], tag: str) -> str:
-    return "".join("<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>" for row in rows)
 
 
 def listed(names: Iterable[Any], most: int = 5) -> str:
