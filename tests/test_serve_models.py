@@ -115,7 +115,7 @@ class Slow:
         model = cw.LDA().fit([[1.0], [2.0], [8.0], [9.0]], ["a", "a", "b", "b"])
         self.app = create_app(model, Limits(inline_bytes=0, workers=1, **limits))
         self.score = model.predict_proba
-        monkeypatch.setattr("classwise.serve.scoring.PART", 1)
+        monkeypatch.setattr("classwise.serve.scorer.PART", 1)
         monkeypatch.setattr(model, "predict_proba", self.predict_proba, raising=False)
 
     def predict_proba(self, X):
@@ -266,7 +266,7 @@ except ImportError as problem:
 """
 
 
-@pytest.mark.parametrize("gone", ["starlette", "msgspec", "uvicorn", "prometheus_client", "pyarrow"])
+@pytest.mark.parametrize("gone", ["starlette", "msgspec", "uvicorn", "prometheus_client", "pyarrow", "flatbuffers"])
 def test_a_missing_library_is_named(gone):
     made = subprocess.run([sys.executable, "-c", MISSING.format(gone=gone)], capture_output=True, text=True, check=True)
     assert made.stdout.startswith("MissingExtraError")

@@ -17,10 +17,10 @@ from starlette.routing import Route
 from classwise.rows.reading import Source
 from classwise.serve import arrow
 from classwise.serve.facts import ModelFacts, brief, explained_row, full, health, prediction
-from classwise.serve.metrics import MEDIA_TYPE, CountRequests, Metrics
 from classwise.serve.models import Models, Served, read_names
 from classwise.serve.openapi import document
 from classwise.serve.problems import Problem, listed, shown, to_json
+from classwise.serve.prometheus import MEDIA_TYPE, CountRequests, Metrics
 from classwise.serve.requests import (
     ARROW,
     JSON,
@@ -188,21 +188,7 @@ class Desk:
             raise Problem(422, f"The option {name} stands in the address and in the body; which one is meant?")
         given: dict[str, Any] = {name: content.pop(name) for name in ("rows", "columns") if name in content}
         options = checked({**asked, **content}, Options)
-        return self._read_rows(served, given), options
-
-    def _read_rows(self, served: Served, given: dict[str, Any]) -> Source:
-        if len(given) != 1:
-            raise Problem(422, 'Give either "rows", a list, or "columns", an object from name to list.')
-        if "rows" in given:
-            rows = checked_shape("rows", given["rows"], list, "a list of rows")
-            arrow.refuse_many(len(rows), self.limits.rows)
-            if not rows:
-                raise Problem(422, "rows is empty; give at least one row.")
-            return served.scorer.reader.read_rows(rows)
-        columns = checked_shape("columns", given["columns"], dict, "an object from name to list")
-        longest = max((len(values) for values in columns.values() if isinstance(values, list)), default=0)
-        arrow.refuse_many(longest, self.limits.rows)
-        return served.scorer.reader.read_columns(columns)
+        return served.scorer.reader.read(given, self.limits.rows), options
 
     def _predict_arrow(self, asked: dict[str, Any], served: Served, body: bytes, deadline: Deadline) -> Response:
         options, scorer = checked(asked, StreamOptions), served.scorer
@@ -219,10 +205,3 @@ class Desk:
         rows = served.scorer.reader.read_rows([asked.row])
         explained = served.scorer.explain(rows, asked.label, asked.against)
         return Response(to_json(explained_row(served, explained)), media_type=JSON)
-
-
-def checked_shape(name: str, value: Any, shape: type, words: str) -> Any:
-    """A part of a request that is a list or an object; its items are checked against the model, all at once."""
-    if not isinstance(value, shape):
-        raise Problem(422, f"{name} is to be {words}, not {shown(value)}.")
-    return value

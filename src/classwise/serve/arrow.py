@@ -25,7 +25,15 @@ from classwise.arrays import Array, Labels
 from classwise.rows.coding import Coded
 from classwise.rows.reading import Source
 from classwise.rows.schema import label_columns
-from classwise.serve.inputs import Checked, InputColumn, LevelColumn, NumberColumn, RowReader, refuse_other_names
+from classwise.serve.inputs import (
+    Checked,
+    InputColumn,
+    LevelColumn,
+    NumberColumn,
+    RowReader,
+    refuse_many,
+    refuse_other_names,
+)
 from classwise.serve.problems import Problem, misfit
 from classwise.serve.resources import Deadline
 
@@ -94,12 +102,6 @@ def read_table(body: bytes, most_rows: int, deadline: Deadline) -> pa.Table:
             raise Problem(422, "The stream holds no rows; give at least one.")
         columns = [_sound(name, table.column(name), len(body), most_rows, deadline) for name in table.column_names]
         return pa.table(columns, schema=table.schema)
-
-
-def refuse_many(count: int, most_rows: int) -> None:
-    """Refuse more rows than the limit."""
-    if count > most_rows:
-        raise Problem(413, f"The request has {count} rows or more, and the limit is {most_rows}; send fewer at a time.")
 
 
 @contextmanager

@@ -223,8 +223,22 @@ class RowReader:
         """What requests call the columns."""
         return tuple(column.name for column in self.columns)
 
+    def read(self, given: dict[str, Any], most_rows: int) -> Source:
+        """The `rows` or the `columns` of a request, no more of them than the limit."""
+        if len(given) != 1:
+            raise Problem(422, 'Give either "rows", a list, or "columns", an object from name to list.')
+        ((name, values),) = given.items()
+        shape, words = {"rows": (list, "a list of rows"), "columns": (dict, "an object from name to list")}[name]
+        if not isinstance(values, shape):
+            raise Problem(422, f"{name} is to be {words}, not {shown(values)}.")
+        lists = [values] if isinstance(values, list) else [v for v in values.values() if isinstance(v, list)]
+        refuse_many(max(map(len, lists), default=0), most_rows)
+        return self.read_rows(values) if name == "rows" else self.read_columns(values)
+
     def read_rows(self, rows: list[Any]) -> Source:
         """A list of rows, each an object from column to value, or a list of values in order."""
+        if not rows:
+            raise Problem(422, "rows is empty; give at least one row.")
         try:
             table = self._in_order(rows)
         except (KeyError, TypeError):
@@ -289,6 +303,12 @@ class RowReader:
                 counts = f"{len(row)} values, and the model has {len(self.columns)} columns"
                 return Problem(422, f"Row {place} has {counts}: {listed(self.keys)}.", place)
         raise AssertionError("some row is misshapen")
+
+
+def refuse_many(count: int, most_rows: int) -> None:
+    """Refuse more rows than the limit."""
+    if count > most_rows:
+        raise Problem(413, f"The request has {count} rows or more, and the limit is {most_rows}; send fewer at a time.")
 
 
 def refuse_other_names(given: Any, known: Sequence[str], row: int | None) -> None:

@@ -23,11 +23,11 @@ from typing import Any
 
 from classwise.errors import ClasswiseError, StoredFileError
 from classwise.export.files import load
-from classwise.serve.metrics import Metrics
 from classwise.serve.problems import Problem
+from classwise.serve.prometheus import Metrics
 from classwise.serve.requests import Options
 from classwise.serve.resources import Deadline
-from classwise.serve.scoring import Scorer
+from classwise.serve.scorer import Scorer
 from classwise.storage import Description, describe
 
 LOG = logging.getLogger("classwise.serve")

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from classwise import __version__
-from classwise.serve import facts, metrics, problems
+from classwise.serve import facts, problems, prometheus
 from classwise.serve.models import Models, Served
 from classwise.serve.problems import ProblemDetails, plain
 from classwise.serve.requests import ARROW, JSON, Options, StreamOptions
@@ -68,7 +68,7 @@ def document(models: Models, limits: Limits) -> Json:
     return {"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": schemas}}
 
 
-_COUNTS: Json = {"description": "Counts.", "content": {metrics.MEDIA_TYPE: {"schema": TEXT}}}
+_COUNTS: Json = {"description": "Counts.", "content": {prometheus.MEDIA_TYPE: {"schema": TEXT}}}
 
 
 def _fact(summary: str, type: Any, example: Any) -> Json:

@@ -54,7 +54,7 @@ def checked(content: Any, type: type[T]) -> T:
     try:
         return msgspec.convert(content, type)
     except msgspec.ValidationError as problem:
-        raise Problem(422, f"The request is not what is taken here: {problem}.") from None
+        raise Problem(422, f"This cannot be taken: {problem}; /openapi.json says what can.") from None
     except UnicodeEncodeError:
         raise Problem(422, "An option holds half a surrogate pair, which is not text.") from None
 
