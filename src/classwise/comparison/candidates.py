@@ -161,9 +161,8 @@ class AnyClassifier(Candidate):
     """A classifier with fit and predict_proba, on rows as they came. X: the table of all of them."""
 
     role = "given"
-    problems: ClassVar[tuple[type[Exception], ...]] = (
-        Exception,
-    )  # whatever a model of somebody else's raises is the reason why it has no line
+    # Whatever a model of somebody else's raises is the reason why it has no line.
+    problems: ClassVar[tuple[type[Exception], ...]] = (Exception,)
     is_quiet = False
     takes_pandas = True
 
