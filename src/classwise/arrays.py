@@ -63,6 +63,20 @@ def log_sum_exp(scores: Array) -> Array:
     return np.asarray(peak + np.log(np.exp(scores - peak).sum(axis=0)))
 
 
+def log_normalize(logs: Array, axis: int = 0) -> Array:
+    """Log probabilities: scores less the log of the sum of their exponentials over an axis.
+
+    The largest is taken out first, so nothing overflows; -inf stays -inf.
+
+    >>> np.exp(log_normalize(np.array([[-1000.0, 0.0], [-1000.0, -np.inf]])))
+    array([[0.5, 1. ],
+           [0.5, 0. ]])
+    """
+    logs = logs - logs.max(axis=axis, keepdims=True)
+    logs -= np.log(np.exp(logs).sum(axis=axis, keepdims=True))
+    return logs
+
+
 def finite(values: Array | float) -> Array:
     """The values themselves, or an error if any is not finite; what is wrong with the rows the caller finds out."""
     if not np.isfinite(np.sum(values)):
