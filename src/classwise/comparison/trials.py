@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from classwise import limits
 from classwise.comparison.family import family, needs_full, twins
 from classwise.comparison.references import Given, Reference, Twin, references
-from classwise.comparison.stack import MOST_ROWS, AutoClassifier
+from classwise.comparison.stack import AutoClassifier
 from classwise.comparison.trial import Trial, failed
 from classwise.comparison.trying import try_member, try_reference, try_stack, try_twin
 from classwise.engines import BLAS
@@ -123,8 +124,10 @@ class Trials:
                 return failed(trial, ClasswiseError(TOO_LONG))
         elif rivals is None and self._takes_long(trial):
             return failed(trial, ClasswiseError(TOO_LONG))
-        elif trial.kind == "stack" and len(self.crossing().table) > MOST_ROWS:
-            return failed(trial, ClasswiseError(f"Tries {MOST_ROWS} rows at most; fit AutoClassifier by itself."))
+        elif trial.kind == "stack" and len(self.crossing().table) > limits.MOST_TRIED:
+            return failed(
+                trial, ClasswiseError(f"Tries {limits.MOST_TRIED} rows at most; fit AutoClassifier by itself.")
+            )
         return trial
 
     def _takes_long(self, trial: Trial) -> bool:

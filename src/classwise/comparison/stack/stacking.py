@@ -1,31 +1,92 @@
-"""Learning: every member tried on rows held out, and weighed by what it says of them."""
+"""Stacking: every member tried on rows held out, and weighed by what it says of them; and the report of both."""
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from classwise.arrays import Array, Codes
-from classwise.comparison.stack.member import Crossed, Member, Trained
-from classwise.comparison.stack.pooling import HeldOut, Pool
-from classwise.comparison.stack.report import AutoReport, Line
-from classwise.comparison.stack.shares import ClassShares
-from classwise.comparison.stack.study import Study
+from classwise.comparison.stack.members import Member, SharesMember
+from classwise.comparison.stack.pool import MemberPosteriors, Pool
+from classwise.comparison.stack.trained import CrossValidated, Trained
+from classwise.comparison.stack.training import TrainingRows
 from classwise.engines import BLAS
 from classwise.engines.progress import Deadline, progress, silent
 from classwise.errors import ClasswiseError, OutOfTimeWarning
+from classwise.storage import stored
+from classwise.tabular import Tabular
 
-# Members are tried on at most so many rows; those made of sums then learn from all.
-MOST_ROWS = 50_000
 
-# Of each class at least so many rows are among them.
-FEWEST_ROWS = 50
+@stored("AutoLine", loose=("log_loss", "worth"))
+@dataclass(frozen=True)
+class MemberLine:
+    """One member. weight and temperature: in the pool; log_loss: of the member alone, on rows held out; worth: how much
+    larger the log loss of the pool would be without it; note: what was chosen; reason: why it takes no part.
+    """
+
+    name: str
+    weight: float | None = None
+    temperature: float | None = None
+    log_loss: float | None = None
+    worth: float | None = None
+    seconds: float = 0.0
+    note: str = ""
+    reason: str = ""
+
+
+@stored("AutoReport", loose=("log_loss",))
+@dataclass(frozen=True, repr=False)
+class AutoReport(Tabular):
+    """A line for each member, the weightiest first; log_loss: of the pool, on rows that neither its members nor its
+    weights had seen; temperature: of the pool; combine: "stack" or "pick".
+    """
+
+    sides: ClassVar[str] = "<>>>>><"
+
+    lines: tuple[MemberLine, ...]
+    log_loss: float
+    temperature: float
+    combine: str
+
+    def cells(self) -> list[tuple[str, ...]]:
+        header = ("member", "weight", "temperature", "log loss", "worth", "seconds", "")
+        total = sum(line.seconds for line in self.lines)
+        last = (self.combine, "1", f"{self.temperature:.2f}", f"{self.log_loss:.4f}", "", f"{total:.2f}", "")
+        return [header, *(_cells(line) for line in self.lines), last]
+
+    def plot(self, axes: Any = None) -> Any:
+        """Members by log loss and weight, and the stack; matplotlib axes."""
+        from classwise.plot import draw_stack
+
+        return draw_stack(self.lines, self.log_loss, axes)
+
+    def __iter__(self) -> Iterator[MemberLine]:
+        return iter(self.lines)
+
+
+def _cells(line: MemberLine) -> tuple[str, ...]:
+    if line.reason:
+        return (line.name, "", "", "", "", f"{line.seconds:.2f}", f"left out: {line.reason}")
+    return (
+        line.name,
+        _shown(line.weight, ".3f"),
+        _shown(line.temperature, ".2f"),
+        _shown(line.log_loss, ".4f"),
+        _shown(line.worth, "+.4f"),
+        f"{line.seconds:.2f}",
+        line.note,
+    )
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class LearnedStack:
     """The members that took part, their pool, and the report. log_posterior (n, g): of each row tried, under a pool
     that had not seen its fold.
     """
@@ -36,24 +97,24 @@ class Learned:
     log_posterior: Array
 
 
-def learn(study: Study, members: Sequence[Member], combine: str) -> Learned:
-    """Try members until the time is over, and combine those that could be fitted.
+def learn(rows: TrainingRows, members: Sequence[Member], combine: str, deadline: Deadline) -> LearnedStack:
+    """Try members until the time of the rows is over, and combine those that could be fitted; deadline: of all.
 
     A member whose time is over in its middle is given up. Where none was fitted in time, the class shares stand in.
     """
-    some = sampled(study)
-    tried: list[tuple[Line, Crossed | None]] = []
+    some = rows.thinned()
+    tried: list[tuple[MemberLine, CrossValidated | None]] = []
     with progress("Learning", len(members)) as bar:
         for member in members:
             tried.append(_try(member, some))
             bar.step(member.name)
     if not any(crossed for _, crossed in tried):
-        if not study.deadline.is_over:
+        if not rows.deadline.is_over:
             reasons = " ".join(f"{line.name}: {line.reason}" for line, _ in tried)
             raise ClasswiseError(f"No member could be fitted. {reasons}")
-        tried.append(_try(ClassShares(), some))
-    learned = _combined(study, some, tried, combine)
-    if study.deadline.is_over and set(learned.members) == {ClassShares.name}:
+        tried.append(_try(SharesMember(), some))
+    learned = _combined(rows, some, tried, combine, deadline)
+    if rows.deadline.is_over and set(learned.members) == {SharesMember.name}:
         _warn_of_shares()
     return learned
 
@@ -67,92 +128,93 @@ def _warn_of_shares() -> None:
     )
 
 
-def sampled(study: Study) -> Study:
-    """The same study of no more rows than are needed; a row of a class that is thinned out stands for several."""
-    if len(study.codes) <= MOST_ROWS:
-        return study
-    kept, weights = [], study.weights.copy()
-    for k in range(study.count):
-        own = np.flatnonzero(study.codes == k)
-        count = min(max(round(MOST_ROWS * len(own) / len(study.codes)), FEWEST_ROWS), len(own))
-        taken = own[np.linspace(0, len(own) - 1, count).astype(np.intp)]
-        weights[taken] *= weights[own].sum() / weights[taken].sum()
-        kept.append(taken)
-    return study.of_rows(np.sort(np.concatenate(kept)), weights)
-
-
-def _try(member: Member, study: Study) -> tuple[Line, Crossed | None]:
+def _try(member: Member, rows: TrainingRows) -> tuple[MemberLine, CrossValidated | None]:
     if member.is_instant:
-        study = replace(study, deadline=Deadline())
-    if study.deadline.is_over:
-        return Line(member.name, reason="the time limit was over."), None
+        rows = replace(rows, deadline=Deadline())
+    if rows.deadline.is_over:
+        return MemberLine(member.name, reason="the time limit was over."), None
     start = time.perf_counter()
     with warnings.catch_warnings(), silent(), BLAS.held():
         warnings.simplefilter("ignore")  # a member that has something to complain of shows it in its log loss
         try:
-            crossed = member.cross(study)
+            crossed = member.cross(rows)
         except Exception as problem:  # whatever it is, the others go on, and the report tells
             text = str(problem).strip().split("\n")[0] or type(problem).__name__
-            return Line(member.name, seconds=time.perf_counter() - start, reason=text), None
-    return Line(member.name, seconds=time.perf_counter() - start, note=crossed.note), crossed
+            return MemberLine(member.name, seconds=time.perf_counter() - start, reason=text), None
+    return MemberLine(member.name, seconds=time.perf_counter() - start, note=crossed.note), crossed
 
 
-def _combined(study: Study, some: Study, tried: list[tuple[Line, Crossed | None]], combine: str) -> Learned:
+def _combined(
+    rows: TrainingRows,
+    some: TrainingRows,
+    tried: list[tuple[MemberLine, CrossValidated | None]],
+    combine: str,
+    deadline: Deadline,
+) -> LearnedStack:
     taking_part = [(line, crossed) for line, crossed in tried if crossed is not None]
-    told = np.flatnonzero(some.telling)
+    weights = some.scored_weights
+    counted = np.flatnonzero(weights)
     members = [crossed.log_posterior for _, crossed in taking_part]
-    held_out = HeldOut(members, some.codes, some.folds, some.telling)
+    of_all = MemberPosteriors(members, some.codes, some.folds, weights, deadline)
+    posteriors = of_all.of_rows(counted)
     with np.errstate(divide="ignore"), BLAS.held():
-        pool = _pooled(held_out.of_rows(told), combine)
-        answers = _by_fold(held_out, told, combine, pool)
-        lines = _described(taking_part, pool, held_out.of_rows(told), combine)
+        pool = posteriors.combined(combine, posteriors.powers())
+        logs = _out_of_fold(of_all, counted, combine, pool, posteriors.powers_by_fold())
+        lines = _described([line for line, _ in taking_part], pool, posteriors, combine)
     left_out = [line for line, crossed in tried if crossed is None]
-    own = answers[told, some.codes[told]]
-    log_loss = -float(some.telling[told] @ own / some.telling[told].sum())
+    log_loss = -float(weights[counted] @ logs[counted, some.codes[counted]] / weights[counted].sum())
     report = AutoReport((*lines, *left_out), log_loss, 1 / pool.power, combine)
-    trained = {line.name: _of_all(crossed.trained, study, some) for line, crossed in taking_part}
-    return Learned(trained, pool, report, answers)
+    trained = {line.name: crossed.trained for line, crossed in taking_part}
+    if some is not rows:
+        trained = {name: _of_all_rows(member, rows, deadline) for name, member in trained.items()}
+    return LearnedStack(trained, pool, report, logs)
 
 
-def _pooled(held_out: HeldOut, combine: str, powers: Array | None = None, near: Array | None = None) -> Pool:
-    return held_out.stack(powers, near) if combine == "stack" else held_out.pick(powers)
+def _out_of_fold(posteriors: MemberPosteriors, counted: Codes, combine: str, pool: Pool, by_fold: Array) -> Array:
+    """Log posteriors of each row, under powers (folds, k) and weights that had not seen its fold; (n, g).
+
+    The pool of all rows stands in for folds without rows that count, and for those that there is no time for.
+    """
+    logs = np.empty_like(posteriors.members[0])
+    for fold in range(int(posteriors.folds.max()) + 1):
+        rows, others = np.flatnonzero(posteriors.folds == fold), counted[posteriors.folds[counted] != fold]
+        of_fold = pool
+        if fold < len(by_fold) and not posteriors.deadline.is_over:
+            training = posteriors.of_rows(others if len(others) else counted)
+            of_fold = training.combined(combine, by_fold[fold], pool.weights)
+        logs[rows] = of_fold(posteriors.of_rows(rows).members)
+    return logs
 
 
-def _by_fold(held_out: HeldOut, told: Codes, combine: str, near: Pool) -> Array:
-    """Log posteriors of each row, under powers and weights that had not seen its fold; (n, g)."""
-    answers = np.empty_like(held_out.members[0])
-    for fold, powers in enumerate(held_out.of_rows(told).powers_by_fold()):
-        rows, others = np.flatnonzero(held_out.folds == fold), told[held_out.folds[told] != fold]
-        pool = _pooled(held_out.of_rows(others if len(others) else told), combine, powers, near.weights)
-        answers[rows] = pool(held_out.of_rows(rows).members)
-    return answers
-
-
-def _described(taking_part: Sequence[tuple[Line, Crossed]], pool: Pool, held_out: HeldOut, combine: str) -> list[Line]:
+def _described(lines: Sequence[MemberLine], pool: Pool, posteriors: MemberPosteriors, combine: str) -> list[MemberLine]:
     """Each member with its weight and worth, the weightiest first."""
-    least, lines = held_out.log_loss(pool), []
-    for i, (line, _) in enumerate(taking_part):
+    least, described = posteriors.log_loss(pool), []
+    for i, line in enumerate(lines):
         alone = Pool(np.eye(len(pool.weights))[i], pool.powers, 1.0)
-        worth = 0.0
-        if pool.weights[i] and len(taking_part) > 1:
-            others = held_out.without_member(i)
-            less = _pooled(others, combine, np.delete(pool.powers, i), np.delete(pool.weights, i))
-            worth = others.log_loss(less) - least
-        lines.append(
+        worth: float | None = 0.0
+        if pool.weights[i] and len(lines) > 1:
+            worth = None if posteriors.deadline.is_over else _loss_without(i, pool, posteriors, combine) - least
+        described.append(
             replace(
                 line,
                 weight=float(pool.weights[i]),
                 temperature=float(1 / pool.powers[i]),
-                log_loss=held_out.log_loss(alone),
+                log_loss=posteriors.log_loss(alone),
                 worth=worth,
             )
         )
-    return sorted(lines, key=lambda line: -(line.weight or 0.0))
+    return sorted(described, key=lambda line: -(line.weight or 0.0))
 
 
-def _of_all(trained: Trained, study: Study, some: Study) -> Trained:
-    """The member of all rows, where it was tried on some of them and is made of sums."""
-    if some is study or trained.statistics is None:
+def _loss_without(member: int, pool: Pool, posteriors: MemberPosteriors, combine: str) -> float:
+    """The log loss of a pool of all members but one."""
+    others = posteriors.without_member(member)
+    return others.log_loss(others.combined(combine, np.delete(pool.powers, member), np.delete(pool.weights, member)))
+
+
+def _of_all_rows(trained: Trained, rows: TrainingRows, deadline: Deadline) -> Trained:
+    """The member of all rows, where it was tried on some of them and is made of sums, and there is time."""
+    if trained.statistics is None or deadline.is_over:
         return trained
-    sums = trained.summarize(study.rows, study.codes, study.count, study.weights)
+    sums = trained.summarize(rows.rows, rows.codes, rows.count, rows.weights)
     return trained if sums is None else trained.relearned(sums)

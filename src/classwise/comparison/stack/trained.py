@@ -1,28 +1,23 @@
-"""A member: a way to make posteriors of rows, tried on rows held out and learned from all."""
+"""Members that have learned, each of which makes posteriors of rows; and the recipes that they are made by."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, slices
+from classwise.arrays import Array, Codes, slices, sums_by
 from classwise.classifier.bayes import BayesClassifier
-from classwise.comparison.stack.encoding import Encoding
-from classwise.comparison.stack.study import Study
-from classwise.comparison.stack.sums import FoldSums, Sums, gather_sums, log_priors
+from classwise.comparison.stack.sums import MemberSums, gather_sums
+from classwise.comparison.stack.training import TrainingRows
+from classwise.comparison.stack.transforms import Encoding
 from classwise.densities import Block, Categorical, Density, OneDependence, Product
 from classwise.engines import in_threads
-from classwise.errors import ClasswiseError
 from classwise.storage import stored
 
 # Rows are scored in blocks of this many numbers.
 BLOCK = 1 << 18
-
-# The most that a row can lose where members' options are compared: a few hopeless rows must not decide.
-MOST_LOST = 36.0
 
 
 class Trained(ABC):
@@ -47,126 +42,105 @@ class Trained(ABC):
         raise NotImplementedError
 
     @property
-    def statistics(self) -> Sums | None:
+    def statistics(self) -> MemberSums | None:
         """What it was made of, if that adds up."""
         return None
 
-    def relearned(self, sums: Sums) -> "Trained":
+    def relearned(self, sums: MemberSums) -> "Trained":
         """The same made of other statistics."""
         raise NotImplementedError
 
-    def summarize(self, rows: Array, codes: Codes, count: int, weights: Array) -> Sums | None:
+    def summarize(self, rows: Array, codes: Codes, count: int, weights: Array) -> MemberSums | None:
         """The statistics of further rows, as this member sees them."""
         return None
 
+    def suits(self, count: int, width: int) -> bool:
+        """Whether it scores so many classes, of rows with so many columns: asked of a member from a file."""
+        return self._scores(np.full((1, width), np.nan), count)
 
+    def _scores(self, rows: Array, count: int) -> bool:
+        scores = self.log_posterior(rows)
+        return scores.shape == (count, len(rows)) and not np.isnan(scores).any()
+
+
+@stored("ClassShares")
 @dataclass(frozen=True, eq=False)
-class Crossed:
-    """log_posterior (n, g): of each row, under the member that had not seen its fold; trained: the member of all rows;
-    note: what was chosen, in words.
+class TrainedShares(Trained):
+    """The shares of the classes: what is known of a row before it is looked at. sums: the weight of each class."""
+
+    sums: MemberSums
+
+    def log_posterior(self, rows: Array, X: Any = None) -> Array:
+        return np.repeat(self.sums.log_priors[:, None], len(rows), axis=1)
+
+    @property
+    def statistics(self) -> MemberSums:
+        return self.sums
+
+    def relearned(self, sums: MemberSums) -> "TrainedShares":
+        return TrainedShares(sums)
+
+    def summarize(self, rows: Array, codes: Any, count: int, weights: Array) -> MemberSums:
+        return MemberSums(sums_by(codes, weights, count))
+
+
+@stored("GivenMember")
+@dataclass(frozen=True, eq=False)
+class TrainedGiven(Trained):
+    """A classifier of the caller's, which sees the rows as they came.
+
+    model: fitted on all rows; it can be saved if it is one of classwise's.
     """
 
-    log_posterior: Array
-    trained: Trained
-    note: str = ""
+    model: Any
+
+    def _is_sound(self) -> bool:
+        return hasattr(self.model, "predict_proba") and len(self.model.classes_) > 1
+
+    @property
+    def sees_rows(self) -> bool:
+        return False
+
+    def log_posterior(self, rows: Array, X: Any = None) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(self.model.predict_proba(X)).T
+
+    def suits(self, count: int, width: int) -> bool:
+        return len(self.model.classes_) == count and self.model.n_features_in_ == width
 
 
-class Member(ABC):
-    """What can be tried on rows. is_instant: it takes no time to speak of, and is tried however little is left."""
-
-    name: str
-    is_instant: ClassVar[bool] = False
-
-    @abstractmethod
-    def cross(self, study: Study) -> Crossed:
-        """Try it on every fold, and learn from all rows."""
-
-
-class Recipe(ABC):
-    """How statistics become the densities of the classes that are there."""
-
-    @abstractmethod
-    def density(self, sums: Sums) -> Density:
-        """Of encoded rows."""
-
-    def classifier(self, sums: Sums) -> BayesClassifier:
-        """Its labels are the positions of the classes."""
-        present = sums.present
-        return BayesClassifier(present, np.exp(log_priors(sums.weight)[present]), self.density(sums))
-
-
-class Seeing(Trained):
-    """A prior and a density per class, of rows as an encoding shows them."""
+class Transformed(Trained):
+    """Sees rows through a transform."""
 
     encoding: Encoding
 
-    @abstractmethod
-    def _classifier(self) -> BayesClassifier:
-        """Of encoded rows."""
+    def suits(self, count: int, width: int) -> bool:
+        """It scores rows with every level, and with none."""
+        return self.encoding.width == width and self._scores(self.encoding.probes(), count)
+
+
+class Bayesian(Transformed):
+    """A prior and a density per class, of transformed rows."""
+
+    classifier: BayesClassifier
 
     def log_posterior(self, rows: Array, X: Any = None) -> Array:
-        return self._classifier().log_posterior(self.encoding(rows))
+        return self.classifier.log_posterior(self.encoding(rows))
 
     @property
     def can_sample(self) -> bool:
         return self.encoding.is_plain
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
-        return self.encoding.back(self._classifier().density.sample(codes, generator), generator)
+        return self.encoding.inverse(self.classifier.density.sample(codes, generator), generator)
 
     def _is_sound(self) -> bool:
-        return describes(self._classifier().density, self.encoding)
-
-
-@stored("Generative")
-@dataclass(frozen=True, eq=False)
-class Generative(Seeing):
-    """Made by a recipe from sums over rows."""
-
-    encoding: Encoding
-    recipe: Recipe
-    sums: Sums
-
-    @cached_property
-    def classifier(self) -> BayesClassifier:
-        return self.recipe.classifier(self.sums)
-
-    def _classifier(self) -> BayesClassifier:
-        return self.classifier
-
-    @property
-    def statistics(self) -> Sums:
-        return self.sums
-
-    def relearned(self, sums: Sums) -> Self:
-        return replace(self, sums=sums)
-
-    def summarize(self, rows: Array, codes: Codes, count: int, weights: Array) -> Sums:
-        return gather_sums(self.encoding, rows, codes, count, weights, self.sums.pairs is not None)
-
-    def _outline(self) -> "Fixed":
-        """The same without the sums."""
-        return Fixed(self.encoding, self.classifier)
-
-
-@stored("FixedMember")
-@dataclass(frozen=True, eq=False)
-class Fixed(Seeing):
-    """Not made of sums: it stays as it is."""
-
-    encoding: Encoding
-    classifier: BayesClassifier
-
-    def _classifier(self) -> BayesClassifier:
-        return self.classifier
-
-
-def describes(density: Density, encoding: Encoding) -> bool:
-    """Whether a density is of rows as an encoding shows them: as many columns, and levels where these have them."""
-    blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
-    found = [pair for block in blocks for pair in zip(block.columns.tolist(), _levels(block.density), strict=False)]
-    levels = enumerate(map(len, encoding.categories if encoding.is_plain else ()), encoding.n_numbers)
-    return density.n_features == encoding.n_encoded and sorted(found) == list(levels)
+        """The density is of rows as the transform makes them: as many columns, and levels where these have them."""
+        density, encoding = self.classifier.density, self.encoding
+        blocks = density.blocks if isinstance(density, Product) else (Block(np.arange(density.n_features), density),)
+        found = [pair for block in blocks for pair in zip(block.columns.tolist(), _levels(block.density), strict=False)]
+        levels = enumerate(map(len, encoding.categories if encoding.is_plain else ()), encoding.n_numbers)
+        return density.n_features == encoding.n_encoded and sorted(found) == list(levels)
 
 
 def _levels(density: Density) -> list[int]:
@@ -176,32 +150,87 @@ def _levels(density: Density) -> list[int]:
     return [column.probability.shape[1] for column in density.columns] if isinstance(density, Categorical) else []
 
 
-def cross_recipes(study: Study, encoding: Encoding, folds: FoldSums, recipes: Sequence[Recipe]) -> tuple[int, Crossed]:
-    """The best of some recipes by log loss, tried on every fold; and which it is."""
-    answers = [study.blank() for _ in recipes]
-    for fold, rows in study.each():
-        sums = folds.training(fold)
-        for recipe, answer in zip(recipes, answers, strict=True):
-            answer[np.ix_(rows, sums.present)] = scored(recipe.classifier(sums), folds.encoded[rows])
-    best = least_lost(study, answers)
-    return best, Crossed(answers[best], Generative(encoding, recipes[best], folds.total()))
+class DensityRecipe(ABC):
+    """How sums become the densities of the classes that are there."""
+
+    @abstractmethod
+    def density(self, sums: MemberSums) -> Density:
+        """Of transformed rows."""
+
+    def classifier(self, sums: MemberSums) -> BayesClassifier:
+        """Its labels are the positions of the classes."""
+        return classifier_of(sums, self.density(sums))
 
 
-def least_lost(study: Study, answers: Sequence[Array]) -> int:
-    """Which of some log posteriors (n, g) of rows held out has the least log loss; the first of equals."""
-    rows = np.flatnonzero(study.telling)
-    lost = [study.telling[rows] @ np.maximum(answer[rows, study.codes[rows]], -MOST_LOST) for answer in answers]
-    return int(np.argmax(lost))
+def classifier_of(sums: MemberSums, density: Density) -> BayesClassifier:
+    """The densities of the classes that are there, with their priors; its labels are the positions of the classes."""
+    return BayesClassifier(sums.present, np.exp(sums.log_priors[sums.present]), density)
+
+
+@stored("Generative")
+@dataclass(frozen=True, eq=False)
+class Generative(Bayesian):
+    """Made by a recipe from sums over rows."""
+
+    encoding: Encoding
+    recipe: DensityRecipe
+    sums: MemberSums
+
+    @cached_property
+    def classifier(self) -> BayesClassifier:  # type: ignore[override]  # an attribute, made when it is first asked for
+        return self.recipe.classifier(self.sums)
+
+    @property
+    def statistics(self) -> MemberSums:
+        return self.sums
+
+    def relearned(self, sums: MemberSums) -> Self:
+        return replace(self, sums=sums)
+
+    def summarize(self, rows: Array, codes: Codes, count: int, weights: Array) -> MemberSums:
+        return gather_sums(self.encoding, rows, codes, count, weights, self.sums.pairs is not None)
+
+    def _outline(self) -> "FixedMember":
+        """The same without the sums."""
+        return FixedMember(self.encoding, self.classifier)
+
+
+@stored("FixedMember")
+@dataclass(frozen=True, eq=False)
+class FixedMember(Bayesian):
+    """Not made of sums: it stays as it is."""
+
+    encoding: Encoding
+    classifier: BayesClassifier
 
 
 def scored(classifier: BayesClassifier, encoded: Array) -> Array:
-    """log P(k | x); (m, g)."""
+    """log P(k | x) of transformed rows, in threads; (m, g)."""
     size = max(BLOCK // classifier.density.width, 16)
     parts = [encoded[part] for part in slices(len(encoded), size)]
     return np.concatenate(list(in_threads(classifier.log_posterior, parts)), axis=1).T
 
 
-def refuse_nothing(encoded: Array) -> None:
-    """Refuse rows of which nothing is seen."""
-    if not encoded.shape[1]:
-        raise ClasswiseError("No column is left that it could learn from.")
+# Recipes --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidated:
+    """log_posterior (n, g): of each row, under the member that had not seen its fold; trained: the member of all rows;
+    note: what was chosen, in words.
+    """
+
+    log_posterior: Array
+    trained: Trained
+    note: str = ""
+
+
+class ModelRecipe(ABC):
+    """How transformed rows become a model, chosen by rows held out where there is something to choose."""
+
+    def refuse(self, rows: TrainingRows, width: int) -> None:  # noqa: B027  most refuse none
+        """Refuse a table that would take too long, before its columns of numbers, so many, are transformed further."""
+
+    @abstractmethod
+    def cross(self, rows: TrainingRows, encoding: Encoding) -> CrossValidated:
+        """Try it on every fold, and learn from all rows."""
