@@ -91,7 +91,9 @@ class SumsRecipe(ModelRecipe):
             return ((sums.present, scored(recipe.classifier(sums), folds.encoded[held_out])) for recipe in recipes)
 
         best, logs = rows.out_of_fold(len(recipes), answers)
-        return CrossValidated(logs, Generative(encoding, recipes[best], folds.total()), str(recipes[best]))
+        trained = Generative(encoding, recipes[best], folds.total())
+        is_chosen = folds.moments is not None or folds.pairs is not None  # categories alone leave no choice
+        return CrossValidated(logs, trained, str(recipes[best]) if is_chosen else "")
 
 
 # Own covariances ------------------------------------------------------------------------------------------------------
@@ -152,11 +154,6 @@ class OwnCovariances(SumsRecipe):
 
     def recipes(self, folds: FoldSums) -> Sequence[DensityRecipe]:
         return [StrengthSearch(folds).best()]
-
-    def cross(self, rows: TrainingRows, encoding: Encoding) -> CrossValidated:
-        crossed = super().cross(rows, encoding)
-        # Without numbers there is no prior to tell of.
-        return crossed if encoding.n_numbers else CrossValidated(crossed.log_posterior, crossed.trained)
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,14 +124,7 @@ SETS: Mapping[str, tuple[str, ...]] = {
     "default": tuple(name for name in NAMED if name != "tied mixtures"),
     "full": tuple(NAMED),
     # All that `to_sql` can write.
-    "sql": (
-        "own covariances",
-        "own covariances, bent",
-        "shared covariance",
-        "softmax",
-        "softmax, steps",
-        "class shares",
-    ),
+    "sql": tuple(name for name in NAMED if name not in ("one-dependence", "mixtures", "tied mixtures")),
 }
 
 

@@ -14,7 +14,7 @@ from classwise.comparison.stack.transforms import Encoding
 from classwise.errors import StatisticsError
 from classwise.rows.schema import Schema
 from classwise.rows.table import Matrix, Table
-from classwise.selection import FoldStatistics, summarize_folds
+from classwise.selection import FoldStatistics, FoldTally
 from classwise.statistics import ClassStatistics, FullScatter, Named, PairCounts, gather_pairs
 from classwise.statistics.chunks import summarize_table
 from classwise.statistics.statistic import ROUNDING
@@ -73,35 +73,27 @@ def gather_sums(
     encoding: Encoding, rows: Array, codes: Codes, count: int, weights: Array, pairs: bool = False
 ) -> MemberSums:
     """The sums of rows (m, p) of a table whose classes are codes (m,)."""
-    encoded, weight = encoding(rows), sums_by(codes, weights, count)
+    return _sums(encoding, encoding(rows), codes, count, weights, pairs)
+
+
+def _sums(encoding: Encoding, encoded: Array, codes: Codes, count: int, weights: Array, pairs: bool) -> MemberSums:
+    """The sums of transformed rows (m, q)."""
+    weight, width, moments = sums_by(codes, weights, count), encoding.n_continuous, None
     if pairs:
-        return MemberSums(weight, pairs=gather_pairs(encoded, _places(encoding), codes, count, weights))
-    numbers = _numbers(encoding, encoded, codes, weights)
-    moments = None if numbers is None else summarize_table(numbers, FullScatter)
-    return MemberSums(weight, moments, tuple(_count(encoding, encoded, codes, count, weights)))
+        places = [Named(np.arange(len(category))) for category in encoding.categories]
+        return MemberSums(weight, pairs=gather_pairs(encoded, places, codes, count, weights))
+    if width:
+        numbers = Matrix(np.ascontiguousarray(encoded[:, :width]))
+        moments = summarize_table(Table(numbers, Schema.of_numbers(width), {}, codes, weights), FullScatter)
+    levels = zip(encoding.categories, encoded[:, width:].T, strict=False)
+    return MemberSums(weight, moments, tuple(_count(x, codes, len(of), count, weights) for of, x in levels))
 
 
-def _numbers(encoding: Encoding, encoded: Array, codes: Codes, weights: Array) -> Table | None:
-    """Transformed rows (m, q) as a table, without the categories; None where nothing else is there."""
-    width = encoding.n_continuous
-    if not width:
-        return None
-    return Table(Matrix(np.ascontiguousarray(encoded[:, :width])), Schema.of_numbers(width), {}, codes, weights)
-
-
-def _count(encoding: Encoding, encoded: Array, codes: Codes, count: int, weights: Array) -> list[Array]:
-    """The weight of each level in each class; (g, L) of each category."""
-    counts = []
-    for category, column in zip(encoding.categories, encoded[:, encoding.n_continuous :].T, strict=False):
-        known = np.flatnonzero(column >= 0)
-        cells = codes[known] * len(category) + column[known].astype(np.intp)
-        counts.append(sums_by(cells, weights[known], count * len(category)).reshape(count, -1))
-    return counts
-
-
-def _places(encoding: Encoding) -> tuple[Named, ...]:
-    """The levels of every category, by position."""
-    return tuple(Named(np.arange(len(category))) for category in encoding.categories)
+def _count(positions: Array, codes: Codes, levels: int, count: int, weights: Array) -> Array:
+    """The weight of each level of a category in each class; (g, L)."""
+    known = np.flatnonzero(positions >= 0)
+    cells = codes[known] * levels + positions[known].astype(np.intp)
+    return sums_by(cells, weights[known], count * levels).reshape(count, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,22 +105,20 @@ class FoldSums:
     encoded: Array
     moments: FoldStatistics | None
     counts: tuple[Array, ...]
-    pairs: PairCounts | None = None
+    pairs: PairCounts | None
 
     @classmethod
     def gather(cls, rows: TrainingRows, encoding: Encoding, pairs: bool = False) -> Self:
-        """One pass: fold and class together are a class like any other."""
-        encoded, codes, count = encoding(rows.rows), rows.codes, rows.count
-        if pairs:
-            counted = gather_pairs(encoded, _places(encoding), codes, count, rows.weights)
-            return cls(rows, encoding, encoded, None, (), counted)
-        numbers = _numbers(encoding, encoded, codes, rows.weights)
-        if numbers is not None:
-            rows.deadline.check()
-        labels = np.arange(count)
-        moments = None if numbers is None else summarize_folds(numbers, labels, codes, rows.folds, FullScatter)
-        counts = _count(encoding, encoded, rows.folds * count + codes, rows.n_folds * count, rows.weights)
-        return cls(rows, encoding, encoded, moments, tuple(of.reshape(rows.n_folds, count, -1) for of in counts))
+        """One pass: fold and class together are a class like any other, but for pairs, which might fill the memory."""
+        encoded, folds, count = encoding(rows.rows), 1 if pairs else rows.n_folds, rows.count
+        rows.deadline.check()
+        cells = rows.codes if pairs else rows.folds * count + rows.codes
+        sums = _sums(encoding, encoded, cells, folds * count, rows.weights, pairs)
+        moments = None
+        if sums.moments is not None:
+            moments = FoldTally(np.arange(count), sums.moments, np.bincount(rows.folds)).by_fold()
+        counts = tuple(of.reshape(folds, count, -1) for of in sums.counts)
+        return cls(rows, encoding, encoded, moments, counts, sums.pairs)
 
     def training(self, fold: int) -> MemberSums:
         """Of the rows outside a fold."""
@@ -147,7 +137,7 @@ class FoldSums:
         return None if self.moments is None else list(self.moments.training())
 
     def _training_pairs(self, fold: int) -> PairCounts | None:
-        """Of all rows, less those of a fold, which are counted again: by class and fold they might fill the memory."""
+        """Of all rows, less those of a fold, which are counted again."""
         if self.pairs is None:
             return None
         own, rows = self.rows.held_out[fold], self.rows

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,10 +27,8 @@ class Trained(ABC):
     def log_posterior(self, rows: Array, X: Any = None) -> Array:
         """log P(k | x) of rows as the table has them (m, p); X: the same rows as they came; (g, m)."""
 
-    @property
-    def sees_rows(self) -> bool:
-        """Whether rows as the table has them are all that it looks at."""
-        return True
+    # Whether rows as the table has them are all that it looks at.
+    sees_rows: ClassVar[bool] = True
 
     @property
     def can_sample(self) -> bool:
@@ -63,22 +61,29 @@ class Trained(ABC):
         return scores.shape == (count, len(rows)) and not np.isnan(scores).any()
 
 
+class MadeOfSums(Trained):
+    """Made of nothing but sums over rows, which may be of other rows, too."""
+
+    sums: MemberSums
+
+    @property
+    def statistics(self) -> MemberSums:
+        return self.sums
+
+    def relearned(self, sums: MemberSums) -> Trained:
+        made: Any = self
+        return replace(made, sums=sums)
+
+
 @stored("ClassShares")
 @dataclass(frozen=True, eq=False)
-class TrainedShares(Trained):
+class TrainedShares(MadeOfSums):
     """The shares of the classes: what is known of a row before it is looked at. sums: the weight of each class."""
 
     sums: MemberSums
 
     def log_posterior(self, rows: Array, X: Any = None) -> Array:
         return np.repeat(self.sums.log_priors[:, None], len(rows), axis=1)
-
-    @property
-    def statistics(self) -> MemberSums:
-        return self.sums
-
-    def relearned(self, sums: MemberSums) -> "TrainedShares":
-        return TrainedShares(sums)
 
     def summarize(self, rows: Array, codes: Any, count: int, weights: Array) -> MemberSums:
         return MemberSums(sums_by(codes, weights, count))
@@ -97,9 +102,7 @@ class TrainedGiven(Trained):
     def _is_sound(self) -> bool:
         return hasattr(self.model, "predict_proba") and len(self.model.classes_) > 1
 
-    @property
-    def sees_rows(self) -> bool:
-        return False
+    sees_rows: ClassVar[bool] = False
 
     def log_posterior(self, rows: Array, X: Any = None) -> Array:
         with np.errstate(divide="ignore"):
@@ -169,7 +172,7 @@ def classifier_of(sums: MemberSums, density: Density) -> BayesClassifier:
 
 @stored("Generative")
 @dataclass(frozen=True, eq=False)
-class Generative(Bayesian):
+class Generative(MadeOfSums, Bayesian):
     """Made by a recipe from sums over rows."""
 
     encoding: Encoding
@@ -179,13 +182,6 @@ class Generative(Bayesian):
     @cached_property
     def classifier(self) -> BayesClassifier:  # type: ignore[override]  # an attribute, made when it is first asked for
         return self.recipe.classifier(self.sums)
-
-    @property
-    def statistics(self) -> MemberSums:
-        return self.sums
-
-    def relearned(self, sums: MemberSums) -> Self:
-        return replace(self, sums=sums)
 
     def summarize(self, rows: Array, codes: Codes, count: int, weights: Array) -> MemberSums:
         return gather_sums(self.encoding, rows, codes, count, weights, self.sums.pairs is not None)
