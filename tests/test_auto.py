@@ -26,12 +26,12 @@ import classwise as cw
 from classwise import limits
 from classwise.arrays import log_normalize
 from classwise.comparison.stack import NAMED, SETS, learn
-from classwise.comparison.stack.generative import DIAGONALS, ROWS, StrengthSearch, categories_of
+from classwise.comparison.stack.folded_rows import FoldedRows
+from classwise.comparison.stack.generative_members import DIAGONALS, ROWS, StrengthSearch, categories_of
 from classwise.comparison.stack.pool import MemberPosteriors, Pool, mixture_weights
 from classwise.comparison.stack.softmax import MOST_ITERATIONS, RIDGES, TOLERANCE
 from classwise.comparison.stack.sums import FoldSums, gather_sums
 from classwise.comparison.stack.trained import Generative
-from classwise.comparison.stack.training import TrainingRows
 from classwise.comparison.stack.transforms import Encoding, categories_apart, with_yeo_johnson
 from classwise.comparison.stack.yeo_johnson import POWERS, PowerSums, inverse_yeo_johnson, yeo_johnson
 from classwise.densities.em import fit_mixture
@@ -48,7 +48,7 @@ def make_study(rows, labels, levels=None, folds=4, weights=None):
     rows = np.asarray(rows, dtype=float)
     weights = np.ones(len(rows)) if weights is None else weights
     places = np.arange(len(rows))
-    return TrainingRows(rows, levels or {}, names, codes, assign_folds(folds, codes), weights, places, seed=0)
+    return FoldedRows(rows, levels or {}, names, codes, assign_folds(folds, codes), weights, places, seed=0)
 
 
 def mixed_study(n=240, seed=0, weighted=True):

@@ -63,18 +63,19 @@ def log_sum_exp(scores: Array) -> Array:
     return np.asarray(peak + np.log(np.exp(scores - peak).sum(axis=0)))
 
 
-def log_normalize(logs: Array, axis: int = 0) -> Array:
-    """Log probabilities: scores less the log of the sum of their exponentials over an axis.
+def log_normalize(logs: Array, axis: int = 0, out: Array | None = None) -> Array:
+    """logs less the log of the sum of their exponentials along an axis: log probabilities that sum to 1.
 
-    The largest is taken out first, so nothing overflows; -inf stays -inf.
+    The largest is taken out first, so nothing overflows. Relative to it, the digits that probabilities depend on are
+    all still there. out: where the result goes; `logs` itself will do.
 
-    >>> np.exp(log_normalize(np.array([[-1000.0, 0.0], [-1000.0, -np.inf]])))
-    array([[0.5, 1. ],
-           [0.5, 0. ]])
+    >>> log_normalize(np.array([[-1000.0], [-1000.0]]))
+    array([[-0.69314718],
+           [-0.69314718]])
     """
-    logs = logs - logs.max(axis=axis, keepdims=True)
-    logs -= np.log(np.exp(logs).sum(axis=axis, keepdims=True))
-    return logs
+    shifted = np.subtract(logs, logs.max(axis=axis, keepdims=True), out=out)
+    shifted -= np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    return shifted
 
 
 def finite(values: Array | float) -> Array:

@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from classwise import limits
 from classwise.arrays import Array, Codes, log_sum_exp, slices, sums_by
 from classwise.covariance import Covariance, DiagonalCovariance, FullCovariance, PriorForm
 from classwise.engines import in_threads
@@ -24,6 +23,12 @@ from classwise.storage import stored
 # 0.1 rather than 0 it has an inverse even where rows are few.
 ROWS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 DIAGONALS = (0.1, 0.5, 1.0)
+
+# Of more rows than this, so many in regular distances are left out: they are enough to choose a strength.
+ENOUGH_ROWS = 20_000
+
+# Rows are left out in blocks of this many, which stay in cache.
+BLOCK_OF_ROWS = 2048
 
 Densities: TypeAlias = Callable[[Array, int, float], Array]
 
@@ -64,7 +69,7 @@ def choose_prior(model: Any, crossing: Crossing, structure: type[Covariance], sh
     diagonals = DIAGONALS if structure is FullCovariance else DIAGONALS[-1:]
     forms = tuple(PriorForm.worth(rows, diagonal) for diagonal in diagonals for rows in worths)
     weights = crossing.telling
-    is_sampled = np.arange(len(weights)) % max(len(weights) // limits.ENOUGH_LEFT_OUT, 1) == 0
+    is_sampled = np.arange(len(weights)) % max(len(weights) // ENOUGH_ROWS, 1) == 0
     if model.prior == "loo" and only_numbers and complete:
         weights = np.where(is_sampled, weights, 0.0)
         losses: Sequence[Array] | Array = _left_out(model, crossing, forms, structure, shared, np.flatnonzero(weights))
@@ -96,7 +101,7 @@ def _left_out(
         (which, densities, k, weight, some[own[part]])
         for which, densities in _densities(statistics, forms, structure, shared)
         for k, weight, own in groups_of(crossing.codes[some], weights)
-        for part in slices(len(own), limits.BLOCK_OF_ROWS)
+        for part in slices(len(own), BLOCK_OF_ROWS)
     ]
 
     def lose(task: tuple[slice, Densities, int, float, Codes]) -> Array:

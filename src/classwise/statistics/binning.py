@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from classwise import limits
 from classwise.arrays import Array, Codes, slices
 from classwise.errors import ClasswiseError
 from classwise.rows.coding import Coded
@@ -22,6 +21,9 @@ from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.pairs import PairCounts, gather_pairs
 from classwise.statistics.places import Bins, Named, Place
 from classwise.statistics.quantiles import Quantiles, Sketches
+
+# A number with at most this many distinct values has a range for each.
+FEW_VALUES = 10
 
 # A category with more levels than this has one place for all of the rarest.
 MOST_LEVELS = 100
@@ -68,7 +70,7 @@ def _has_gaps(table: Table, column: int) -> bool:
 
 def cut(quantiles: Quantiles, bins: int, missing: bool = False) -> Bins:
     """The ranges of a column of numbers."""
-    if len(quantiles.points) <= limits.FEW_VALUES:
+    if len(quantiles.points) <= FEW_VALUES:
         return Bins.of_values(quantiles.points, missing)
     inner = quantiles.cuts(bins)
     inner = inner[inner < quantiles.highest]  # a range has some width

@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from classwise import limits
 from classwise.arrays import Array, Labels
 from classwise.comparison.stack.answers import AutoAnswers
+from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.members import read_members
 from classwise.comparison.stack.pool import Pool
 from classwise.comparison.stack.stacking import AutoReport, LearnedStack, learn
 from classwise.comparison.stack.sums import AutoStatistics
 from classwise.comparison.stack.trained import Trained
-from classwise.comparison.stack.training import TrainingRows
 from classwise.engines import open_rows
 from classwise.engines.progress import Deadline
 from classwise.errors import ClasswiseError, at_least, choose
@@ -146,7 +146,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = np.array(source.names, dtype=object)
         return learned
 
-    def _training_rows(self, table: Table, groups: Any, counted: NDArray[np.bool_], deadline: Deadline) -> TrainingRows:
+    def _training_rows(self, table: Table, groups: Any, counted: NDArray[np.bool_], deadline: Deadline) -> FoldedRows:
         refuse_unsuitable(table, allow_missing=True)
         assert table.labels is not None
         weights = np.ones(len(table)) if table.weights is None else table.weights
@@ -156,7 +156,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         folds = assign_folds(no_more_than(self.folds, len(codes)), codes, groups, seed, counted)
         matrix = np.asarray(table.rows, dtype=np.float64)
         levels = {j: len(names) for j, names in table.levels.items()}
-        rows = TrainingRows(matrix, levels, labels, codes, folds, weights, np.flatnonzero(counted), seed, deadline)
+        rows = FoldedRows(matrix, levels, labels, codes, folds, weights, np.flatnonzero(counted), seed, deadline)
         if not rows.scored_weights.any():
             raise ClasswiseError(
                 "No class has rows in two folds, so no member can be tried; give more rows of each class."

@@ -11,11 +11,16 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from classwise.arrays import Array, Codes
-from classwise.comparison.stack.generative import AveragedOneDependence, Mixtures, OwnCovariances, SharedCovariance
+from classwise.comparison.stack.folded_rows import FoldedRows
+from classwise.comparison.stack.generative_members import (
+    AveragedOneDependence,
+    Mixtures,
+    OwnCovariances,
+    SharedCovariance,
+)
 from classwise.comparison.stack.softmax import SoftmaxRegression
 from classwise.comparison.stack.sums import MemberSums
 from classwise.comparison.stack.trained import CrossValidated, ModelRecipe, TrainedGiven, TrainedShares
-from classwise.comparison.stack.training import TrainingRows
 from classwise.comparison.stack.transforms import (
     Encoding,
     categories_apart,
@@ -34,7 +39,7 @@ class Member(ABC):
     is_instant: ClassVar[bool] = False
 
     @abstractmethod
-    def cross(self, rows: TrainingRows) -> CrossValidated:
+    def cross(self, rows: FoldedRows) -> CrossValidated:
         """Try it on every fold, and learn from all rows."""
 
 
@@ -45,11 +50,11 @@ class NamedMember(Member):
     """
 
     name: str
-    encode: Callable[[TrainingRows], Encoding]
+    encode: Callable[[FoldedRows], Encoding]
     recipe: ModelRecipe
-    transform: Callable[[TrainingRows, Encoding], Encoding] | None = None
+    transform: Callable[[FoldedRows, Encoding], Encoding] | None = None
 
-    def cross(self, rows: TrainingRows) -> CrossValidated:
+    def cross(self, rows: FoldedRows) -> CrossValidated:
         encoding = self.encode(rows)
         self.recipe.refuse(rows, encoding.n_numbers)
         if self.transform is not None:
@@ -66,7 +71,7 @@ class SharesMember(Member):
     name: str = "class shares"
     is_instant: ClassVar[bool] = True
 
-    def cross(self, rows: TrainingRows) -> CrossValidated:
+    def cross(self, rows: FoldedRows) -> CrossValidated:
         everything = np.arange(rows.count)
         shares = [MemberSums(rows.training_weight(fold)).log_priors for fold in range(rows.n_folds)]
         _, logs = rows.out_of_fold(1, lambda fold, _: [(everything, shares[fold])])
@@ -81,7 +86,7 @@ class GivenMember(Member):
     model: Any
     X: Any
 
-    def cross(self, rows: TrainingRows) -> CrossValidated:
+    def cross(self, rows: FoldedRows) -> CrossValidated:
         def answers(fold: int, held_out: Codes) -> Iterator[tuple[Codes, Array]]:
             fitted = self._fit(rows, rows.without(held_out))
             with np.errstate(divide="ignore"):
@@ -91,7 +96,7 @@ class GivenMember(Member):
         _, logs = rows.out_of_fold(1, answers)
         return CrossValidated(logs, TrainedGiven(self._fit(rows, np.arange(len(rows)))))
 
-    def _fit(self, rows: TrainingRows, own: Codes) -> Any:
+    def _fit(self, rows: FoldedRows, own: Codes) -> Any:
         weights = rows.weights[own]
         options = {}
         if not np.all(weights == weights[0]):
@@ -100,7 +105,7 @@ class GivenMember(Member):
             options = {"sample_weight": weights}
         return clone(self.model).fit(self._taken(rows, own), rows.labels[rows.codes[own]], **options)
 
-    def _taken(self, rows: TrainingRows, own: Codes) -> Any:
+    def _taken(self, rows: FoldedRows, own: Codes) -> Any:
         return _safe_indexing(self.X if hasattr(self.X, "__getitem__") else np.asarray(self.X), rows.places[own])
 
 

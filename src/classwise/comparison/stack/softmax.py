@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from classwise.arrays import Array, Codes, log_normalize
+from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.trained import CrossValidated, ModelRecipe, Transformed
-from classwise.comparison.stack.training import TrainingRows
 from classwise.comparison.stack.transforms import Encoding
 from classwise.engines.progress import Deadline
 from classwise.storage import stored
@@ -45,7 +45,7 @@ class Linear(Transformed):
         return scored(self.encoding(rows) - self.center, self.weights, self.intercept).T
 
 
-class Fit(NamedTuple):
+class SoftmaxFit(NamedTuple):
     """The classes that are there, weights (g, q) and intercepts (g,)."""
 
     present: Codes
@@ -56,7 +56,7 @@ class Fit(NamedTuple):
 class SoftmaxRegression(ModelRecipe):
     """On numbers, steps and one-hot columns."""
 
-    def cross(self, rows: TrainingRows, encoding: Encoding) -> CrossValidated:
+    def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
         encoded = encoding(rows.rows)
         center = rows.weights @ encoded / rows.weights.sum()
         encoded -= center
@@ -71,14 +71,14 @@ class SoftmaxRegression(ModelRecipe):
         return CrossValidated(logs, linear, f"ridge of {1 / RIDGES[best]:.3g}")
 
 
-def _path(training: TrainingRows, encoded: Array, rows: Codes, ridges: tuple[float, ...] = RIDGES) -> list[Fit]:
+def _path(training: FoldedRows, encoded: Array, rows: Codes, ridges: tuple[float, ...] = RIDGES) -> list[SoftmaxFit]:
     """The fits of some rows, for each ridge."""
     model = LogisticRegression(tol=TOLERANCE, warm_start=True)
     X, y, weights = encoded[rows], training.codes[rows], training.weights[rows]
     found = []
     for ridge in ridges:
         _search(model.set_params(C=ridge), X, y, weights, training.deadline)
-        found.append(_centered(Fit(model.classes_, model.coef_.copy(), model.intercept_.copy())))
+        found.append(_centered(SoftmaxFit(model.classes_, model.coef_.copy(), model.intercept_.copy())))
     return found
 
 
@@ -94,12 +94,12 @@ def _search(model: LogisticRegression, X: Array, y: Codes, weights: Array, deadl
             break
 
 
-def _centered(fit: Fit) -> Fit:
+def _centered(fit: SoftmaxFit) -> SoftmaxFit:
     """Two classes have one vector between them: half of it is each one's, with its sign."""
     if len(fit.present) > 2:
         return fit
     signs = np.array([-0.5, 0.5])
-    return Fit(fit.present, signs[:, None] * fit.weights, signs * fit.intercept)
+    return SoftmaxFit(fit.present, signs[:, None] * fit.weights, signs * fit.intercept)
 
 
 def scored(encoded: Array, weights: Array, intercept: Array) -> Array:

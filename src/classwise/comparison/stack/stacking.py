@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from classwise.arrays import Array, Codes
+from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.members import Member, SharesMember
 from classwise.comparison.stack.pool import MemberPosteriors, Pool
 from classwise.comparison.stack.trained import CrossValidated, Trained
-from classwise.comparison.stack.training import TrainingRows
 from classwise.engines import BLAS
 from classwise.engines.progress import Deadline, progress, silent
 from classwise.errors import ClasswiseError, OutOfTimeWarning
@@ -97,7 +97,7 @@ class LearnedStack:
     log_posterior: Array
 
 
-def learn(rows: TrainingRows, members: Sequence[Member], combine: str, deadline: Deadline) -> LearnedStack:
+def learn(rows: FoldedRows, members: Sequence[Member], combine: str, deadline: Deadline) -> LearnedStack:
     """Try members until the time of the rows is over, and combine those that could be fitted; deadline: of all.
 
     A member whose time is over in its middle is given up. Where none was fitted in time, the class shares stand in.
@@ -128,7 +128,7 @@ def _warn_of_shares() -> None:
     )
 
 
-def _try(member: Member, rows: TrainingRows) -> tuple[MemberLine, CrossValidated | None]:
+def _try(member: Member, rows: FoldedRows) -> tuple[MemberLine, CrossValidated | None]:
     if member.is_instant:
         rows = replace(rows, deadline=Deadline())
     if rows.deadline.is_over:
@@ -145,8 +145,8 @@ def _try(member: Member, rows: TrainingRows) -> tuple[MemberLine, CrossValidated
 
 
 def _combined(
-    rows: TrainingRows,
-    some: TrainingRows,
+    rows: FoldedRows,
+    some: FoldedRows,
     tried: list[tuple[MemberLine, CrossValidated | None]],
     combine: str,
     deadline: Deadline,
@@ -212,7 +212,7 @@ def _loss_without(member: int, pool: Pool, posteriors: MemberPosteriors, combine
     return others.log_loss(others.combined(combine, np.delete(pool.powers, member), np.delete(pool.weights, member)))
 
 
-def _of_all_rows(trained: Trained, rows: TrainingRows, deadline: Deadline) -> Trained:
+def _of_all_rows(trained: Trained, rows: FoldedRows, deadline: Deadline) -> Trained:
     """The member of all rows, where it was tried on some of them and is made of sums, and there is time."""
     if trained.statistics is None or deadline.is_over:
         return trained

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from classwise.arrays import Array, Codes, Labels, sums_by
-from classwise.comparison.stack.training import TrainingRows
+from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.transforms import Encoding
 from classwise.errors import StatisticsError
 from classwise.rows.schema import Schema
@@ -100,7 +100,7 @@ def _count(positions: Array, codes: Codes, levels: int, count: int, weights: Arr
 class FoldSums:
     """The sums of each fold, and the transformed rows that they are of (n, q); pairs: of all rows."""
 
-    rows: TrainingRows
+    rows: FoldedRows
     encoding: Encoding
     encoded: Array
     moments: FoldStatistics | None
@@ -108,7 +108,7 @@ class FoldSums:
     pairs: PairCounts | None
 
     @classmethod
-    def gather(cls, rows: TrainingRows, encoding: Encoding, pairs: bool = False) -> Self:
+    def gather(cls, rows: FoldedRows, encoding: Encoding, pairs: bool = False) -> Self:
         """One pass: fold and class together are a class like any other, but for pairs, which might fill the memory."""
         encoded, folds, count = encoding(rows.rows), 1 if pairs else rows.n_folds, rows.count
         rows.deadline.check()

@@ -9,8 +9,8 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, slices, sums_by
 from classwise.classifier.bayes import BayesClassifier
+from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.sums import MemberSums, gather_sums
-from classwise.comparison.stack.training import TrainingRows
 from classwise.comparison.stack.transforms import Encoding
 from classwise.densities import Block, Categorical, Density, OneDependence, Product
 from classwise.engines import in_threads
@@ -224,9 +224,9 @@ class CrossValidated:
 class ModelRecipe(ABC):
     """How transformed rows become a model, chosen by rows held out where there is something to choose."""
 
-    def refuse(self, rows: TrainingRows, width: int) -> None:  # noqa: B027  most refuse none
+    def refuse(self, rows: FoldedRows, width: int) -> None:  # noqa: B027  most refuse none
         """Refuse a table that would take too long, before its columns of numbers, so many, are transformed further."""
 
     @abstractmethod
-    def cross(self, rows: TrainingRows, encoding: Encoding) -> CrossValidated:
+    def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
         """Try it on every fold, and learn from all rows."""

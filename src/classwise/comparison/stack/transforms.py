@@ -12,7 +12,7 @@ import numpy as np
 
 from classwise import limits
 from classwise.arrays import Array, Codes
-from classwise.comparison.stack.training import TrainingRows
+from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.yeo_johnson import PowerSums, inverse_yeo_johnson, yeo_johnson
 from classwise.errors import ClasswiseError
 from classwise.statistics.moments import LARGEST
@@ -323,17 +323,17 @@ def few_valued(rows: Array, columns: Sequence[int]) -> tuple[int, ...]:
 # The transforms of members: first one that reads the table, then one that goes on from it -----------------------------
 
 
-def categories_apart(rows: TrainingRows) -> Encoding:
+def categories_apart(rows: FoldedRows) -> Encoding:
     """Numbers, and beside them categories: levels, and numbers with few values."""
     return Encoding.of(rows.rows, rows.levels, rows.weights, few_valued(rows.rows, rows.numbers))
 
 
-def one_hot(rows: TrainingRows) -> Encoding:
+def one_hot(rows: FoldedRows) -> Encoding:
     """Numbers, and among them a one-hot column for each frequent level."""
     return Encoding.of(rows.rows, rows.levels, rows.weights).one_hot(rows.rows, rows.weights)
 
 
-def with_yeo_johnson(rows: TrainingRows, encoding: Encoding) -> Encoding:
+def with_yeo_johnson(rows: FoldedRows, encoding: Encoding) -> Encoding:
     """Numbers to the powers that suit some of the rows."""
     if not encoding.n_numbers:
         raise ClasswiseError("There are no numbers to bend.")
@@ -343,7 +343,7 @@ def with_yeo_johnson(rows: TrainingRows, encoding: Encoding) -> Encoding:
     return replace(encoding, numbers=encoding.numbers.with_powers(*sample))
 
 
-def with_quantile_steps(rows: TrainingRows, encoding: Encoding) -> Encoding:
+def with_quantile_steps(rows: FoldedRows, encoding: Encoding) -> Encoding:
     """Each number, and beside it steps up at its quantiles, so that any curve can be followed."""
     if not encoding.n_numbers:
         raise ClasswiseError("There are no numbers to make steps of.")
@@ -353,7 +353,7 @@ def with_quantile_steps(rows: TrainingRows, encoding: Encoding) -> Encoding:
     return encoding.with_steps(rows.rows, rows.weights, min(most, MOST_STEPS))
 
 
-def in_quantile_bins(rows: TrainingRows, encoding: Encoding) -> Encoding:
+def in_quantile_bins(rows: FoldedRows, encoding: Encoding) -> Encoding:
     """Categories alone: numbers by the quantiles between which they lie."""
     for bins in range(MOST_BINS, 1, -1):
         binned = encoding.binned(rows.rows, rows.weights, bins)

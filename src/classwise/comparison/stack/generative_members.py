@@ -30,6 +30,7 @@ import numpy as np
 from classwise import limits
 from classwise.arrays import Array, Codes, log_sum_exp, slices
 from classwise.classifier.bayes import BayesClassifier
+from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.sums import FoldSums, MemberSums
 from classwise.comparison.stack.trained import (
     CrossValidated,
@@ -40,7 +41,6 @@ from classwise.comparison.stack.trained import (
     classifier_of,
     scored,
 )
-from classwise.comparison.stack.training import TrainingRows
 from classwise.comparison.stack.transforms import Encoding
 from classwise.covariance import FullCovariance, PriorForm, most_probable_form
 from classwise.densities import Block, Categorical, Density, Levels, OneDependence, Product, predictive
@@ -82,7 +82,7 @@ class SumsRecipe(ModelRecipe):
     def recipes(self, folds: FoldSums) -> Sequence[DensityRecipe]:
         """What is tried on every fold."""
 
-    def cross(self, rows: TrainingRows, encoding: Encoding) -> CrossValidated:
+    def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
         folds = FoldSums.gather(rows, encoding, self.counts_pairs)
         recipes = self.recipes(folds)
 
@@ -147,7 +147,7 @@ def _levels(weight: Array) -> Levels:
 class OwnCovariances(SumsRecipe):
     """Numbers Student-t, jointly, and categories independent beside them."""
 
-    def refuse(self, rows: TrainingRows, width: int) -> None:
+    def refuse(self, rows: FoldedRows, width: int) -> None:
         size = bytes_by_fold(width, rows.count, rows.n_folds)
         if size > limits.STACK_BYTES:
             raise ClasswiseError(f"Covariances by fold and class would take {size / 1e9:.1f} GB.")
@@ -289,13 +289,13 @@ class Mixtures(ModelRecipe):
     def components(self) -> tuple[int, ...]:
         return TIED if self.tied else OWN
 
-    def refuse(self, rows: TrainingRows, width: int) -> None:
+    def refuse(self, rows: FoldedRows, width: int) -> None:
         if not width:
             raise ClasswiseError("There are no numbers.")
         if len(rows) * width**2 * rows.count * self.components[-1] > MOST_MIXTURE_WORK:
             raise ClasswiseError("The table is so large that mixtures would take too long.")
 
-    def cross(self, rows: TrainingRows, encoding: Encoding) -> CrossValidated:
+    def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
         folds = FoldSums.gather(rows, encoding)
 
         def answers(fold: int, held_out: Codes) -> Iterator[tuple[Codes, Array]]:

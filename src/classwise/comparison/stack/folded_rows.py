@@ -16,11 +16,11 @@ MOST_LOST = 36.0
 
 # From a fold and the rows that it holds out to the posteriors of these, one for each option that is tried: the
 # positions of the classes that the other folds have (c,), and log P(k | x) of them (m, c).
-Answers: TypeAlias = Callable[[int, Codes], Iterable[tuple[Codes, Array]]]
+FoldAnswers: TypeAlias = Callable[[int, Codes], Iterable[tuple[Codes, Array]]]
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingRows:
+class FoldedRows:
     """rows (n, p) with categories as codes; levels: how many each column of levels has; labels (g,); codes, folds and
     weights (n,); places (n,): where the rows stand in the table that they came from; deadline: when all members have to
     be done, which is looked at between folds and passes, and by what takes long inside.
@@ -90,7 +90,7 @@ class TrainingRows:
         elsewhere = self.class_weight.sum(axis=0) - self.class_weight > 0
         return self.weights * elsewhere[self.folds, self.codes]
 
-    def out_of_fold(self, options: int, answers: Answers) -> tuple[int, Array]:
+    def out_of_fold(self, options: int, answers: FoldAnswers) -> tuple[int, Array]:
         """The best of some options by out-of-fold log loss, and its log posteriors of all rows, -inf for a class that
         the other folds lack; (n, g).
         """
