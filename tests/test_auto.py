@@ -1,6 +1,7 @@
 """AutoClassifier: members against refits and direct evaluation, the pool against a general optimizer, its habits."""
 
 import pickle
+from dataclasses import replace
 from types import SimpleNamespace
 
 import matplotlib as mpl
@@ -22,16 +23,17 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 import classwise as cw
-from classwise.comparison.stack import NAMED, SETS, classifier, learning
-from classwise.comparison.stack.covariances import DIAGONALS, ROWS, OwnCovariances, _Search, categories_of
-from classwise.comparison.stack.encoding import encode, few_valued
-from classwise.comparison.stack.member import Generative
-from classwise.comparison.stack.mixtures import Mixtures
-from classwise.comparison.stack.pooling import HeldOut, Pool, mixture_weights, normalized
-from classwise.comparison.stack.powers import POWERS, PowerSums, bend, unbend
-from classwise.comparison.stack.softmax import MOST_ITERATIONS, RIDGES, TOLERANCE, Softmax
-from classwise.comparison.stack.study import Study
-from classwise.comparison.stack.sums import FoldSums, gather_sums, log_priors
+from classwise import limits
+from classwise.arrays import log_normalize
+from classwise.comparison.stack import NAMED, SETS, learn
+from classwise.comparison.stack.folded_rows import FoldedRows
+from classwise.comparison.stack.generative_members import DIAGONALS, ROWS, StrengthSearch, categories_of
+from classwise.comparison.stack.pool import MemberPosteriors, Pool, mixture_weights
+from classwise.comparison.stack.softmax import MOST_ITERATIONS, RIDGES, TOLERANCE
+from classwise.comparison.stack.sums import FoldSums, gather_sums
+from classwise.comparison.stack.trained import Generative
+from classwise.comparison.stack.transforms import Encoding, categories_apart, with_yeo_johnson
+from classwise.comparison.stack.yeo_johnson import POWERS, PowerSums, inverse_yeo_johnson, yeo_johnson
 from classwise.densities.em import fit_mixture
 from classwise.engines import progress
 from classwise.selection import assign_folds
@@ -45,7 +47,8 @@ def make_study(rows, labels, levels=None, folds=4, weights=None):
     names, codes = np.unique(labels, return_inverse=True)
     rows = np.asarray(rows, dtype=float)
     weights = np.ones(len(rows)) if weights is None else weights
-    return Study(rows, levels or {}, names, codes, assign_folds(folds, codes), weights, np.arange(len(rows)), seed=0)
+    places = np.arange(len(rows))
+    return FoldedRows(rows, levels or {}, names, codes, assign_folds(folds, codes), weights, places, seed=0)
 
 
 def mixed_study(n=240, seed=0, weighted=True):
@@ -71,14 +74,14 @@ class TestPowers:
         power=st.floats(-2, 4),
         values=st.lists(st.floats(-50, 50), min_size=1, max_size=20),
     )
-    def test_bend_is_that_of_yeo_and_johnson_and_can_be_undone(self, power, values):
+    def test_powers_are_those_of_yeo_and_johnson_and_can_be_undone(self, power, values):
         column = np.array(values)[:, None]
-        bent = bend(column, np.array([power]))
+        powered = yeo_johnson(column, np.array([power]))
         if abs(power) > 1e-6 and abs(power - 2) > 1e-6:
-            assert_allclose(bent[:, 0], stats.yeojohnson(column[:, 0], power), rtol=1e-9, atol=1e-9)
-        # Far out a bend is so flat that digits are lost on the way.
+            assert_allclose(powered[:, 0], stats.yeojohnson(column[:, 0], power), rtol=1e-9, atol=1e-9)
+        # Far out the curve is so flat that digits are lost on the way.
         near = np.abs(column[:, 0]) < 5
-        assert_allclose(unbend(bent, np.array([power]))[near], column[near], rtol=1e-6, atol=1e-6)
+        assert_allclose(inverse_yeo_johnson(powered, np.array([power]))[near], column[near], rtol=1e-6, atol=1e-6)
 
     def test_the_best_power_of_one_class_is_that_of_scipy(self):
         rng = np.random.default_rng(0)
@@ -119,22 +122,22 @@ class TestPowers:
 class TestEncoding:
     def test_what_is_seen_can_be_undone(self):
         study = mixed_study()
-        encoding = study.bent(encode(study.rows, study.levels, study.weights, few_valued(study.rows, study.numbers)))
-        back = encoding.back(encoding(study.rows), np.random.default_rng(0))
+        encoding = with_yeo_johnson(study, categories_apart(study))
+        back = encoding.inverse(encoding(study.rows), np.random.default_rng(0))
         for j in range(study.rows.shape[1]):
             present = ~np.isnan(study.rows[:, j])
             assert_allclose(back[present, j], study.rows[present, j], atol=1e-8)
 
     def test_few_values_and_gaps_are_levels(self):
         rows = np.array([[1.0, 5.0], [2.0, np.nan], [1.0, 7.0], [4.0, 5.0]])
-        encoding = encode(rows, {}, np.ones(4), few=[0, 1])
+        encoding = Encoding.of(rows, {}, np.ones(4), few=[0, 1])
         assert encoding(rows).tolist() == [[0, 0], [1, 2], [0, 1], [2, 0]]
         # A number never seen is the nearest that was; a gap says nothing where there never was one.
         assert encoding(np.array([[2.9, 6.5], [np.nan, np.nan]])).tolist() == [[1, 1], [-1, 2]]
 
-    def test_steps_and_indicators(self):
+    def test_steps_and_one_hot_columns(self):
         rows = np.column_stack([np.arange(8.0), [0, 0, 0, 1, 1, 1, 2, -1]])
-        encoding = encode(rows, {1: 3}, np.ones(8)).with_indicators(rows, np.ones(8)).with_steps(rows, np.ones(8))
+        encoding = Encoding.of(rows, {1: 3}, np.ones(8)).one_hot(rows, np.ones(8)).with_steps(rows, np.ones(8))
         encoded = encoding(rows)
         assert encoded.shape == (8, 1 + 7 + 2)  # the number, a step between any two, two frequent levels
         assert (np.diff(encoded[:, 1:8].sum(axis=1)) == 1).all()
@@ -156,10 +159,10 @@ class TestMembers:
             assert_allclose(crossed.log_posterior[rows], refit.log_posterior(study.rows[rows]).T, rtol=1e-8, atol=1e-8)
             assert fold < study.n_folds
 
-    @pytest.mark.parametrize("steps", [False, True])
-    def test_softmax_is_that_of_a_refit(self, steps):
+    @pytest.mark.parametrize("name", ["softmax", "softmax, steps"])
+    def test_softmax_is_that_of_a_refit(self, name):
         study = mixed_study()
-        crossed = Softmax("softmax", steps).cross(study)
+        crossed = NAMED[name].cross(study)
         linear = crossed.trained
         encoded = linear.encoding(study.rows) - linear.center
         ridge = min(RIDGES, key=lambda c: abs(1 / c - float(crossed.note.split()[-1])))
@@ -176,14 +179,14 @@ class TestMembers:
     @pytest.mark.parametrize("tied", [False, True])
     def test_mixtures_of_rows_held_out_know_nothing_of_them(self, tied):
         study = mixed_study(weighted=False)
-        crossed = Mixtures("mixtures", tied).cross(study)
+        crossed = NAMED["tied mixtures" if tied else "mixtures"].cross(study)
         components, rows = int(crossed.note.split()[0]), study.held_out[1]
         others = np.setdiff1d(np.arange(len(study.codes)), rows)
         encoded = crossed.trained.encoding(study.rows)
         numbers, weights = encoded[others, :3].copy(), np.ones(len(others))
         density = fit_mixture(numbers, study.codes[others], 3, components, weights, 0, tied=tied)
         sums = FoldSums.gather(study, crossed.trained.encoding).training(1)
-        scores = density.relative(encoded[rows, :3], log_priors(sums.weight)[:, None])
+        scores = density.relative(encoded[rows, :3], sums.log_priors[:, None])
         scores = scores + categories_of(sums).relative(encoded[rows, 3:], np.zeros((3, 1)))
         assert_allclose(crossed.log_posterior[rows], log_softmax(scores, axis=0).T, rtol=1e-9, atol=1e-12)
         assert crossed.trained.sample(np.array([0, 1, 2]), np.random.default_rng(0)).shape == (3, 5)
@@ -191,11 +194,11 @@ class TestMembers:
     def test_the_grid_of_strengths_is_that_of_direct_evaluation(self):
         """Every worth of the prior and every place towards the diagonal, by scipy's multivariate t."""
         study = make_study(X, y)
-        encoding = encode(study.rows, {}, study.weights)
-        search = _Search(study, FoldSums.gather(study, encoding))
+        encoding = Encoding.of(study.rows, {}, study.weights)
+        search = StrengthSearch(FoldSums.gather(study, encoding))
         encoded = encoding(study.rows)
         for i, diagonal in enumerate(DIAGONALS):
-            found = search._lose(DIAGONALS, (i, 2))
+            found = search.losses(DIAGONALS, (i, 2))
             expected = [self._direct(study, encoded, 2, rows, diagonal) for rows in ROWS]
             assert_allclose(found, expected, rtol=1e-9)
 
@@ -222,10 +225,12 @@ class TestMembers:
 
     def test_the_strength_chosen_is_the_least_of_the_grid(self):
         study = mixed_study()
-        crossed = OwnCovariances("own").cross(study)
+        crossed = NAMED["own covariances"].cross(study)
         encoding, recipe = crossed.trained.encoding, crossed.trained.recipe
-        search = _Search(study, FoldSums.gather(study, encoding))
-        losses = np.array([sum(search._lose(DIAGONALS, (i, fold)) for fold in range(4)) for i in range(len(DIAGONALS))])
+        search = StrengthSearch(FoldSums.gather(study, encoding))
+        losses = np.array(
+            [sum(search.losses(DIAGONALS, (i, fold)) for fold in range(4)) for i in range(len(DIAGONALS))]
+        )
         place, worth = DIAGONALS.index(recipe.diagonal), ROWS.tolist().index(recipe.rows)
         assert losses[place, worth] == losses.min()
 
@@ -253,7 +258,7 @@ def held_out(seed=0, n=300, k=4, g=3):
         scores = rng.normal(size=(n, g)) * (1 + i)
         scores[np.arange(n), codes] += i
         members.append(log_softmax(scores, axis=1))
-    return HeldOut(members, codes, np.arange(n) % 5, rng.integers(1, 3, n).astype(float))
+    return MemberPosteriors(members, codes, np.arange(n) % 5, rng.integers(1, 3, n).astype(float))
 
 
 class TestPooling:
@@ -302,7 +307,7 @@ class TestPooling:
         rows = held_out()
         pool = Pool(np.array([0.2, 0.0, 0.5, 0.3]), np.array([0.5, 1.0, 2.0, 1.0]), 1.3)
         average = sum(
-            weight * np.exp(normalized(power * member))
+            weight * np.exp(log_normalize(power * member, 1))
             for weight, power, member in zip(pool.weights, pool.powers, rows.members, strict=True)
         )
         expected = average**1.3 / (average**1.3).sum(axis=1, keepdims=True)
@@ -314,14 +319,36 @@ class TestPooling:
         assert rows.log_loss(rows.stack()) <= min(alone) + 1e-6
         assert rows.pick().weights.argmax() == int(np.argmin(alone))
 
+    def test_without_time_temperatures_stay_and_weights_are_one_step_from_equal(self):
+        rows = held_out()
+        late = replace(rows, deadline=progress.Deadline(0.0))
+        assert late.powers().tolist() == [1.0] * 4
+        assert late.powers_by_fold().tolist() == [[1.0] * 4] * 5
+        pool = late.stack()
+        own = np.exp(np.column_stack([member[np.arange(300), rows.codes] for member in rows.members]))
+        shares = own / own.sum(axis=1, keepdims=True)
+        expected = rows.weights @ shares + 0.25
+        assert_allclose(pool.weights, expected / expected.sum(), rtol=1e-12)
+        assert pool.power == 1
+
+    def test_a_stack_that_has_no_time_to_weigh_its_members_is_one_nevertheless(self):
+        study = mixed_study()
+        learned = learn(study, [NAMED[name] for name in SETS["fast"]], "stack", progress.Deadline(0.0))
+        assert set(learned.members) == set(SETS["fast"])
+        assert_allclose(learned.pool.weights.sum(), 1)
+        assert [line.worth for line in learned.report] == [None] * 4
+        assert learned.report.log_loss < max(line.log_loss for line in learned.report)
+        assert str(learned.report)
+
     def test_a_class_ruled_out_by_a_member_is_not_ruled_out(self):
         codes = np.array([0, 1] * 50)
         sure = np.where(codes[:, None] == [0, 1], 0.0, -np.inf)
         sure[:2] = sure[1::-1]  # wrong about two rows, and sure of it
         with np.errstate(divide="ignore"):
-            pool = HeldOut([sure, np.full((100, 2), np.log(0.5))], codes, np.arange(100) % 5, np.ones(100)).stack()
+            members = [sure, np.full((100, 2), np.log(0.5))]
+            pool = MemberPosteriors(members, codes, np.arange(100) % 5, np.ones(100)).stack()
         assert pool.weights[1] > 0
-        assert np.isfinite(pool([sure, np.full((100, 2), np.log(0.5))])).all()
+        assert np.isfinite(pool(members)).all()
 
 
 @pytest.fixture(scope="module")
@@ -613,7 +640,7 @@ class TestHardTables:
         rows = rng.normal(size=(3008, 3)) + labels[:, None]
         weights = rng.integers(1, 3, 3008).astype(float)
         whole = cw.AutoClassifier(members="fast").fit(rows, labels, weights)
-        monkeypatch.setattr(learning, "MOST_ROWS", 600)
+        monkeypatch.setattr(limits, "MOST_TRIED", 600)
         thin = cw.AutoClassifier(members="fast").fit(rows, labels, weights)
         assert thin.rows_ == 3008
         for member in thin.members_.values():
@@ -653,7 +680,7 @@ class TestHardTables:
 
 def test_a_trained_member_makes_its_classifier_of_its_sums():
     study = mixed_study()
-    encoding = encode(study.rows, study.levels, study.weights)
+    encoding = Encoding.of(study.rows, study.levels, study.weights)
     sums = gather_sums(encoding, study.rows, study.codes, study.count, study.weights)
     trained = NAMED["own covariances"].cross(study).trained
     assert isinstance(trained, Generative)
@@ -690,7 +717,7 @@ class TestStreams:
         order = rng.permutation(len(labels))
         rows = pd.DataFrame(rng.normal(size=(4060, 2)) + labels[:, None], columns=["a", "b"]).assign(y=labels)
         rows = rows.iloc[order].reset_index(drop=True)
-        monkeypatch.setattr(classifier, "MOST_ROWS", 500)
+        monkeypatch.setattr(limits, "MOST_TRIED", 500)
 
         def made(size):
             return lambda: (rows[i : i + size] for i in range(0, len(rows), size))

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import classwise as cw
 from classwise.comparison.stack import NAMED, SETS
-from classwise.comparison.stack.pooling import Pool
+from classwise.comparison.stack.pool import Pool
 from sql_engines import ENGINES, Engine
 from sql_tables import CASES
 from test_sql import DIALECTS, ODD, agree, asked, duckdb, put, started_once  # noqa: F401  duckdb is a fixture

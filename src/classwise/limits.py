@@ -83,3 +83,19 @@ LONG_STACK = 400_000
 
 # The stack's members are tried on at most so many rows.
 MOST_TRIED = 50_000
+
+# The stack (AutoClassifier) -------------------------------------------------------------------------------------------
+
+# Where there are more rows than members are tried on, each class keeps at least so many of its rows, if it has them: of
+# a table in memory, and of a source.
+FEWEST_KEPT = 50
+FEWEST_DRAWN = 100
+
+# About so many rows are enough to choose the strength of a prior and the powers of Yeo-Johnson by.
+ENOUGH_ROWS = 10_000
+
+# Rows are scored in blocks of this many where many priors are tried at once.
+BLOCK_OF_ROWS = 2048
+
+# Covariances for every fold and class may take so many bytes; a member that needs more takes no part.
+STACK_BYTES = 2e9

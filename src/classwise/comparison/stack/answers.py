@@ -1,21 +1,23 @@
 """What a stack answers: labels, probabilities, reasons, new rows."""
 
+from collections.abc import Callable, Iterable
 from copy import copy
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from classwise.arrays import Array, Labels, first_leader, slices
+from classwise.arrays import Array, Labels, first_leader, log_normalize, slices
 from classwise.classifier.bayes import Priors, class_priors
 from classwise.classifier.decision import RejectCurve, reject_curve
 from classwise.classifier.evaluation import Evaluation
 from classwise.classifier.explanation import Explanation
 from classwise.classifier.shift import PriorShift, estimate_shift
-from classwise.comparison.stack.member import Trained
-from classwise.comparison.stack.pooling import Pool, normalized
-from classwise.comparison.stack.report import AutoReport
-from classwise.comparison.stack.seen import StackModel, StackRule
+from classwise.comparison.stack.pool import Pool
+from classwise.comparison.stack.stacking import AutoReport
+from classwise.comparison.stack.trained import Trained
+from classwise.comparison.stack.transforms import Encoding
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators import check_columns, codes_among, position_among, read_generator, required
@@ -27,6 +29,9 @@ from classwise.rows.table import Table
 
 # Rows are scored in blocks of this many.
 BLOCK_OF_ROWS = 4096
+
+# How far from its center a column of numbers is looked at, in standard units.
+REACH = 2.5
 
 
 class AutoAnswers:
@@ -92,12 +97,12 @@ class AutoAnswers:
         return np.asarray(priors / priors.sum())
 
     @property
-    def model_(self) -> StackModel:
+    def model_(self) -> "StackModel":
         """Its columns, as pictures look at them."""
         return StackModel(self._fitted()._schema, self._levels, tuple(self._used().values()))
 
     @property
-    def classifier_(self) -> StackRule:
+    def classifier_(self) -> "StackRule":
         """What makes posteriors of rows as the table has them."""
         if any(not trained.sees_rows for trained in self._used().values()):
             raise NotAvailableError(
@@ -213,7 +218,7 @@ class AutoAnswers:
                 trained.log_posterior(rows, X).T if name in used else None for name, trained in self.members_.items()
             ]
             pooled = self.pool_(answers)
-            return normalized(pooled + self._shift) if self._shift.any() else pooled
+            return log_normalize(pooled + self._shift, 1) if self._shift.any() else pooled
 
     def _fitted(self) -> Self:
         if not hasattr(self, "pool_"):
@@ -222,3 +227,52 @@ class AutoAnswers:
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "pool_")
+
+
+# A stack as pictures look at it ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class StackRule:
+    """score: log P(k | x) of rows as the table has them, categories as codes; (m, p) -> (m, g)."""
+
+    score: Callable[[Array], Array]
+
+    def log_posterior(self, rows: Array) -> Array:
+        """(m, p) -> (g, m)."""
+        return self.score(rows).T
+
+    def posterior(self, rows: Array) -> Array:
+        """P(k | x); (g, m)."""
+        return np.exp(self.log_posterior(rows))
+
+    def announced(self, rows: Array) -> Array:
+        """The class of the largest is announced; (g, m)."""
+        return self.log_posterior(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class StackModel:
+    """The columns of a stack, with the levels of those that have some."""
+
+    schema: Schema
+    levels: dict[int, Labels]
+    members: Iterable[Trained]
+    notes: dict[int, str] = field(default_factory=dict)
+
+    def reach(self) -> Array:
+        """How far rows reach in each column: the lowest, the middle and the highest; (3, p)."""
+        places = np.array([[-1.0], [0.0], [1.0]]) * np.ones(len(self.schema))
+        for j, levels in self.levels.items():
+            places[:, j] = [0, 0, len(levels) - 1]
+        for encoding in filter(None, (getattr(member, "encoding", None) for member in self.members)):
+            _put(encoding, places)
+        return places
+
+
+def _put(encoding: Encoding, places: Array) -> None:
+    numbers = encoding.numbers
+    places[:, numbers.columns] = numbers.center + REACH * numbers.scale * np.array([[-1.0], [0.0], [1.0]])
+    for category in encoding.categories:
+        if category.column in encoding.few:
+            places[:, category.column] = category.values[[0, len(category.values) // 2, -1]]

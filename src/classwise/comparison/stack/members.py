@@ -1,30 +1,126 @@
-"""The members that have names, and the sets of them."""
+"""Members: what a stack tries. Those that have names are a transform of the rows, and a recipe of a model."""
 
-from collections.abc import Mapping
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from classwise.comparison.stack.covariances import OwnCovariances
-from classwise.comparison.stack.dependence import Dependence
-from classwise.comparison.stack.given import Given
-from classwise.comparison.stack.member import Member
-from classwise.comparison.stack.mixtures import Mixtures
-from classwise.comparison.stack.shared import SharedCovariance
-from classwise.comparison.stack.shares import ClassShares
-from classwise.comparison.stack.softmax import Softmax
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+from classwise.arrays import Array, Codes
+from classwise.comparison.stack.folded_rows import FoldedRows
+from classwise.comparison.stack.generative_members import (
+    AveragedOneDependence,
+    Mixtures,
+    OwnCovariances,
+    SharedCovariance,
+)
+from classwise.comparison.stack.softmax import SoftmaxRegression
+from classwise.comparison.stack.sums import MemberSums
+from classwise.comparison.stack.trained import CrossValidated, ModelRecipe, TrainedGiven, TrainedShares
+from classwise.comparison.stack.transforms import (
+    Encoding,
+    categories_apart,
+    in_quantile_bins,
+    one_hot,
+    with_quantile_steps,
+    with_yeo_johnson,
+)
 from classwise.errors import ClasswiseError
+
+
+class Member(ABC):
+    """What can be tried on rows. is_instant: it takes no time to speak of, and is tried however little is left."""
+
+    name: str
+    is_instant: ClassVar[bool] = False
+
+    @abstractmethod
+    def cross(self, rows: FoldedRows) -> CrossValidated:
+        """Try it on every fold, and learn from all rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class NamedMember(Member):
+    """encode: from the table to columns; recipe: from columns to a model; transform: what becomes of the columns first,
+    if anything.
+    """
+
+    name: str
+    encode: Callable[[FoldedRows], Encoding]
+    recipe: ModelRecipe
+    transform: Callable[[FoldedRows, Encoding], Encoding] | None = None
+
+    def cross(self, rows: FoldedRows) -> CrossValidated:
+        encoding = self.encode(rows)
+        self.recipe.refuse(rows, encoding.n_numbers)
+        if self.transform is not None:
+            encoding = self.transform(rows, encoding)
+        if not encoding.n_encoded:
+            raise ClasswiseError("No column is left that it could learn from.")
+        return self.recipe.cross(rows, encoding)
+
+
+@dataclass(frozen=True, eq=False)
+class SharesMember(Member):
+    """The shares of the classes: in every stack they keep a probability of zero from being announced."""
+
+    name: str = "class shares"
+    is_instant: ClassVar[bool] = True
+
+    def cross(self, rows: FoldedRows) -> CrossValidated:
+        everything = np.arange(rows.count)
+        shares = [MemberSums(rows.training_weight(fold)).log_priors for fold in range(rows.n_folds)]
+        _, logs = rows.out_of_fold(1, lambda fold, _: [(everything, shares[fold])])
+        return CrossValidated(logs, TrainedShares(MemberSums(rows.class_weight.sum(axis=0))))
+
+
+@dataclass(frozen=True, eq=False)
+class GivenMember(Member):
+    """Any other classifier: fitted as it is on the rows of all folds but one. X: the table as it came."""
+
+    name: str
+    model: Any
+    X: Any
+
+    def cross(self, rows: FoldedRows) -> CrossValidated:
+        def answers(fold: int, held_out: Codes) -> Iterator[tuple[Codes, Array]]:
+            fitted = self._fit(rows, rows.without(held_out))
+            with np.errstate(divide="ignore"):
+                logs = np.log(fitted.predict_proba(self._taken(rows, held_out)))
+            yield np.searchsorted(rows.labels, fitted.classes_), logs
+
+        _, logs = rows.out_of_fold(1, answers)
+        return CrossValidated(logs, TrainedGiven(self._fit(rows, np.arange(len(rows)))))
+
+    def _fit(self, rows: FoldedRows, own: Codes) -> Any:
+        weights = rows.weights[own]
+        options = {}
+        if not np.all(weights == weights[0]):
+            if not has_fit_parameter(self.model, "sample_weight"):
+                raise ClasswiseError(f"{type(self.model).__name__} takes no weights.")
+            options = {"sample_weight": weights}
+        return clone(self.model).fit(self._taken(rows, own), rows.labels[rows.codes[own]], **options)
+
+    def _taken(self, rows: FoldedRows, own: Codes) -> Any:
+        return _safe_indexing(self.X if hasattr(self.X, "__getitem__") else np.asarray(self.X), rows.places[own])
+
 
 NAMED: Mapping[str, Member] = {
     member.name: member
     for member in (
-        OwnCovariances("own covariances"),
-        OwnCovariances("own covariances, bent", bend=True),
-        Dependence("one-dependence"),
-        SharedCovariance("shared covariance"),
-        Softmax("softmax"),
-        Softmax("softmax, steps", steps=True),
-        Mixtures("mixtures"),
-        ClassShares("class shares"),
-        Mixtures("tied mixtures", tied=True),
+        NamedMember("own covariances", categories_apart, OwnCovariances()),
+        NamedMember("own covariances, bent", categories_apart, OwnCovariances(), with_yeo_johnson),
+        NamedMember("one-dependence", categories_apart, AveragedOneDependence(), in_quantile_bins),
+        NamedMember("shared covariance", one_hot, SharedCovariance()),
+        NamedMember("softmax", one_hot, SoftmaxRegression()),
+        NamedMember("softmax, steps", one_hot, SoftmaxRegression(), with_quantile_steps),
+        NamedMember("mixtures", categories_apart, Mixtures(), with_yeo_johnson),
+        SharesMember(),
+        NamedMember("tied mixtures", categories_apart, Mixtures(tied=True), with_yeo_johnson),
     )
 }
 
@@ -33,14 +129,7 @@ SETS: Mapping[str, tuple[str, ...]] = {
     "default": tuple(name for name in NAMED if name != "tied mixtures"),
     "full": tuple(NAMED),
     # All that `to_sql` can write.
-    "sql": (
-        "own covariances",
-        "own covariances, bent",
-        "shared covariance",
-        "softmax",
-        "softmax, steps",
-        "class shares",
-    ),
+    "sql": tuple(name for name in NAMED if name not in ("one-dependence", "mixtures", "tied mixtures")),
 }
 
 
@@ -53,8 +142,8 @@ def read_members(members: Any, X: Any) -> list[Member]:
     found: list[Member] = []
     for one in members:
         member = _read(one, X)
-        names = [known.name for known in found]
-        found.append(Given(f"{member.name} {names.count(member.name) + 1}", one, X) if member.name in names else member)
+        same = [known.name for known in found].count(member.name)
+        found.append(GivenMember(f"{member.name} {same + 1}", one, X) if same else member)
     if not found:
         raise ClasswiseError("members is an empty list; give at least one member.")
     return found
@@ -64,7 +153,7 @@ def _read(member: Any, X: Any) -> Member:
     if isinstance(member, str) and member in NAMED:
         return NAMED[member]
     if not isinstance(member, str) and hasattr(member, "fit") and hasattr(member, "predict_proba"):
-        return Given(str(member), member, X)
+        return GivenMember(str(member), member, X)
     raise ClasswiseError(
         f"members has {member!r}, which is no member; name {_listed(NAMED)}, or give a classifier with predict_proba."
     )

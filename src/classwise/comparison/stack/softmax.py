@@ -1,6 +1,7 @@
 """Softmax regression with a ridge, which is chosen by the log loss of rows held out."""
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
@@ -8,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from classwise.arrays import Array, Codes
-from classwise.comparison.stack.encoding import MOST_STEPS, Encoding, encode
-from classwise.comparison.stack.member import Crossed, Member, Trained, least_lost, refuse_nothing
-from classwise.comparison.stack.study import Study
+from classwise.arrays import Array, Codes, log_normalize
+from classwise.comparison.stack.folded_rows import FoldedRows
+from classwise.comparison.stack.trained import CrossValidated, ModelRecipe, Transformed
+from classwise.comparison.stack.transforms import Encoding
 from classwise.engines.progress import Deadline
-from classwise.errors import ClasswiseError
 from classwise.storage import stored
 
 # The inverse strengths of the ridge that are tried, weak ones last: each search starts where the last one ended.
@@ -26,13 +26,10 @@ MOST_ITERATIONS = 200
 # Under a time limit it is looked at after so many iterations.
 PART = 20
 
-# Rows times columns times classes: with more, there are fewer steps, and at last none.
-MOST_WORK = 3e7
-
 
 @stored("Linear")
 @dataclass(frozen=True, eq=False)
-class Linear(Trained):
+class Linear(Transformed):
     """log P(k | x) = intercept_k + weights_k'(x - center), normalized; weights (g, q), intercept (g,), center (q,)."""
 
     encoding: Encoding
@@ -48,7 +45,7 @@ class Linear(Trained):
         return scored(self.encoding(rows) - self.center, self.weights, self.intercept).T
 
 
-class Fit(NamedTuple):
+class SoftmaxFit(NamedTuple):
     """The classes that are there, weights (g, q) and intercepts (g,)."""
 
     present: Codes
@@ -56,52 +53,32 @@ class Fit(NamedTuple):
     intercept: Array
 
 
-@dataclass(frozen=True, eq=False)
-class Softmax(Member):
-    """On numbers and an indicator for each frequent level.
+class SoftmaxRegression(ModelRecipe):
+    """On numbers, steps and one-hot columns."""
 
-    steps: whether each column of numbers also has steps up at its quantiles, so that any curve can be followed.
-    """
-
-    name: str
-    steps: bool = False
-
-    def cross(self, study: Study) -> Crossed:
-        encoding = self._encoding(study)
-        encoded = encoding(study.rows)
-        refuse_nothing(encoded)
-        center = study.weights @ encoded / study.weights.sum()
+    def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
+        encoded = encoding(rows.rows)
+        center = rows.weights @ encoded / rows.weights.sum()
         encoded -= center
-        answers = [study.blank() for _ in RIDGES]
-        for _, rows in study.each():
-            others = np.setdiff1d(np.arange(len(encoded)), rows, assume_unique=True)
-            for answer, fit in zip(answers, _path(study, encoded, others), strict=True):
-                answer[np.ix_(rows, fit.present)] = scored(encoded[rows], fit.weights, fit.intercept)
-        best = least_lost(study, answers)
-        fit = _path(study, encoded, np.arange(len(encoded)), RIDGES[: best + 1])[-1]
+
+        def answers(fold: int, held_out: Codes) -> Iterator[tuple[Codes, Array]]:
+            fits = _path(rows, encoded, rows.without(held_out))
+            return ((fit.present, scored(encoded[held_out], fit.weights, fit.intercept)) for fit in fits)
+
+        best, logs = rows.out_of_fold(len(RIDGES), answers)
+        fit = _path(rows, encoded, np.arange(len(rows)), RIDGES[: best + 1])[-1]
         linear = Linear(encoding, fit.weights, fit.intercept, center)
-        return Crossed(answers[best], linear, f"ridge of {1 / RIDGES[best]:.3g}")
-
-    def _encoding(self, study: Study) -> Encoding:
-        encoding = encode(study.rows, study.levels, study.weights).with_indicators(study.rows, study.weights)
-        if not self.steps:
-            return encoding
-        if not encoding.n_numbers:
-            raise ClasswiseError("There are no numbers to make steps of.")
-        most = int(MOST_WORK / (len(study.codes) * study.count * encoding.n_numbers))
-        if most < 2:
-            raise ClasswiseError("The table is so large that steps would take too long.")
-        return encoding.with_steps(study.rows, study.weights, min(most, MOST_STEPS))
+        return CrossValidated(logs, linear, f"ridge of {1 / RIDGES[best]:.3g}")
 
 
-def _path(study: Study, encoded: Array, rows: Codes, ridges: tuple[float, ...] = RIDGES) -> list[Fit]:
+def _path(training: FoldedRows, encoded: Array, rows: Codes, ridges: tuple[float, ...] = RIDGES) -> list[SoftmaxFit]:
     """The fits of some rows, for each ridge."""
     model = LogisticRegression(tol=TOLERANCE, warm_start=True)
-    X, y, weights = encoded[rows], study.codes[rows], study.weights[rows]
+    X, y, weights = encoded[rows], training.codes[rows], training.weights[rows]
     found = []
     for ridge in ridges:
-        _search(model.set_params(C=ridge), X, y, weights, study.deadline)
-        found.append(_centered(Fit(model.classes_, model.coef_.copy(), model.intercept_.copy())))
+        _search(model.set_params(C=ridge), X, y, weights, training.deadline)
+        found.append(_centered(SoftmaxFit(model.classes_, model.coef_.copy(), model.intercept_.copy())))
     return found
 
 
@@ -117,16 +94,14 @@ def _search(model: LogisticRegression, X: Array, y: Codes, weights: Array, deadl
             break
 
 
-def _centered(fit: Fit) -> Fit:
+def _centered(fit: SoftmaxFit) -> SoftmaxFit:
     """Two classes have one vector between them: half of it is each one's, with its sign."""
     if len(fit.present) > 2:
         return fit
     signs = np.array([-0.5, 0.5])
-    return Fit(fit.present, signs[:, None] * fit.weights, signs * fit.intercept)
+    return SoftmaxFit(fit.present, signs[:, None] * fit.weights, signs * fit.intercept)
 
 
 def scored(encoded: Array, weights: Array, intercept: Array) -> Array:
     """log P(k | x); (m, q) -> (m, g)."""
-    scores = np.dot(encoded, weights.T) + intercept
-    scores -= scores.max(axis=1, keepdims=True)
-    return np.asarray(scores - np.log(np.exp(scores).sum(axis=1, keepdims=True)))
+    return log_normalize(np.dot(encoded, weights.T) + intercept, axis=1)

@@ -12,13 +12,11 @@ from functools import partial, singledispatch
 import numpy as np
 from sqlglot import exp
 
-from classwise.arrays import Array, Codes, log_sum_exp
+from classwise.arrays import Array, Codes, log_normalize
 from classwise.comparison.stack import AutoClassifier
-from classwise.comparison.stack.encoding import Encoding
-from classwise.comparison.stack.member import Fixed, Generative, Trained
-from classwise.comparison.stack.shares import Shares
 from classwise.comparison.stack.softmax import Linear
-from classwise.comparison.stack.sums import log_priors
+from classwise.comparison.stack.trained import Bayesian, Trained, TrainedShares
+from classwise.comparison.stack.transforms import Encoding
 from classwise.densities import Categorical, Density, Student
 from classwise.errors import ClasswiseError
 from classwise.export.sql.answers import SMALLEST
@@ -38,7 +36,7 @@ from classwise.export.sql.arithmetic import (
 )
 from classwise.export.sql.draft import Draft
 from classwise.export.sql.gaussians import add_student
-from classwise.export.sql.seeing import Seeing, steps_of
+from classwise.export.sql.stack_columns import StackColumns, steps_of
 from classwise.export.sql.steps import Step
 
 DENSITIES = (Student, Categorical)
@@ -47,9 +45,9 @@ DENSITIES = (Student, Categorical)
 def add_stack(stack: AutoClassifier, draft: Draft) -> None:
     """Scores of which softmax is P(k | x)."""
     refuse_members(stack)
-    pool, seeing = stack.pool_, Seeing(draft, stack._schema)
+    pool, columns = stack.pool_, StackColumns(draft, stack._schema)
     logs = [
-        _define_logs(draft, i, trained, seeing, float(pool.powers[i]), float(np.log(pool.weights[i])))
+        _define_logs(draft, i, trained, columns, float(pool.powers[i]), float(np.log(pool.weights[i])))
         for i, trained in enumerate(stack.members_.values())
         if pool.weights[i] > 0
     ]
@@ -70,9 +68,9 @@ def refuse_members(stack: AutoClassifier) -> None:
 
 def can_write(trained: Trained) -> bool:
     """Whether a member has a form in SQL."""
-    if isinstance(trained, (Generative, Fixed)):
+    if isinstance(trained, Bayesian):
         return all(isinstance(part, DENSITIES) for part in _parts(trained.classifier.density))
-    return isinstance(trained, (Linear, Shares))
+    return isinstance(trained, (Linear, TrainedShares))
 
 
 def _parts(density: Density) -> list[Density]:
@@ -84,13 +82,13 @@ def _parts(density: Density) -> list[Density]:
 
 
 def _define_logs(
-    draft: Draft, i: int, trained: Trained, seeing: Seeing, power: float, log_weight: float
+    draft: Draft, i: int, trained: Trained, columns: StackColumns, power: float, log_weight: float
 ) -> list[Expression]:
     """log w + log P(k | x)^b / Z of a member, for each class."""
-    if isinstance(trained, Shares):
-        shares = power * log_priors(trained.sums.weight)
-        return [number(log_weight + share) for share in (shares - log_sum_exp(shares)).tolist()]
-    add_scores(trained, seeing)
+    if isinstance(trained, TrainedShares):
+        shares = log_normalize(power * trained.sums.log_priors)
+        return [number(log_weight + share) for share in shares.tolist()]
+    add_scores(trained, columns)
     scores = _numbered(draft, Step.MEMBER, f"m{i}s", draft.take_scores())
     best = draft.steps.define(Step.MEMBER_BEST, f"m{i}best", _largest(draft, [*map(column, scores)]))
     apart = [times(number(power), minus(column(score), column(best))) for score in scores]
@@ -125,49 +123,48 @@ def _numbered(draft: Draft, step: Step, letters: str, expressions: Sequence[Expr
 
 
 @singledispatch
-def add_scores(trained: Trained, seeing: Seeing) -> None:
+def add_scores(trained: Trained, columns: StackColumns) -> None:
     """Add the scores of a member, of which softmax is its posterior, to a draft."""
     raise ClasswiseError(f"A {type(trained).__name__} cannot be written as SQL; score the rows with predict.")
 
 
-@add_scores.register(Generative)
-@add_scores.register(Fixed)
-def _(trained: Generative | Fixed, seeing: Seeing) -> None:
+@add_scores.register
+def _(trained: Bayesian, columns: StackColumns) -> None:
     """log prior + log density."""
     classifier = trained.classifier
-    seeing.draft.add_constants(classifier.log_prior[:, 0])
+    columns.draft.add_constants(classifier.log_prior[:, 0])
     for part in _parts(classifier.density):
         if isinstance(part, Categorical):
-            _add_categories(part, trained, seeing)
+            _add_categories(part, trained, columns)
         else:
             assert isinstance(part, Student)
-            about = partial(seeing.about, trained.encoding)
-            add_student(part, range(part.n_features), about, seeing.draft)
+            about = partial(columns.about, trained.encoding)
+            add_student(part, range(part.n_features), about, columns.draft)
 
 
-def _add_categories(density: Categorical, trained: Generative | Fixed, seeing: Seeing) -> None:
+def _add_categories(density: Categorical, trained: Bayesian, columns: StackColumns) -> None:
     """log p of each level; nothing where a value says nothing."""
     for which, of_column in enumerate(density.columns):
-        code, positions = seeing.code(trained.encoding, which)
-        _add_looked_up(seeing.draft, code, of_column.log_probability[:, positions], first=-1)
+        code, positions = columns.code(trained.encoding, which)
+        _add_looked_up(columns.draft, code, of_column.log_probability[:, positions], first=-1)
 
 
 @add_scores.register
-def _(trained: Linear, seeing: Seeing) -> None:
+def _(trained: Linear, columns: StackColumns) -> None:
     """intercept + weights'(x - center), less those of the first class; steps and levels are looked up."""
-    draft, encoding = seeing.draft, trained.encoding
+    draft, encoding = columns.draft, trained.encoding
     relative, constants = trained.weights - trained.weights[0], trained.intercept - trained.intercept[0]
     draft.add_constants(constants - relative @ trained.center)
     numbers, *others = _parted(relative, encoding)
     steps, indicators = others[: len(encoding.cuts)], others[len(encoding.cuts) :]
-    names = [seeing.about(encoding, j, 0.0, 1.0) for j in range(encoding.n_numbers)]
+    names = [columns.about(encoding, j, 0.0, 1.0) for j in range(encoding.n_numbers)]
     for k, weights in enumerate(numbers):
         draft.scores[k] += linear(weights, names) if weights.any() else []
     for j, of_steps in enumerate(steps):
         if of_steps.shape[1]:
-            _add_looked_up(draft, seeing.range_of(encoding, j), [*map(steps_of, of_steps)], first=0)
+            _add_looked_up(draft, columns.range_of(encoding, j), [*map(steps_of, of_steps)], first=0)
     for which, weights in enumerate(indicators):
-        code, positions = seeing.code(encoding, which)
+        code, positions = columns.code(encoding, which)
         values = _by_position(weights, encoding.indicators[which], len(encoding.categories[which]))
         _add_looked_up(draft, code, values[:, positions], first=-1)
 

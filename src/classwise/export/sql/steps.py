@@ -22,8 +22,8 @@ class Step(IntEnum):
     GUARDED = auto()  # the same within the range that can be computed with
     DERIVED = auto()  # logarithms; whether a row can be scored at all
     UNITS = auto()  # numbers in standard units, as members of a stack see them
-    BENT = auto()  # these, bent
-    SEEN = auto()  # these, where none is missing; indicators of levels
+    BENT = auto()  # these, to Yeo-Johnson powers
+    SEEN = auto()  # these, where none is missing; one-hot columns
     WHITE = auto()  # coordinates in which a class is a unit sphere
     DISTANCE = auto()  # squared distances, where a logarithm is to follow
     MEMBER = auto()  # the same as SCORE, of each member of a stack

@@ -1,18 +1,23 @@
-"""A pool of members: their posteriors, each raised to a power that suits it, averaged, and raised to a power again.
+"""A pool of members: a mixture of their posteriors, each at a temperature that suits it, at a temperature again.
 
     P(k | x) ~ (sum over members i of w_i P_i(k | x)^b_i / Z_i(x))^b
 
-Powers and weights are those under which the classes of rows held out are most probable, given a little that is believed
-before: powers are about 1, and weights about equal, which is worth one row. The weights are found by EM, which climbs
-the concave log likelihood of a mixture with fixed components.
+The powers b are one over the temperatures. Powers and mixture weights are those under which the classes of rows held
+out are most probable, given a little that is believed before: powers are about 1, and weights about equal, which is
+worth one row. The weights are found by EM, which climbs the concave log likelihood of a mixture with fixed components.
+
+Where time is over the pool falls back to what is known by then: a power not yet fitted is 1, and EM stops where it is.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 
-from classwise.arrays import Array, Codes
+from classwise.arrays import Array, Codes, log_normalize
+from classwise.engines.progress import Deadline
 from classwise.selection import OutOfFold
 from classwise.storage import stored
 
@@ -51,37 +56,38 @@ class Pool:
 
     def __call__(self, members: Sequence[Array | None]) -> Array:
         """Log posteriors of the pool, from those of the members that have weight; (n, g) each -> (n, g)."""
-        return normalized(self.power * self.averaged(members))
+        return log_normalize(self.power * self.averaged(members), 1)
 
     def averaged(self, members: Sequence[Array | None]) -> Array:
         """The same without the power of the pool."""
         used = [(i, members[i]) for i in self.used]
-        parts = [np.log(self.weights[i]) + normalized(self.powers[i] * own) for i, own in used if own is not None]
+        parts = [np.log(self.weights[i]) + log_normalize(self.powers[i] * own, 1) for i, own in used if own is not None]
         # Not by the largest: a class that no member has seen is -inf in all of them, and stays so.
         return np.asarray(np.logaddexp.reduce(parts))
 
 
-def normalized(scores: Array) -> Array:
-    """Log posteriors that sum to one, in each row; (n, g)."""
-    scores = scores - scores.max(axis=1, keepdims=True)
-    return np.asarray(scores - np.log(np.exp(scores).sum(axis=1, keepdims=True)))
-
-
 @dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Log posteriors of rows under members that had not seen them (n, g) each, with classes, folds and weights (n,)."""
+class MemberPosteriors:
+    """Out-of-fold log posteriors of rows under each member (n, g), with classes, folds and weights (n,); deadline: when
+    the pool has to be done.
+    """
 
     members: Sequence[Array]
     codes: Codes
     folds: Codes
     weights: Array
+    deadline: Deadline = field(default_factory=Deadline)
+
+    def combined(self, combine: str, powers: Array, near: Array | None = None) -> Pool:
+        """combine: "stack" or "pick"."""
+        return self.stack(powers, near) if combine == "stack" else self.pick(powers)
 
     def stack(self, powers: Array | None = None, near: Array | None = None) -> Pool:
         """Powers, unless they are given, and weights, by all rows; near (k,): weights to start from."""
         powers = self.powers() if powers is None else powers
-        weights = mixture_weights(self._own(powers), self.weights, near=near)
+        weights = mixture_weights(self._own(powers), self.weights, near=near, deadline=self.deadline)
         average = Pool(weights, powers, 1.0).averaged(self.members)
-        return Pool(weights, powers, self._power(average, OF_POOL))
+        return Pool(weights, powers, self._calibrated(average, OF_POOL)[0])
 
     def pick(self, powers: Array | None = None) -> Pool:
         """The one member with the least log loss."""
@@ -91,47 +97,58 @@ class HeldOut:
 
     def powers(self) -> Array:
         """The power of each member; (k,)."""
-        return np.array([self._power(member, OF_MEMBERS) for member in self.members])
+        return self._powers[:, 0]
 
     def powers_by_fold(self) -> Array:
         """The power of each member by the rows of all folds but one; (folds, k)."""
-        fits = [self._of(member, OF_MEMBERS).fit_by_fold()[1] for member in self.members]
-        return np.array([[calibration.power for calibration in of_member] for of_member in fits]).T
+        return self._powers[:, 1:].T
+
+    @cached_property
+    def _powers(self) -> Array:
+        return np.array([self._calibrated(member, OF_MEMBERS) for member in self.members])
+
+    def _calibrated(self, log_posterior: Array, deviation: float) -> list[float]:
+        """The power by all rows, and for each fold by those of the others; 1 where there is no time to fit it."""
+        if self.deadline.is_over:
+            return [1.0] * (int(self.folds.max()) + 2)
+        of_all, by_fold = OutOfFold(log_posterior, self.codes, self.folds, self.weights, deviation).fit_by_fold()
+        return [calibration.power for calibration in (of_all, *by_fold)]
 
     def log_loss(self, pool: Pool) -> float:
         """The mean of -log P(own class)."""
         own = pool(self.members)[np.arange(len(self.codes)), self.codes]
         return -float(self.weights @ own / self.weights.sum())
 
-    def without_member(self, member: int) -> "HeldOut":
-        others = [own for i, own in enumerate(self.members) if i != member]
-        return HeldOut(others, self.codes, self.folds, self.weights)
+    def without_member(self, member: int) -> Self:
+        return replace(self, members=[own for i, own in enumerate(self.members) if i != member])
 
-    def of_rows(self, rows: Codes) -> "HeldOut":
+    def of_rows(self, rows: Codes) -> Self:
         """Some of the rows."""
         members = [member[rows] for member in self.members]
-        return HeldOut(members, self.codes[rows], self.folds[rows], self.weights[rows])
+        return replace(
+            self, members=members, codes=self.codes[rows], folds=self.folds[rows], weights=self.weights[rows]
+        )
 
     def _own(self, powers: Array) -> Array:
         """What each member, with its power, gives to each row's own class; (n, k)."""
         rows = np.arange(len(self.codes))
         pairs = zip(powers, self.members, strict=True)
-        return np.exp(np.column_stack([normalized(power * own)[rows, self.codes] for power, own in pairs]))
-
-    def _power(self, log_posterior: Array, deviation: float) -> float:
-        return self._of(log_posterior, deviation).fit().power
-
-    def _of(self, log_posterior: Array, deviation: float) -> OutOfFold:
-        return OutOfFold(log_posterior, self.codes, self.folds, self.weights, deviation)
+        return np.exp(np.column_stack([log_normalize(power * own, 1)[rows, self.codes] for power, own in pairs]))
 
 
-def mixture_weights(own: Array, weights: Array, pseudo: float = PSEUDO_ROWS, near: Array | None = None) -> Array:
+def mixture_weights(
+    own: Array,
+    weights: Array,
+    pseudo: float = PSEUDO_ROWS,
+    near: Array | None = None,
+    deadline: Deadline | None = None,
+) -> Array:
     """The most probable weights w (k,) of a mixture with fixed components, by EM.
 
         sum over rows of weight log sum_i w_i own_i + pseudo / k sum_i log w_i
 
     own (n, k): the probability of each row under each component; weights (n,): of the rows; near (k,): the weights for
-    nearly the same rows, from where few steps are enough.
+    nearly the same rows, from where few steps are enough; deadline: when to stop, wherever EM is.
 
     >>> mixture_weights(np.array([[0.9, 0.5], [0.9, 0.5], [0.1, 0.5]]), np.ones(3), 0.0).round(3)
     array([0.417, 0.583])
@@ -143,7 +160,7 @@ def mixture_weights(own: Array, weights: Array, pseudo: float = PSEUDO_ROWS, nea
         moved = responsible / responsible.sum()
         done = np.abs(moved - mixing).max() < NEAR
         mixing = moved
-        if done:
+        if done or (deadline is not None and deadline.is_over):
             break
     mixing[mixing < NEGLIGIBLE] = 0.0
     return np.asarray(mixing / mixing.sum())

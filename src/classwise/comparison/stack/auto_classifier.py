@@ -1,7 +1,6 @@
 """The best probabilities without tuning: members that differ in kind, each calibrated, weighed on rows held out."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -9,17 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from classwise import limits
 from classwise.arrays import Array, Labels
 from classwise.classifier.plan import refuse_few_classes
 from classwise.comparison.stack.answers import AutoAnswers
-from classwise.comparison.stack.learning import MOST_ROWS, Learned, learn
-from classwise.comparison.stack.member import Trained
+from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.members import read_members
-from classwise.comparison.stack.pooling import Pool
-from classwise.comparison.stack.report import AutoReport
-from classwise.comparison.stack.soundness import suits
-from classwise.comparison.stack.statistics import AutoStatistics
-from classwise.comparison.stack.study import Study
+from classwise.comparison.stack.pool import Pool
+from classwise.comparison.stack.stacking import AutoReport, LearnedStack, learn
+from classwise.comparison.stack.sums import AutoStatistics
+from classwise.comparison.stack.trained import Trained
 from classwise.engines import open_rows
 from classwise.engines.progress import Deadline
 from classwise.errors import ClasswiseError, at_least, choose
@@ -36,9 +34,6 @@ from classwise.storage import shown, stored
 # The share of a time limit in which members learn; the rest is for weighing them.
 TO_LEARN = 0.8
 
-# Of each class at least so many rows of a source are drawn, if it has them.
-FEWEST_OF_CLASS = 100
-
 COMBINATIONS = {"stack": "stack", "pick": "pick"}
 
 
@@ -54,9 +49,11 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
     folds: how rows are held out: a number of stratified folds, the fold of each row, or a splitter of scikit-learn's.
     families: what columns are, where it is not what their type says; as in NaiveBayes.
     random_state: which rows are in which fold: a number, a RandomState or a Generator; None is 0.
-    time_limit: seconds that fit may take, about. A member that is not done by then is given up, also in its middle, and
-        the report says so (a classifier of your own is asked between folds). Where none is done, the model knows the
-        class shares alone. Without a limit the same rows give the same model.
+    time_limit: seconds that fit may take, about. A member that is not done after 80 % of them is given up, also in its
+        middle, and the report says so (a classifier of your own is asked between folds). Where none is done, the model
+        knows the class shares alone. The rest of the time is for weighing members; where it is not enough, weights and
+        temperatures are what is known by then, and the report leaves out what a member is worth. Without a limit the
+        same rows give the same model.
 
     `report_` tells who carries the weight, and what each is worth; weights_, temperatures_ and members_ hold it by
     name. A member that cannot be fitted takes no part, and the report tells why.
@@ -122,34 +119,35 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         """
         rows = open_rows(source, target=target, columns=columns, weights=weights, families=self.families)
         rows.refuse_gone("fit_source")
-        held = rows.held(MOST_ROWS * len(rows.roles.needed))
+        held = rows.held(limits.MOST_TRIED * len(rows.roles.needed))
         if held is not None:
             return self.fit(held.X, held.y, held.weights)
-        X, y, drawn = rows.sample(MOST_ROWS, FEWEST_OF_CLASS, read_seed(self.random_state))
+        X, y, drawn = rows.sample(limits.MOST_TRIED, limits.FEWEST_DRAWN, read_seed(self.random_state))
         self.fit(X, y, drawn)
         statistics = rows.gather(partial(_summarize_chunk, self, rows.roles), "Learning")
         assert statistics is not None
         return self.fit_statistics(statistics)
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Learned:
+    def _learn(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> LearnedStack:
         combine = choose("combine", self.combine, COMBINATIONS)
-        limit = None if self.time_limit is None else TO_LEARN * at_least("time_limit", self.time_limit, 0)
+        limit = None if self.time_limit is None else at_least("time_limit", self.time_limit, 0)
         deadline = Deadline.after(limit)
         members = read_members(self.members, X)
         source, table, counted = read_counted(X, required(y), sample_weight, self.families)
-        study = replace(self._study(table, groups, counted), deadline=deadline)
-        learned = learn(study, members, combine)
+        of_members = Deadline(deadline.at - (1 - TO_LEARN) * (limit or 0.0))
+        rows = self._training_rows(table, groups, counted, of_members)
+        learned = learn(rows, members, combine, deadline)
         self.members_, self.pool_, self.report_ = learned.members, learned.pool, learned.report
-        self.classes_, self.rows_ = study.labels, len(study.codes)
-        self._schema, self._levels, self._shift = table.schema, table.levels, np.zeros(study.count)
-        self._totals = study.class_weight.sum(axis=0)
+        self.classes_, self.rows_ = rows.labels, len(rows)
+        self._schema, self._levels, self._shift = table.schema, table.levels, np.zeros(rows.count)
+        self._totals = rows.class_weight.sum(axis=0)
         self.n_features_in_ = len(table.schema)
         self.__dict__.pop("feature_names_in_", None)
         if source.names is not None:
             self.feature_names_in_ = np.array(source.names, dtype=object)
         return learned
 
-    def _study(self, table: Table, groups: Any, counted: NDArray[np.bool_]) -> Study:
+    def _training_rows(self, table: Table, groups: Any, counted: NDArray[np.bool_], deadline: Deadline) -> FoldedRows:
         refuse_unsuitable(table, allow_missing=True)
         assert table.labels is not None
         weights = np.ones(len(table)) if table.weights is None else table.weights
@@ -157,14 +155,14 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         refuse_few_classes(labels)
         seed = read_seed(self.random_state)
         folds = assign_folds(no_more_than(self.folds, len(codes)), codes, groups, seed, counted)
-        rows = np.asarray(table.rows, dtype=np.float64)
+        matrix = np.asarray(table.rows, dtype=np.float64)
         levels = {j: len(names) for j, names in table.levels.items()}
-        study = Study(rows, levels, labels, codes, folds, weights, np.flatnonzero(counted), seed)
-        if not study.telling.any():
+        rows = FoldedRows(matrix, levels, labels, codes, folds, weights, np.flatnonzero(counted), seed, deadline)
+        if not rows.scored_weights.any():
             raise ClasswiseError(
                 "No class has rows in two folds, so no member can be tried; give more rows of each class."
             )
-        return study
+        return rows
 
     # Statistics -----------------------------------------------------------------------------------------------------
 
@@ -210,14 +208,12 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         self.statistics_._check(statistics)
         if not statistics.sums:
             raise ClasswiseError("No member of this stack is made of sums: there is nothing to learn again; call fit.")
-        absent = [
-            label for label, weight in zip(self.classes_.tolist(), _weight(statistics), strict=True) if not weight > 0
-        ]
+        absent = self.classes_[~(statistics.weight > 0)].tolist()
         if absent:
             raise ClasswiseError(f"The statistics have no row of class {absent[0]!r}.")
         for name, sums in statistics.sums.items():
             self.members_[name] = self.members_[name].relearned(sums)
-        self.rows_, self._totals = statistics.rows, _weight(statistics)
+        self.rows_, self._totals = statistics.rows, statistics.weight
         return self
 
     # Files ----------------------------------------------------------------------------------------------------------
@@ -247,7 +243,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
         named = width == self.n_features_in_ and names == self._schema.names and is_sorted(self.classes_)
         known = set(self._levels) == set(self._schema.levels) and all(map(is_sorted, self._levels.values()))
         members = self.members_.values()
-        return shaped and weighed and named and known and all(suits(member, count, width) for member in members)
+        return shaped and weighed and named and known and all(member.suits(count, width) for member in members)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -264,8 +260,3 @@ def _summarize_chunk(stack: AutoClassifier, roles: Roles, chunk: Chunk) -> AutoS
     labels, codes = counted.coded()
     rows = counted.frame.select(list(roles.features)).to_native()
     return stack.summarize(rows, labels[codes], counted.weights)
-
-
-def _weight(statistics: AutoStatistics) -> Array:
-    """The weight of each class; (g,)."""
-    return next(iter(statistics.sums.values())).weight

@@ -1,8 +1,8 @@
-"""Rows as the members of a stack see them, as columns of a query: numbers in standard units, perhaps bent, and 0 where
-there is none; levels, ranges of numbers and few numbers by their codes.
+"""Rows as the members of a stack see them, as columns of a query: numbers in standard units, perhaps to a Yeo-Johnson
+power, and 0 where there is none; levels, steps and few numbers by their codes.
 
     z = (x - center) / scale
-    bend(z, a) = ((z + 1)^a - 1) / a for z >= 0, -((1 - z)^(2 - a) - 1) / (2 - a) for z < 0
+    f(z, a) = ((z + 1)^a - 1) / a for z >= 0, -((1 - z)^(2 - a) - 1) / (2 - a) for z < 0
 
 What two members see alike is one column of the query.
 """
@@ -14,8 +14,7 @@ import numpy as np
 from sqlglot import exp
 
 from classwise.arrays import Array
-from classwise.comparison.stack.columns import Category
-from classwise.comparison.stack.encoding import Encoding
+from classwise.comparison.stack.transforms import Category, Encoding
 from classwise.export.sql.arithmetic import (
     Expression,
     case,
@@ -33,19 +32,17 @@ from classwise.export.sql.dialects import NEAREST
 from classwise.export.sql.draft import Draft
 from classwise.export.sql.steps import Step
 from classwise.rows.schema import Column, Schema
+from classwise.statistics.moments import LARGEST
 
 # A number farther from its column's center, in standard units, has no answer: its powers would overflow.
 FARTHEST_UNITS = 1e30
-
-# Numbers beyond are refused, as in Python.
-LARGEST = 1e150
 
 # A power nearer to zero is a logarithm.
 SMALL_POWER = 1e-8
 
 
 @dataclass(eq=False)
-class Seeing:
+class StackColumns:
     """Defines columns of a draft, each but once."""
 
     draft: Draft
@@ -84,16 +81,16 @@ class Seeing:
 
     def _few(self, category: Category) -> str:
         """The nearest of few numbers."""
-        x, middles = self._number(category.column), (category.values[1:] + category.values[:-1]) / 2
+        x = self._number(category.column)
         missing = (is_null(column(x)), exp.Literal.number(-1))
-        return self._define(Step.UNITS, "near", _places(x, middles, missing))
+        return self._define(Step.UNITS, "near", _places(x, category.cuts, missing))
 
     def _value(self, encoding: Encoding, place: int) -> str:
-        """A number in standard units, bent where it is to be; NULL where it is missing."""
+        """A number in standard units, to its Yeo-Johnson power; NULL where it is missing."""
         numbers = encoding.numbers
         center, scale, power = (float(of[place]) for of in (numbers.center, numbers.scale, numbers.powers))
         unit = self._unit(int(numbers.columns[place]), center, scale)
-        return unit if power == 1 else self._define(Step.BENT, "bent", _bent(unit, power))
+        return unit if power == 1 else self._define(Step.BENT, "bent", _yeo_johnson(unit, power))
 
     def _unit(self, j: int, center: float, scale: float) -> str:
         """(x - center) / scale, NULL where it is too far to be computed with."""
@@ -135,7 +132,7 @@ def _places(name: str, cuts: Array, *first: tuple[Expression, Expression]) -> Ex
     return case(*first, *branches, otherwise=exp.Literal.number(len(cuts)))
 
 
-def _bent(name: str, power: float) -> Expression:
+def _yeo_johnson(name: str, power: float) -> Expression:
     above = _raised(shifted(column(name), 1.0), power)
     below = _raised(minus(number(1.0), column(name)), 2 - power)
     is_above = exp.GTE(this=column(name), expression=number(0.0))

@@ -1,15 +1,15 @@
-"""Powers that make a column more like a Gaussian within classes (Yeo and Johnson 2000), from sums that add.
+"""Yeo-Johnson powers, which make a column more like a Gaussian within classes (Yeo and Johnson 2000), from sums.
 
-    bend(z, a) = ((z + 1)^a - 1) / a            for z >= 0, log(z + 1) where a = 0
-               = -((1 - z)^(2 - a) - 1) / (2 - a)   for z < 0, -log(1 - z) where a = 2
+    f(z, a) = ((z + 1)^a - 1) / a               for z >= 0, log(z + 1) where a = 0
+            = -((1 - z)^(2 - a) - 1) / (2 - a)  for z < 0, -log(1 - z) where a = 2
 
 a = 1 leaves z as it is. The power of a column is the one under which its rows, Gaussian within each class with one
 variance for all, are most probable:
 
-    log likelihood = -n/2 log (sum over classes of the scatter of bend(z, a) / n) + (a - 1) sum of sign(z) log(1 + |z|)
+    log likelihood = -n/2 log (sum over classes of the scatter of f(z, a) / n) + (a - 1) sum of sign(z) log(1 + |z|)
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
@@ -19,22 +19,19 @@ from classwise.arrays import Array, Codes, ratio
 # The powers that are tried; between the best of them and its neighbors a parabola is followed.
 POWERS = np.linspace(-2.0, 4.0, 25)
 
-# Rows are bent in blocks of this many numbers for each power.
-BLOCK = 1 << 15
 
+def yeo_johnson(values: Array, powers: Array) -> Array:
+    """f(z, a), column by column; (m, q), (q,) -> (m, q). NaN stays NaN.
 
-def bend(values: Array, powers: Array) -> Array:
-    """bend(z, a), column by column; (m, q), (q,) -> (m, q). NaN stays NaN.
-
-    >>> bend(np.array([[3.0, -3.0]]), np.array([0.5, 1.0]))
+    >>> yeo_johnson(np.array([[3.0, -3.0]]), np.array([0.5, 1.0]))
     array([[ 2., -3.]])
     """
     right, left = _power(np.maximum(values, 0.0), powers), _power(np.maximum(-values, 0.0), 2 - powers)
     return np.where(np.isnan(values), np.nan, right - left)
 
 
-def unbend(values: Array, powers: Array) -> Array:
-    """The z whose bend is given; the nearest there is, where none is; (m, q), (q,) -> (m, q)."""
+def inverse_yeo_johnson(values: Array, powers: Array) -> Array:
+    """The z whose f(z, a) is given; the nearest there is, where none is; (m, q), (q,) -> (m, q)."""
     right, left = _root(np.maximum(values, 0.0), powers), _root(np.maximum(-values, 0.0), 2 - powers)
     return np.where(np.isnan(values), np.nan, right - left)
 
@@ -50,7 +47,7 @@ def _power(magnitude: Array, powers: Array) -> Array:
 def _root(magnitude: Array, powers: Array) -> Array:
     small = np.abs(powers) < 1e-8
     safe = np.where(small, 1.0, powers)
-    # With a negative power bends stay below -1 / a, and what lies beyond is put just inside.
+    # With a negative power values stay below -1 / a, and what lies beyond is put just inside.
     within = np.where(safe < 0, np.minimum(magnitude, -(1 - 1e-9) / np.minimum(safe, -1e-8)), magnitude)
     return np.expm1(np.where(small, magnitude, np.log1p(safe * within) / safe))
 
@@ -59,7 +56,7 @@ def _root(magnitude: Array, powers: Array) -> Array:
 class PowerSums:
     """What the likelihood of every power needs of numbers in standard units; sums that add.
 
-    weight (g, q): of the values there are; total and square (s, g, q): of bend(z, a), for the s powers tried;
+    weight (g, q): of the values there are; total and square (s, g, q): of f(z, a), for the s powers tried;
     logs (q,): of sign(z) log(1 + |z|).
     """
 
@@ -79,20 +76,14 @@ class PowerSums:
         total = np.empty((len(POWERS), count, values.shape[1]))
         square = np.empty_like(total)
         for i, power in enumerate(POWERS):
-            bent = bend(filled, np.full(values.shape[1], power))
-            total[i] = np.dot(members, weighted * bent)
-            square[i] = np.dot(members, weighted * bent**2)
+            powered = yeo_johnson(filled, np.full(values.shape[1], power))
+            total[i] = np.dot(members, weighted * powered)
+            square[i] = np.dot(members, weighted * powered**2)
         logs = (weighted * np.sign(filled) * np.log1p(np.abs(filled))).sum(axis=0)
         return cls(np.dot(members, weighted), total, square, logs)
 
     def __add__(self, other: Self) -> Self:
-        return replace(
-            self,
-            weight=self.weight + other.weight,
-            total=self.total + other.total,
-            square=self.square + other.square,
-            logs=self.logs + other.logs,
-        )
+        return type(self)(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     def log_likelihood(self) -> Array:
         """Of each power tried; (s, q)."""
@@ -107,6 +98,6 @@ class PowerSums:
         places = np.clip(values.argmax(axis=0), 1, len(POWERS) - 2)
         columns = np.arange(values.shape[1])
         low, middle, high = (values[places + step, columns] for step in (-1, 0, 1))
-        bending = low - 2 * middle + high
-        step = np.where(bending < 0, 0.5 * ratio(low - high, np.where(bending < 0, bending, 1.0)), 0.0)
+        curvature = low - 2 * middle + high
+        step = np.where(curvature < 0, 0.5 * ratio(low - high, np.where(curvature < 0, curvature, 1.0)), 0.0)
         return np.asarray(POWERS[places] + np.clip(step, -1, 1) * (POWERS[1] - POWERS[0]))

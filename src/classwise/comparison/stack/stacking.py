@@ -1,0 +1,220 @@
+"""Stacking: every member tried on rows held out, and weighed by what it says of them; and the report of both."""
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from classwise.arrays import Array, Codes
+from classwise.comparison.stack.folded_rows import FoldedRows
+from classwise.comparison.stack.members import Member, SharesMember
+from classwise.comparison.stack.pool import MemberPosteriors, Pool
+from classwise.comparison.stack.trained import CrossValidated, Trained
+from classwise.engines import BLAS
+from classwise.engines.progress import Deadline, progress, silent
+from classwise.errors import ClasswiseError, OutOfTimeWarning
+from classwise.storage import stored
+from classwise.tabular import Tabular
+
+
+@stored("AutoLine", loose=("log_loss", "worth"))
+@dataclass(frozen=True)
+class MemberLine:
+    """One member. weight and temperature: in the pool; log_loss: of the member alone, on rows held out; worth: how much
+    larger the log loss of the pool would be without it; note: what was chosen; reason: why it takes no part.
+    """
+
+    name: str
+    weight: float | None = None
+    temperature: float | None = None
+    log_loss: float | None = None
+    worth: float | None = None
+    seconds: float = 0.0
+    note: str = ""
+    reason: str = ""
+
+
+@stored("AutoReport", loose=("log_loss",))
+@dataclass(frozen=True, repr=False)
+class AutoReport(Tabular):
+    """A line for each member, the weightiest first; log_loss: of the pool, on rows that neither its members nor its
+    weights had seen; temperature: of the pool; combine: "stack" or "pick".
+    """
+
+    sides: ClassVar[str] = "<>>>>><"
+
+    lines: tuple[MemberLine, ...]
+    log_loss: float
+    temperature: float
+    combine: str
+
+    def cells(self) -> list[tuple[str, ...]]:
+        header = ("member", "weight", "temperature", "log loss", "worth", "seconds", "")
+        total = sum(line.seconds for line in self.lines)
+        last = (self.combine, "1", f"{self.temperature:.2f}", f"{self.log_loss:.4f}", "", f"{total:.2f}", "")
+        return [header, *(_cells(line) for line in self.lines), last]
+
+    def plot(self, axes: Any = None) -> Any:
+        """Members by log loss and weight, and the stack; matplotlib axes."""
+        from classwise.plot import draw_stack
+
+        return draw_stack(self.lines, self.log_loss, axes)
+
+    def __iter__(self) -> Iterator[MemberLine]:
+        return iter(self.lines)
+
+
+def _cells(line: MemberLine) -> tuple[str, ...]:
+    if line.reason:
+        return (line.name, "", "", "", "", f"{line.seconds:.2f}", f"left out: {line.reason}")
+    return (
+        line.name,
+        _shown(line.weight, ".3f"),
+        _shown(line.temperature, ".2f"),
+        _shown(line.log_loss, ".4f"),
+        _shown(line.worth, "+.4f"),
+        f"{line.seconds:.2f}",
+        line.note,
+    )
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedStack:
+    """The members that took part, their pool, and the report. log_posterior (n, g): of each row tried, under a pool
+    that had not seen its fold.
+    """
+
+    members: dict[str, Trained]
+    pool: Pool
+    report: AutoReport
+    log_posterior: Array
+
+
+def learn(rows: FoldedRows, members: Sequence[Member], combine: str, deadline: Deadline) -> LearnedStack:
+    """Try members until the time of the rows is over, and combine those that could be fitted; deadline: of all.
+
+    A member whose time is over in its middle is given up. Where none was fitted in time, the class shares stand in.
+    """
+    some = rows.thinned()
+    tried: list[tuple[MemberLine, CrossValidated | None]] = []
+    with progress("Learning", len(members)) as bar:
+        for member in members:
+            tried.append(_try(member, some))
+            bar.step(member.name)
+    if not any(crossed for _, crossed in tried):
+        if not rows.deadline.is_over:
+            reasons = " ".join(f"{line.name}: {line.reason}" for line, _ in tried)
+            raise ClasswiseError(f"No member could be fitted. {reasons}")
+        tried.append(_try(SharesMember(), some))
+    learned = _combined(rows, some, tried, combine, deadline)
+    if rows.deadline.is_over and set(learned.members) == {SharesMember.name}:
+        _warn_of_shares()
+    return learned
+
+
+def _warn_of_shares() -> None:
+    warnings.warn(
+        "time_limit was over before any member was learned, so the model knows the shares of the classes alone. Give "
+        "more time, or members='fast'.",
+        OutOfTimeWarning,
+        stacklevel=5,
+    )
+
+
+def _try(member: Member, rows: FoldedRows) -> tuple[MemberLine, CrossValidated | None]:
+    if member.is_instant:
+        rows = replace(rows, deadline=Deadline())
+    if rows.deadline.is_over:
+        return MemberLine(member.name, reason="the time limit was over."), None
+    start = time.perf_counter()
+    with warnings.catch_warnings(), silent(), BLAS.held():
+        warnings.simplefilter("ignore")  # a member that has something to complain of shows it in its log loss
+        try:
+            crossed = member.cross(rows)
+        except Exception as problem:  # whatever it is, the others go on, and the report tells
+            text = str(problem).strip().split("\n")[0] or type(problem).__name__
+            return MemberLine(member.name, seconds=time.perf_counter() - start, reason=text), None
+    return MemberLine(member.name, seconds=time.perf_counter() - start, note=crossed.note), crossed
+
+
+def _combined(
+    rows: FoldedRows,
+    some: FoldedRows,
+    tried: list[tuple[MemberLine, CrossValidated | None]],
+    combine: str,
+    deadline: Deadline,
+) -> LearnedStack:
+    taking_part = [(line, crossed) for line, crossed in tried if crossed is not None]
+    weights = some.scored_weights
+    counted = np.flatnonzero(weights)
+    members = [crossed.log_posterior for _, crossed in taking_part]
+    of_all = MemberPosteriors(members, some.codes, some.folds, weights, deadline)
+    posteriors = of_all.of_rows(counted)
+    with np.errstate(divide="ignore"), BLAS.held():
+        pool = posteriors.combined(combine, posteriors.powers())
+        logs = _out_of_fold(of_all, counted, combine, pool, posteriors.powers_by_fold())
+        lines = _described([line for line, _ in taking_part], pool, posteriors, combine)
+    left_out = [line for line, crossed in tried if crossed is None]
+    log_loss = -float(weights[counted] @ logs[counted, some.codes[counted]] / weights[counted].sum())
+    report = AutoReport((*lines, *left_out), log_loss, 1 / pool.power, combine)
+    trained = {line.name: crossed.trained for line, crossed in taking_part}
+    if some is not rows:
+        trained = {name: _of_all_rows(member, rows, deadline) for name, member in trained.items()}
+    return LearnedStack(trained, pool, report, logs)
+
+
+def _out_of_fold(posteriors: MemberPosteriors, counted: Codes, combine: str, pool: Pool, by_fold: Array) -> Array:
+    """Log posteriors of each row, under powers (folds, k) and weights that had not seen its fold; (n, g).
+
+    The pool of all rows stands in for folds without rows that count, and for those that there is no time for.
+    """
+    logs = np.empty_like(posteriors.members[0])
+    for fold in range(int(posteriors.folds.max()) + 1):
+        rows, others = np.flatnonzero(posteriors.folds == fold), counted[posteriors.folds[counted] != fold]
+        of_fold = pool
+        if fold < len(by_fold) and not posteriors.deadline.is_over:
+            training = posteriors.of_rows(others if len(others) else counted)
+            of_fold = training.combined(combine, by_fold[fold], pool.weights)
+        logs[rows] = of_fold(posteriors.of_rows(rows).members)
+    return logs
+
+
+def _described(lines: Sequence[MemberLine], pool: Pool, posteriors: MemberPosteriors, combine: str) -> list[MemberLine]:
+    """Each member with its weight and worth, the weightiest first."""
+    least, described = posteriors.log_loss(pool), []
+    for i, line in enumerate(lines):
+        alone = Pool(np.eye(len(pool.weights))[i], pool.powers, 1.0)
+        worth: float | None = 0.0
+        if pool.weights[i] and len(lines) > 1:
+            worth = None if posteriors.deadline.is_over else _loss_without(i, pool, posteriors, combine) - least
+        described.append(
+            replace(
+                line,
+                weight=float(pool.weights[i]),
+                temperature=float(1 / pool.powers[i]),
+                log_loss=posteriors.log_loss(alone),
+                worth=worth,
+            )
+        )
+    return sorted(described, key=lambda line: -(line.weight or 0.0))
+
+
+def _loss_without(member: int, pool: Pool, posteriors: MemberPosteriors, combine: str) -> float:
+    """The log loss of a pool of all members but one."""
+    others = posteriors.without_member(member)
+    return others.log_loss(others.combined(combine, np.delete(pool.powers, member), np.delete(pool.weights, member)))
+
+
+def _of_all_rows(trained: Trained, rows: FoldedRows, deadline: Deadline) -> Trained:
+    """The member of all rows, where it was tried on some of them and is made of sums, and there is time."""
+    if trained.statistics is None or deadline.is_over:
+        return trained
+    sums = trained.summarize(rows.rows, rows.codes, rows.count, rows.weights)
+    return trained if sums is None else trained.relearned(sums)
