@@ -35,6 +35,9 @@ class Answers(ClassifierMixin, BaseEstimator):
     _fitted_by: ClassVar[tuple[str, str]] = ("model_", "fit")
     _remedy: ClassVar[str] = INTEGRATE
 
+    classes_: Labels
+    """The labels, sorted; (g,)."""
+
     n_features_in_: int
     feature_names_in_: Labels
 
@@ -152,12 +155,6 @@ class Answers(ClassifierMixin, BaseEstimator):
         return self._reasons(table, first, _best(scores, first) if second is None else second)
 
     # What was fitted ------------------------------------------------------------------------------------------------
-
-    @property
-    def classes_(self) -> Labels:
-        """The labels, sorted; (g,)."""
-        labels: Labels = self._model_seen.classifier.labels
-        return labels
 
     @property
     def schema_(self) -> SchemaReport:

@@ -80,7 +80,7 @@ class GenerativeAnswers(Answers):
         return model
 
     @property
-    def classes_(self) -> Labels:
+    def classes_(self) -> Labels:  # type: ignore[override]
         """The labels, sorted; (g,)."""
         return self._fitted().statistics_.labels
 

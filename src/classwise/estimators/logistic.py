@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from classwise.arrays import Array
+from classwise.arrays import Array, Labels
 from classwise.classifier.bayes import Priors, class_priors
 from classwise.classifier.boundary import Boundary
 from classwise.classifier.explanation import Explanation
@@ -208,6 +208,11 @@ class BayesianLogistic(Answers):
         """
         pair = self._position(first), self._position(second)
         return linear_boundary(self.model_, *pair, columns, at)
+
+    @property
+    def classes_(self) -> Labels:  # type: ignore[override]
+        """The labels, sorted; (g,)."""
+        return self._fitted().model_.classifier.labels
 
     @property
     def classifier_(self) -> LogisticClassifier:

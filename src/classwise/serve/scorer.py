@@ -203,7 +203,7 @@ def reader_of(inner: Any) -> RowReader:
     """Reads rows for the estimator that models them."""
     model = inner.model_
     if isinstance(inner, AutoClassifier):
-        for name, trained in inner._used().items():
+        for name, trained in model.classifier.used.items():
             if not trained.sees_rows:
                 raise ClasswiseError(
                     f"The member {name!r} is a classifier of your own, which sees rows as they came, and a server has "
@@ -218,7 +218,7 @@ def drawn_from(inner: Any) -> Array:
     """A row with codes for levels (p,): zeros, where a model cannot draw."""
     generator = np.random.default_rng(0)
     if isinstance(inner, AutoClassifier):
-        able = [trained for trained in inner._used().values() if trained.can_sample]
+        able = [trained for trained in inner.classifier_.used.values() if trained.can_sample]
         if able:
             return np.asarray(able[0].sample(np.zeros(1, dtype=np.intp), generator)[0])
     elif hasattr(inner, "sample"):

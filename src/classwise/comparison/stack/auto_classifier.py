@@ -6,18 +6,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from classwise import limits
-from classwise.arrays import Array, Labels
 from classwise.classifier.plan import refuse_few_classes
 from classwise.comparison.stack.answers import AutoAnswers
 from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.members import read_members
-from classwise.comparison.stack.pool import Pool
-from classwise.comparison.stack.stacking import AutoReport, LearnedStack, learn
+from classwise.comparison.stack.stacking import LearnedStack, learn
 from classwise.comparison.stack.sums import AutoStatistics
-from classwise.comparison.stack.trained import Trained
 from classwise.engines import open_rows
 from classwise.engines.progress import Deadline
 from classwise.errors import ClasswiseError, at_least, choose
@@ -26,7 +22,7 @@ from classwise.rows.checks import refuse_unsuitable
 from classwise.rows.labels import code_labels, is_sorted
 from classwise.rows.reading import open_source, read_counted
 from classwise.rows.roles import Chunk, Roles
-from classwise.rows.schema import Families, Schema
+from classwise.rows.schema import Families
 from classwise.rows.table import Table
 from classwise.selection import assign_folds, no_more_than
 from classwise.storage import shown, stored
@@ -38,7 +34,7 @@ COMBINATIONS = {"stack": "stack", "pick": "pick"}
 
 
 @stored("AutoClassifier", kind="model")
-class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
+class AutoClassifier(AutoAnswers):
     """A raw table in, calibrated posteriors out: a weighted average of members, each learned and judged on its own.
 
         P(k | x) ~ (sum over members i of w_i P_i(k | x)^b_i / Z_i(x))^b
@@ -67,17 +63,7 @@ class AutoClassifier(AutoAnswers, ClassifierMixin, BaseEstimator):
     ([0, 0], 0.07)
     """
 
-    pool_: Pool
-    members_: dict[str, Trained]
-    report_: AutoReport
     rows_: int
-    n_features_in_: int
-    feature_names_in_: Labels
-    classes_: Labels
-    _schema: Schema
-    _levels: dict[int, Labels]
-    _shift: Array
-    _totals: Array
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ import numpy as np
 from classwise.arrays import TIE, Labels
 from classwise.classifier.bayes import BayesClassifier, Calibration
 from classwise.classifier.decision import Policy
+from classwise.comparison.stack.answers import PooledClassifier
 from classwise.errors import ClasswiseError
 from classwise.export.linear import LinearScores, linear_scores
 from classwise.export.onnx_graph.densities import scores
@@ -92,6 +93,14 @@ def _(classifier: BayesClassifier, rows: Rows) -> Posterior:
 @posterior.register
 def _(classifier: LogisticClassifier, rows: Rows) -> Posterior:
     return _normalized(logistic_scores(classifier, rows), rows)
+
+
+@posterior.register
+def _(classifier: PooledClassifier, rows: Rows) -> Posterior:
+    raise ClasswiseError(
+        "An AutoClassifier is a stack, which to_onnx does not write; export the best of cw.compare(X, y), or write the "
+        "stack as SQL: cw.to_sql(AutoClassifier(members='sql').fit(X, y), ...)."
+    )
 
 
 def _normalized(joint: Tensor, rows: Rows, calibration: Calibration | None = None) -> Posterior:

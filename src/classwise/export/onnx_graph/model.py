@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from classwise.arrays import Labels
 from classwise.classifier.decision import Policy
 from classwise.classifier.model import Model
-from classwise.comparison.stack import AutoClassifier
 from classwise.errors import ClasswiseError, choose
 from classwise.estimators import Decision, model_within
 from classwise.estimators.deciding import read_policy
@@ -63,7 +62,7 @@ def to_onnx(
     layout = Layout(choose("dtype", dtype, DTYPES), _fits_matrix(fitted, matrix), texts)
     graph = Graph(_read_opset(opset))
     rows = _open_rows(graph, fitted, layout, strict=getattr(estimator, "missing", "") == "error", outputs=outputs)
-    of = posterior(estimator.classifier_, rows)
+    of = posterior(estimator._classifier, rows)
     labels = _write_outputs(of, len(estimator.classes_), policy, announced, layout, outputs)
     made = graph.model("classwise")
     _describe(made, estimator, fitted, labels)
@@ -98,11 +97,6 @@ def _estimator(model: Any) -> Any:
     model = model_within(model)
     if isinstance(model, BaseEstimator):
         check_is_fitted(model)
-    if isinstance(model, AutoClassifier):
-        raise ClasswiseError(
-            "An AutoClassifier is a stack, which to_onnx does not write; export the best of cw.compare(X, y), or write "
-            "the stack as SQL: cw.to_sql(AutoClassifier(members='sql').fit(X, y), ...)."
-        )
     if not hasattr(getattr(model, "model_", None), "classifier"):
         raise ClasswiseError(
             "to_onnx takes a fitted classifier of classwise, or a Decision of one, not a "

@@ -4,11 +4,12 @@ Two classes have the scores -s / 2 and s / 2, of which softmax is the logit of s
 is missing is made 0, its mean, before it is multiplied: in SQLite infinity times zero is NULL, and yet not missing.
 """
 
+from typing import Any
+
 import numpy as np
 from sqlglot import exp
 
 from classwise.arrays import Array
-from classwise.estimators import BayesianLogistic
 from classwise.export.linear import LinearScores, Variance, linear_scores
 from classwise.export.sql.arithmetic import (
     POSSIBLE,
@@ -27,14 +28,15 @@ from classwise.export.sql.arithmetic import (
 )
 from classwise.export.sql.draft import Draft
 from classwise.export.sql.steps import Step
+from classwise.logistic import LogisticClassifier, LogisticModel
 
 
-def add_logistic(estimator: BayesianLogistic, draft: Draft, only_label: bool) -> None:
-    """Scores of which softmax is P(k | x)."""
-    scores = linear_scores(estimator.classifier_, "SQL", only_label)
-    names = _read(scores, estimator, draft)
-    if estimator.classifier_.shift:
-        draft.add_constants(np.array(estimator.classifier_.shift))
+def add_logistic(classifier: LogisticClassifier, model: Any, draft: Draft, only_label: bool) -> None:
+    """Scores of which softmax is P(k | x). model: a LogisticModel."""
+    scores = linear_scores(classifier, "SQL", only_label)
+    names = _read(scores, model, draft)
+    if classifier.shift:
+        draft.add_constants(np.array(classifier.shift))
     if len(scores.slopes) > 1:
         for k, slopes in enumerate(scores.slopes):
             draft.scores[k] += _terms(scores, slopes, names)
@@ -45,9 +47,9 @@ def add_logistic(estimator: BayesianLogistic, draft: Draft, only_label: bool) ->
         draft.add(k, times(number(half), score.copy()))
 
 
-def _read(scores: LinearScores, estimator: BayesianLogistic, draft: Draft) -> dict[int, str]:
+def _read(scores: LinearScores, model: LogisticModel, draft: Draft) -> dict[int, str]:
     """The columns of the table that are read, each as the query calls it."""
-    spreads, origins = estimator.model_.deviations, scores.mean.tolist()
+    spreads, origins = model.deviations, scores.mean.tolist()
     numbers = {int(scores.source[i]): origins[i] for i in scores.numbers}
     names = {j: draft.about(j, origin, spreads[j]) for j, origin in numbers.items()}
     return names | {j: draft.code(j) for j in scores.categories}

@@ -3,17 +3,18 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 from sqlglot import exp
 
-from classwise.arrays import Labels
-from classwise.classifier.bayes import Calibration
+from classwise.classifier.bayes import BayesClassifier, Calibration
 from classwise.classifier.decision import Policy
-from classwise.comparison.stack import AutoClassifier
+from classwise.classifier.protocol import FittedModel
+from classwise.comparison.stack.answers import PooledClassifier
 from classwise.diagnostics.advice import listed
 from classwise.errors import ClasswiseError, UnansweredRowWarning
-from classwise.estimators import BayesianLogistic, Decision, GenerativeAnswers
+from classwise.estimators import Answers, Decision
 from classwise.estimators.deciding import read_policy
 from classwise.export.sql.answers import decisions_of, labels_of, posteriors_of, scores_of
 from classwise.export.sql.arithmetic import Expression
@@ -23,7 +24,7 @@ from classwise.export.sql.draft import Draft, check_text
 from classwise.export.sql.logistic import add_logistic
 from classwise.export.sql.naming import feature_names, key_names, read_table, result_names
 from classwise.export.sql.stacks import add_stack
-from classwise.rows.schema import Schema
+from classwise.logistic import LogisticClassifier
 
 
 def write_query(
@@ -35,13 +36,14 @@ def write_query(
     estimator = question.estimator
     names = result_names(output, estimator.classes_.tolist(), kind)
     keys = key_names(columns, names)
-    draft = Draft(kind, feature_names(question.schema, features, kind), question.levels, len(estimator.classes_))
+    model = estimator._model_seen
+    draft = Draft(kind, feature_names(model.schema, features, kind), model.levels, len(estimator.classes_))
     carried = [exp.alias_(exp.column(draft.key(i, key)), key, quoted=True) for i, key in enumerate(keys)]
     question.add_scores(draft, output)
     answers = question.answers(draft, output, kind)
     result = [exp.alias_(answer, name, quoted=True) for answer, name in zip(answers, names, strict=True)]
     text = draft.steps.query(read_table(table), [*carried, *result]).sql(dialect=kind.name, pretty=True)
-    if draft.joint and isinstance(estimator, GenerativeAnswers) and estimator.missing != "error":
+    if draft.joint and not estimator._strict:
         return f"/* {_warn_of_gaps(draft)} */\n{text}"
     return text
 
@@ -63,24 +65,22 @@ def _warn_of_gaps(draft: Draft) -> str:
 class Question:
     """What is asked: an estimator, and the policy to decide by, where it is not the most probable label."""
 
-    estimator: GenerativeAnswers | BayesianLogistic | AutoClassifier
+    estimator: Answers
     policy: Policy | None = None
     reject_label: Any = None
 
     @classmethod
     def read(cls, model: Any) -> "Question":
-        """From an estimator, an AutoClassifier, or a Decision about one of these."""
+        """From an estimator, or a Decision about one."""
         if isinstance(model, Decision):
             return cls._read_decision(model)
-        if isinstance(model, AutoClassifier):
-            return cls(model._fitted())
-        if not isinstance(model, (GenerativeAnswers, BayesianLogistic)):
+        if not isinstance(model, Answers):
             raise ClasswiseError(
                 f"{type(model).__name__} cannot be written as SQL: to_sql takes a fitted Gaussian, naive Bayes "
                 "or logistic classifier, an AutoClassifier, or a Decision about one of these; score the rows with "
                 "predict."
             )
-        return cls(model)
+        return cls(model._fitted())
 
     @classmethod
     def _read_decision(cls, decision: Decision) -> "Question":
@@ -93,35 +93,16 @@ class Question:
         asked = cls.read(getattr(decision, "model_", decision.model)).estimator
         return cls(asked, read_policy(decision.costs, decision.reject, labels), decision.reject_label_)
 
-    @property
-    def schema(self) -> Schema:
-        """The columns of the model."""
-        estimator = self.estimator
-        return estimator._schema if isinstance(estimator, AutoClassifier) else estimator.model_.schema
-
-    @property
-    def levels(self) -> dict[int, Labels]:
-        """The levels of those columns that have some."""
-        estimator = self.estimator
-        return estimator._levels if isinstance(estimator, AutoClassifier) else estimator.model_.levels
-
     def add_scores(self, draft: Draft, output: str) -> None:
-        """Scores of which softmax is P(k | x), as terms of a draft: log prior + log density, or linear ones."""
-        estimator = self.estimator
-        if isinstance(estimator, AutoClassifier):
-            add_stack(estimator, draft)
-            return
-        if isinstance(estimator, BayesianLogistic):
-            add_logistic(estimator, draft, only_label=output == "label" and self.policy is None)
-        else:
-            draft.add_constants(estimator.classifier_.log_prior[:, 0])
-            add_density(estimator.classifier_.density, range(len(draft.names)), draft)
-        if estimator.missing == "error":
+        """Scores of which softmax is P(k | x), as terms of a draft."""
+        only_label = output == "label" and self.policy is None
+        add_classifier(self.estimator._classifier, self.estimator._model_seen, draft, only_label)
+        if self.estimator._strict:
             draft.refusals += draft.missing
 
     @property
     def _calibration(self) -> Calibration | None:
-        return self.estimator.classifier_.calibration if isinstance(self.estimator, GenerativeAnswers) else None
+        return getattr(self.estimator._classifier, "calibration", None)
 
     def answers(self, draft: Draft, output: str, dialect: Dialect) -> list[Expression]:
         """The columns of the result."""
@@ -166,10 +147,30 @@ class Question:
         return self.reject_label
 
     def _refuse_chance(self) -> None:
-        if isinstance(self.estimator, GenerativeAnswers) and self.estimator.ties == "random":
+        if getattr(self.estimator, "ties", "first") == "random":
             raise ClasswiseError(
                 "ties='random' draws lots, and SQL would draw others; set_params(ties='first') needs no new fit."
             )
+
+
+@singledispatch
+def add_classifier(classifier: Any, model: FittedModel, draft: Draft, only_label: bool) -> None:
+    """Add scores of which softmax is P(k | x). A classifier of a new kind is added here, and nowhere else.
+
+    only_label: posteriors are not asked for.
+    """
+    raise ClasswiseError(f"A {type(classifier).__name__} cannot be written as SQL; score the rows with predict.")
+
+
+@add_classifier.register
+def _(classifier: BayesClassifier, model: FittedModel, draft: Draft, only_label: bool) -> None:
+    """log prior + log density."""
+    draft.add_constants(classifier.log_prior[:, 0])
+    add_density(classifier.density, range(len(draft.names)), draft)
+
+
+add_classifier.register(LogisticClassifier)(add_logistic)
+add_classifier.register(PooledClassifier)(add_stack)
 
 
 def _example(label: Any) -> Any:

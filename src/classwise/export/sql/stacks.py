@@ -13,7 +13,8 @@ import numpy as np
 from sqlglot import exp
 
 from classwise.arrays import Array, Codes, log_normalize
-from classwise.comparison.stack import AutoClassifier
+from classwise.classifier.protocol import FittedModel
+from classwise.comparison.stack.answers import PooledClassifier
 from classwise.comparison.stack.softmax import Linear
 from classwise.comparison.stack.trained import Bayesian, Trained, TrainedShares
 from classwise.comparison.stack.transforms import Encoding
@@ -42,23 +43,23 @@ from classwise.export.sql.steps import Step
 DENSITIES = (Student, Categorical)
 
 
-def add_stack(stack: AutoClassifier, draft: Draft) -> None:
+def add_stack(stack: PooledClassifier, model: FittedModel, draft: Draft, only_label: bool) -> None:
     """Scores of which softmax is P(k | x)."""
     refuse_members(stack)
-    pool, columns = stack.pool_, StackColumns(draft, stack._schema)
+    pool, columns = stack.pool, StackColumns(draft, model.schema)
     logs = [
         _define_logs(draft, i, trained, columns, float(pool.powers[i]), float(np.log(pool.weights[i])))
-        for i, trained in enumerate(stack.members_.values())
+        for i, trained in enumerate(stack.members.values())
         if pool.weights[i] > 0
     ]
     for k, of_class in enumerate(zip(*logs, strict=True)):
         draft.add(k, times(number(pool.power), _log_sum(draft, k, of_class)))
-    draft.add_constants(stack._shift)
+    draft.add_constants(stack.shift)
 
 
-def refuse_members(stack: AutoClassifier) -> None:
+def refuse_members(stack: PooledClassifier) -> None:
     """Refuse members with weight that have no form in SQL."""
-    stuck = [f"{name!r}" for name, trained in stack._used().items() if not can_write(trained)]
+    stuck = [f"{name!r}" for name, trained in stack.used.items() if not can_write(trained)]
     if stuck:
         raise ClasswiseError(
             f"The stack has members that cannot be written as SQL: {', '.join(stuck)}. Fit "
