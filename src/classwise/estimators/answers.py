@@ -65,7 +65,7 @@ class Answers(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Labels:
         """The most probable label of each row; (n,). Ties go to the first label."""
-        return self.classes_[self._apply(_decide, self._table(X))]
+        return self._fitted().classes_[self._apply(_decide, self._table(X))]
 
     def predict_proba(self, X: Any) -> Array:
         """P(k | x); (n, g), columns in the order of `classes_`."""
@@ -77,7 +77,7 @@ class Answers(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Array:
         """log P(k | x) (n, g); for two classes the log odds of the second, (n,)."""
-        if len(self.classes_) > 2:
+        if len(self._fitted().classes_) > 2:
             return self.predict_log_proba(X)
         scores = self._apply(_announced, self._table(X))
         return np.asarray(scores[1] - scores[0])
