@@ -26,7 +26,7 @@ def sql(
     output: o.Output = "-",
     force: o.Force = False,
 ) -> None:
-    """Write a query that scores the rows of a table where they are.
+    """Write a query that scores the rows of a table inside its database.
 
     Example: classwise export sql model.cw --table penguins --dialect duckdb -o score.sql
     """
@@ -43,7 +43,7 @@ def onnx(
     dtype: Annotated[Literal["float64", "float32"], typer.Option(help="The numbers that go in and out.")] = "float64",
     force: o.Force = False,
 ) -> None:
-    """Write a graph that ONNX runtimes run, in any language.
+    """Write an ONNX graph, which runtimes of many languages can run.
 
     Example: classwise export onnx model.cw -o model.onnx
     """
@@ -56,7 +56,7 @@ def onnx(
 
 
 def json_(model: o.ModelFile, output: o.Output = "-", force: o.Force = False) -> None:
-    """Write a model as JSON that people and programs can read: labels, priors, columns, what was estimated of each.
+    """Write a model as JSON that people and programs can read: labels, priors, columns and their estimates.
 
     Example: classwise export json lda.cw -o model.json
     """
@@ -66,7 +66,7 @@ def json_(model: o.ModelFile, output: o.Output = "-", force: o.Force = False) ->
 
 
 def readable(model: Any) -> dict[str, Any]:
-    """A model as JSON can tell it."""
+    """A model as plain values, for JSON."""
     from classwise import __version__
 
     labels = model.classes_.tolist()
@@ -107,7 +107,7 @@ def readable(model: Any) -> dict[str, Any]:
 
 
 def _stack(model: Any) -> dict[str, Any]:
-    """The members of a stack, and what each is worth."""
+    """The members of a stack, with their weights and losses."""
     columns = [{"name": column.name, "family": str(column.family)} for column in model.model_.schema]
     members = [asdict(line) for line in model.report_]
     return {
@@ -158,7 +158,7 @@ def serve(
     ] = 32 * 2**20,
     log_level: Annotated[Literal["debug", "info", "warning", "error"], typer.Option(help="What to tell.")] = "info",
 ) -> None:
-    """Answer over HTTP, until interrupted. A file that is replaced is read again.
+    """Answer requests over HTTP until interrupted. A model file that is replaced is loaded again.
 
     Example: classwise serve model.cw --port 8000
     """

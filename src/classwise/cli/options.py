@@ -1,4 +1,4 @@
-"""Arguments and options that several verbs take, and how their texts are read."""
+"""Arguments and options that several verbs share, and how their text is read."""
 
 import json
 import re
@@ -75,7 +75,7 @@ Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Which random numbe
 
 
 def names(values: Sequence[str] | None) -> tuple[str, ...]:
-    """Names by commas, or given one by one.
+    """Names separated by commas, or from an option given several times.
 
     >>> names(["a,b", "c"]), names(None)
     (('a', 'b', 'c'), ())
@@ -84,7 +84,7 @@ def names(values: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def pairs(values: Sequence[str] | None, option: str) -> dict[str, str]:
-    """{"a": "x", "b": "y"} of a=x,b=y.
+    """NAME=VALUE pairs, separated by commas.
 
     >>> pairs(["a=x,b=binomial(3)"], "--families")
     {'a': 'x', 'b': 'binomial(3)'}
@@ -97,7 +97,7 @@ def pairs(values: Sequence[str] | None, option: str) -> dict[str, str]:
 
 
 def families_of(values: Sequence[str] | None) -> Any:
-    """What --families says, as models take it."""
+    """The value of --families, as models take it."""
     return pairs(values, "--families") or "auto"
 
 

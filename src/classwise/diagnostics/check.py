@@ -1,4 +1,8 @@
-"""A predictive check: rows beside samples of the model, measure by measure."""
+"""A predictive check: do samples drawn from the model look like the rows?
+
+Each class is measured column by column, in the rows and in many samples of the same size. A measure of the rows that
+lies outside those of the samples is something the model does not reproduce.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -43,7 +47,7 @@ SHOWN = 8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictiveCheck:
-    """Measures of rows beside those of samples; prints as what does not look like the model, and what may help.
+    """Measures of the rows compared with those of samples; prints what the model does not reproduce, and what may help.
 
     rows: how many there are; draws: how many samples; paired: whether pairs of columns were measured. histograms: by
     label and column, for plot_check.
@@ -66,7 +70,7 @@ class PredictiveCheck:
         return CheckTable(self.lines)
 
     def summary(self) -> list[str]:
-        """What does not look like the data, in sentences; nothing where all does."""
+        """What the model does not reproduce, in sentences; empty if nothing surprises."""
         return sentences(self.surprises)
 
     def _heading(self) -> str:
@@ -95,7 +99,7 @@ def check(
     generator: np.random.Generator | None = None,
     pairs: bool | None = None,
 ) -> PredictiveCheck:
-    """Of rows whose classes are codes (n,); pairs: True, False, or None for what the number of columns allows."""
+    """Check rows whose classes are codes (n,). pairs: whether to measure pairs of columns; None: if columns are few."""
     if not (isinstance(draws, (int, np.integer)) and draws >= FEWEST_DRAWS):
         raise ClasswiseError(f"draws={draws!r} is not a number of samples of at least {FEWEST_DRAWS}.")
     rows, gaps = _read(table)
@@ -111,7 +115,7 @@ def check(
 
 
 def _read(table: Table) -> tuple[Array, NDArray[np.bool_]]:
-    """The rows, NaN where a value is missing, and where that is; (n, p), (n, p)."""
+    """The rows with NaN for missing values, and which these are; (n, p), (n, p)."""
     rows = np.array(table.rows, dtype=np.float64)
     for j in table.levels:
         rows[rows[:, j] < 0, j] = np.nan
@@ -119,7 +123,7 @@ def _read(table: Table) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def _looked_at(classifier: BayesClassifier) -> list[int]:
-    """The columns that the model does not leave out."""
+    """The columns that the model uses."""
     blocks = [block for block in flat_blocks(classifier.density) if not isinstance(block.density, Constant)]
     return sorted(int(j) for block in blocks for j in block.columns)
 
@@ -132,10 +136,11 @@ BATCH = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Replicates:
-    """codes (n,): the class of each row; gaps (n, p): which values are missing.
+    """Draws samples of the model that could have been the rows.
 
-    A row is drawn from p(x | k) of its own class, as `sample` draws it; with estimate="bayes" that is the predictive
-    density, row by row. Given that a value is there: whether one is missing is taken over from the rows.
+    codes (n,): the class of each row; gaps (n, p): which values are missing. Each row is drawn from p(x | k) of its own
+    class, as `sample` does; with estimate="bayes" that is the predictive density, row by row. Values are missing in
+    the samples where they are missing in the rows.
     """
 
     classifier: BayesClassifier
@@ -144,17 +149,17 @@ class Replicates:
     gaps: NDArray[np.bool_]
 
     def batches(self, draws: int, generator: np.random.Generator) -> Iterator[Array]:
-        """So many samples in all; (b, n, p) each."""
+        """`draws` samples in batches; (b, n, p) each."""
         size = max(1, BATCH // max(self.gaps.size, 1))
         for start in range(0, draws, size):
             yield self.draw(min(size, draws - start), generator)
 
     def steps(self, draws: int) -> int:
-        """How many batches that is."""
+        """The number of batches."""
         return -(-draws // max(1, BATCH // max(self.gaps.size, 1)))
 
     def draw(self, count: int, generator: np.random.Generator) -> Array:
-        """(count, n, p), NaN where the rows have gaps."""
+        """`count` samples; (count, n, p), NaN where the rows have gaps."""
         density = Product(tuple(flat_blocks(self.classifier.density)))
         rows = density.sample(np.tile(self.codes, count), generator).reshape(count, *self.gaps.shape)
         rounded = [j for j, c in enumerate(self.schema) if c.family.name == "gaussian" and "Int" in c.type]
@@ -171,7 +176,10 @@ MOST_BINS = 30
 
 @dataclass(frozen=True, eq=False)
 class HistogramBins:
-    """edges (b + 1,), ascending; what lies beyond the last is counted in it. levels: names of bins of a category."""
+    """edges (b + 1,), ascending; values beyond the first and last edge count in the outermost bins.
+
+    levels: the names of the bins, for a category.
+    """
 
     edges: Array
     levels: tuple[Any, ...] | None = None
@@ -184,7 +192,7 @@ class HistogramBins:
 
     @classmethod
     def of_numbers(cls, values: Array, whole: bool) -> "HistogramBins":
-        """Around the values (m,); one for each whole number, where these are few."""
+        """Bins that cover the values (m,); one for each whole number, if these are few."""
         low, high = values.min(), values.max()
         if whole and high - low < MOST_BINS:
             return cls(np.arange(low - 0.5, high + 1))
@@ -199,7 +207,7 @@ class HistogramBins:
         return np.bincount(places.ravel(), minlength=count * bins).reshape(count, bins) / values.shape[1]
 
     def histogram(self, observed: Array, samples: Array) -> Histogram:
-        """observed (bins,), samples (draws, bins)."""
+        """The shares of the rows beside those of the samples; observed (bins,), samples (draws, bins)."""
         low, middle, high = np.quantile(samples, [0.025, 0.5, 0.975], axis=0)
         edges = self.edges if self.levels is None else None
         return Histogram(edges, self.levels, observed, low, middle, high)
@@ -210,7 +218,10 @@ class HistogramBins:
 
 @dataclass(eq=False)
 class Measurements:
-    """rows (n, p), NaN where a value is missing. samples, shares: what was measured of samples, batch by batch."""
+    """Measures of rows (n, p), NaN where a value is missing, and of samples.
+
+    samples, shares: the measures and histograms of the samples, batch by batch.
+    """
 
     ruler: Ruler
     replicates: Replicates
@@ -234,7 +245,7 @@ class Measurements:
         }
 
     def draw(self, draws: int, generator: np.random.Generator) -> None:
-        """Measure so many samples."""
+        """Draw samples, and measure them."""
         with progress("checking", self.replicates.steps(draws)) as steps:
             for batch in self.replicates.batches(draws, generator):
                 if not self.samples:
@@ -246,7 +257,7 @@ class Measurements:
                 steps.step()
 
     def lines(self) -> tuple[CheckLine, ...]:
-        """The most surprising first."""
+        """One line for each measure, the most surprising first."""
         keys, samples = list(self.observed), np.vstack(self.samples)
         observed = np.array(list(self.observed.values()))
         alone = tail_probabilities(observed, samples)
@@ -259,7 +270,7 @@ class Measurements:
         return tuple(lines[i] for i in order)
 
     def _evened(self, every: Array) -> Array:
-        """On scales on which measures scatter evenly; (sets, t) -> (sets, t)."""
+        """Measures transformed so that their distribution over samples is roughly symmetric; (sets, t) -> (sets, t)."""
         evened = every.copy()
         for i, (_, key) in enumerate(self.observed):
             if key.measure in EVEN_SCALES:
@@ -291,7 +302,7 @@ class Measurements:
     # Histograms -----------------------------------------------------------------------------------------------------
 
     def histograms(self) -> dict[tuple[Any, Any], Histogram]:
-        """By label and column."""
+        """The histograms, by label and column."""
         schema, labels = self.ruler.schema, self.replicates.classifier.labels.tolist()
         names: Any = schema.names or range(len(schema))
         return {
@@ -307,7 +318,7 @@ class Measurements:
         return sets[:, own[~self.replicates.gaps[own, j]], j]
 
     def _make_bins(self, sample: Array) -> dict[tuple[int, int], HistogramBins]:
-        """Wide enough for the rows and for a sample (n, p)."""
+        """Bins that cover the rows and one sample (n, p)."""
         sets = np.stack([self.rows, sample])
         places = [(k, j) for k in self.own for j in self.ruler.columns if self._present(sets, k, j).size]
         return {(k, j): self._bins(j, self._present(sets, k, j).ravel()) for k, j in places}

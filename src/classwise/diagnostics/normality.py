@@ -69,12 +69,12 @@ class Normality:
 
     @property
     def p_value(self) -> float:
-        """Of both tests together (Bonferroni)."""
+        """The p-value of both tests together (Bonferroni)."""
         return min(1.0, 2 * min(self.skewness_p, self.kurtosis_p))
 
     @property
     def is_mild(self) -> bool:
-        """Whether the class is so near to a Gaussian that the rest does not matter."""
+        """Whether the deviation from a Gaussian is too small to matter."""
         return abs(self.ratio - 1) < MILD_KURTOSIS and self.asymmetry < MILD_SKEWNESS
 
 
@@ -91,7 +91,7 @@ def mardia(rows: NumberRows, statistics: ClassStatistics, own: Sequence[Spectrum
 
 
 def _obstacle(spectrum: Spectrum) -> str:
-    """Why a class cannot be tested, or nothing. With p + 1 rows b1 and b2 are the same whatever the rows."""
+    """Why a class cannot be tested, or "". With p + 1 rows b1 and b2 are the same whatever the rows."""
     if spectrum.weight < max(spectrum.features + 2, 4):
         return "too few rows"
     return "" if spectrum.is_regular else f"covariance of rank {spectrum.rank}"
@@ -111,7 +111,7 @@ def _tests_by_tensor(
 
 
 def _test_by_pairs(rows: NumberRows, code: int, spectrum: Spectrum) -> Normality:
-    """Of a sample of the class, whitened by its own mean and covariance."""
+    """The tests of a sample of the class, whitened by the mean and covariance of the sample."""
     positions = rows.of_class(code)
     table_weights = rows.table.weights
     drawn, weights = spaced(np.ones(len(positions)) if table_weights is None else table_weights[positions])
@@ -179,7 +179,7 @@ class Gaussians:
         return cls(codes, moments, FullCovariance(FullCovariance.own(moments.scatter, moments.weight)))
 
     def whiten(self, rows: Array, k: int) -> Array:
-        """z of rows of the k-th of them."""
+        """z of rows of the k-th class; (m, p) -> (m, p)."""
         return self.covariance.whiten((rows - self.moments.mean[k]) - self.moments.rest[k], k)
 
 
@@ -195,7 +195,7 @@ class Powers:
 
     @classmethod
     def gather(cls, chunk: Table, gaussians: Gaussians) -> Self:
-        """Of complete rows labeled by codes; those of a code that is not among the Gaussians are passed over."""
+        """The sums of a chunk of complete rows, labeled by codes; rows of other codes are skipped."""
         rows = chunk.rows
         first, second = np.triu_indices(rows.shape[1])
         third, fourth = np.zeros((len(gaussians.codes), len(first), rows.shape[1])), np.zeros(len(gaussians.codes))
@@ -237,7 +237,7 @@ def rejected(tests: Sequence[Normality]) -> list[Normality]:
 
 
 def is_normal(tests: Sequence[Normality]) -> bool:
-    """Whether nothing that matters speaks against Gaussian classes."""
+    """Whether all classes are near enough to Gaussian."""
     return all(test.is_mild for test in rejected(tests))
 
 
