@@ -18,3 +18,15 @@ def chunk_rows(features: int, size: int = COPY_SIZE) -> int:
     """How many rows a chunk of so many features has."""
     # A statistic holds matrices of p²: chunks grow with them, so that merging stays a small part of the work.
     return max(size, 8 * features * features) // features
+
+
+# Diagnosis, check and report ------------------------------------------------------------------------------------------
+
+# Where there are too many columns to test all rows for Normality, so many of each class are tested, evenly spaced.
+NORMALITY_ROWS = 2000
+
+# A check measures pairs of columns, unless told, where there are no more columns than this.
+PAIRED_COLUMNS = 40
+
+# The pictures of a report show so many rows, drawn by chance.
+REPORT_ROWS = 1000

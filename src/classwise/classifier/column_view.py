@@ -10,8 +10,7 @@ import numpy as np
 
 from classwise.arrays import Array, Labels
 from classwise.classifier.bayes import BayesClassifier
-from classwise.classifier.marginal import flat_blocks, given, marginal, moments
-from classwise.densities import Constant
+from classwise.classifier.marginal import given, marginal, moments, unused_columns
 from classwise.errors import ClasswiseError
 from classwise.rows.reading import open_source
 from classwise.rows.schema import Column, find_column
@@ -214,8 +213,7 @@ def find(model: Any, key: Any, option: str) -> int:
 def _left_out(model: Any) -> set[int]:
     if not isinstance(model.classifier_, BayesClassifier):
         return {j for j, note in model.model_.notes.items() if note.startswith("left out")}
-    blocks = flat_blocks(model.classifier_.density)
-    return {int(j) for block in blocks if isinstance(block.density, Constant) for j in block.columns}
+    return unused_columns(model.classifier_.density)
 
 
 def _read_held(model: Any, at: Any) -> dict[int, float]:

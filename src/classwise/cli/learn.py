@@ -37,22 +37,15 @@ def compare(
             help="Also try softmax regression and nearest neighbors, of scikit-learn; where they take long, too."
         ),
     ] = None,
-    save: Annotated[
-        str | None, typer.Option(help="Keep the winner in this file.", metavar="MODEL", rich_help_panel=o.OUTPUT)
-    ] = None,
+    save: Annotated[str | None, o.output_option(help="Keep the winner in this file.", metavar="MODEL")] = None,
     keep: Annotated[
         str | None,
-        typer.Option(
-            help="Keep this model of the table in place of the winner, such as 'stack'.",
-            metavar="NAME",
-            rich_help_panel=o.OUTPUT,
-        ),
+        o.output_option(help="Keep this model of the table in place of the winner, such as 'stack'.", metavar="NAME"),
     ] = None,
     html: Annotated[
-        str | None,
-        typer.Option(help="Write a report with pictures to this file.", metavar="FILE", rich_help_panel=o.OUTPUT),
+        str | None, o.output_option(help="Write a report with pictures to this file.", metavar="FILE")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.", rich_help_panel=o.OUTPUT)] = False,
+    as_json: Annotated[bool, o.output_option("--json", help="The result as JSON.")] = False,
     force: o.Force = False,
 ) -> None:
     """Find the classifier whose probabilities come true on rows it has not seen.
@@ -216,14 +209,8 @@ def _show_next(data: str, target: str, save: str | None, html: str | None) -> No
 
 def fit(
     data: Annotated[str, typer.Argument(help="A file of rows, - for standard input, or statistics (.cws).")],
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", help="Where to keep the model; - is standard output.", rich_help_panel=o.OUTPUT),
-    ],
-    target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", help="The column that holds the labels.", rich_help_panel=o.ROWS),
-    ] = None,
+    output: Annotated[str, o.output_option("--output", "-o", help="Where to keep the model; - is standard output.")],
+    target: Annotated[str | None, o.TARGET] = None,
     model: Annotated[
         str,
         typer.Option(
@@ -242,11 +229,7 @@ def fit(
     stream: o.Streaming = None,
     without_statistics: Annotated[
         bool,
-        typer.Option(
-            "--without-statistics",
-            help="Keep only what predictions take, for privacy and size.",
-            rich_help_panel=o.OUTPUT,
-        ),
+        o.output_option("--without-statistics", help="Keep only what predictions take, for privacy and size."),
     ] = False,
     force: o.Force = False,
 ) -> None:

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from classwise import limits
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier.bayes import BayesClassifier
-from classwise.classifier.marginal import flat_blocks
+from classwise.classifier.marginal import flat_blocks, unused_columns
 from classwise.covariance import FullCovariance
-from classwise.densities import Constant, Gaussian, Product, Student
+from classwise.densities import Gaussian, Product, Student
 from classwise.diagnostics.check_lines import CheckLine, CheckTable, Histogram, sentences, wrapped
 from classwise.diagnostics.measures import (
     EVEN_SCALES,
@@ -34,9 +35,6 @@ from classwise.rows.table import Table
 
 # An adjusted probability up to this is a surprise: the chance that a model that is right is blamed for anything.
 LEVEL = 0.05
-
-# Up to this many columns, pairs are measured unless it is said that they should not be.
-MOST_PAIRED = 40
 
 # With fewer samples, nothing could be a surprise.
 FEWEST_DRAWS = 20
@@ -103,8 +101,9 @@ def check(
     if not (isinstance(draws, (int, np.integer)) and draws >= FEWEST_DRAWS):
         raise ClasswiseError(f"draws={draws!r} is not a number of samples of at least {FEWEST_DRAWS}.")
     rows, gaps = _read(table)
-    columns = _looked_at(classifier)
-    paired = len(columns) <= MOST_PAIRED if pairs is None else pairs
+    unused = unused_columns(classifier.density)
+    columns = [j for j in range(rows.shape[1]) if j not in unused]
+    paired = len(columns) <= limits.PAIRED_COLUMNS if pairs is None else pairs
     unseen = frozenset(j for j, levels in table.levels.items() if (rows[:, j] == len(levels)).any())
     ruler = Ruler(table.schema, columns, table.levels, unseen, paired)
     replicates = Replicates(classifier, table.schema, codes, gaps)
@@ -120,12 +119,6 @@ def _read(table: Table) -> tuple[Array, NDArray[np.bool_]]:
     for j in table.levels:
         rows[rows[:, j] < 0, j] = np.nan
     return rows, np.isnan(rows)
-
-
-def _looked_at(classifier: BayesClassifier) -> list[int]:
-    """The columns that the model uses."""
-    blocks = [block for block in flat_blocks(classifier.density) if not isinstance(block.density, Constant)]
-    return sorted(int(j) for block in blocks for j in block.columns)
 
 
 # Samples that could have been the rows: the same classes, the same gaps, other values ---------------------------------

@@ -24,6 +24,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import stats
 
+from classwise import limits
 from classwise.arrays import BLOCK_SIZE, Array, Codes, product, row_norms, slices
 from classwise.covariance import FullCovariance
 from classwise.diagnostics.advice import LEVEL, Finding, capitalized, chance, classes, number
@@ -32,11 +33,8 @@ from classwise.diagnostics.spectrum import Spectrum, examine
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics, FullScatter, Moments, gather_moments
 
-# Up to this many columns, and numbers in T of all classes, T is formed.
+# Up to this many columns, and numbers in T of all classes, T is formed; beyond, limits.NORMALITY_ROWS are tested.
 MOST_COLUMNS, MOST_NUMBERS = 60, 1 << 23
-
-# Beyond those, this many rows of a class are looked at.
-SAMPLE = 2000
 
 # A kurtosis this near to the Gaussian's (as a ratio) and a skewness per column this small do not matter.
 MILD_KURTOSIS, MILD_SKEWNESS = 0.1, 0.3
@@ -129,15 +127,16 @@ def spaced(weights: Array) -> tuple[Codes, Array]:
 
     Spaced along the weight, so that a row of weight two is drawn as often as the row twice.
 
-    >>> positions, weights = spaced(np.full(5 * SAMPLE, 0.5))
+    >>> positions, weights = spaced(np.full(5 * limits.NORMALITY_ROWS, 0.5))
     >>> positions[:3].tolist(), len(positions), weights.sum()
     ([2, 7, 12], 2000, np.float64(2000.0))
     """
     reached = np.cumsum(weights)
-    if reached[-1] <= SAMPLE:
+    size = limits.NORMALITY_ROWS
+    if reached[-1] <= size:
         return np.arange(len(weights)), weights
-    targets = (np.arange(SAMPLE) + 0.5) * (reached[-1] / SAMPLE)
-    return np.searchsorted(reached, targets), np.ones(SAMPLE)
+    targets = (np.arange(size) + 0.5) * (reached[-1] / size)
+    return np.searchsorted(reached, targets), np.ones(size)
 
 
 def _test(spectrum: Spectrum, n: float, squared_thirds: float, fourths: float) -> Normality:
@@ -244,7 +243,11 @@ def is_normal(tests: Sequence[Normality]) -> bool:
 def about_normality(tests: Sequence[Normality]) -> Finding:
     header = ("class", "rows", "skewness", "p", "kurtosis", "p", "ratio to Gaussian", "")
     sampled = [test for test in tests if 0 < test.tested < test.weight]
-    facts = [f"Many columns: at most {SAMPLE} evenly spaced rows of each class were looked at."] if sampled else []
+    facts = (
+        [f"Many columns: at most {limits.NORMALITY_ROWS} evenly spaced rows of each class were looked at."]
+        if sampled
+        else []
+    )
     return Finding("Normality of each class (Mardia)", facts, [header, *map(_cells, tests)], _advice(tests))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils import _safe_indexing
 
+from classwise import limits
 from classwise.arrays import Array, Labels
 from classwise.classifier.evaluation import Evaluation, merged
 from classwise.comparison import Comparison
@@ -25,9 +26,6 @@ from classwise.plot import plot_confusion, plot_projection, plot_regions
 from classwise.plot.view import look
 from classwise.report.page import Markup, code, definitions, draw, figure, items, paragraph, section, table
 from classwise.rows.labels import is_missing
-
-# So many rows are drawn, taken at random from all.
-DRAWN = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +64,18 @@ class ReportData:
     def drawn(self) -> tuple[Any, Labels]:
         """Rows to draw, and their labels."""
         labeled = np.flatnonzero([not is_missing(label) for label in self.labels.tolist()])
-        if len(labeled) > DRAWN:
-            labeled = np.sort(np.random.default_rng(0).choice(labeled, DRAWN, replace=False))
+        if len(labeled) > limits.REPORT_ROWS:
+            labeled = np.sort(np.random.default_rng(0).choice(labeled, limits.REPORT_ROWS, replace=False))
         return _safe_indexing(self.X, labeled), self.labels[labeled]
 
     @cached_property
     def shown(self) -> str:
         """A sentence that says so, if not all rows are drawn."""
-        return f" {len(self.drawn[1])} of {len(self.labels)} rows are shown." if len(self.labels) > DRAWN else ""
+        return (
+            f" {len(self.drawn[1])} of {len(self.labels)} rows are shown."
+            if len(self.labels) > limits.REPORT_ROWS
+            else ""
+        )
 
     @cached_property
     def diagnosis(self) -> Diagnosis | str:
