@@ -222,7 +222,7 @@ def test_student_tails_are_named_by_their_degrees_of_freedom():
 
 
 def test_many_columns_are_looked_at_in_a_sample(monkeypatch):
-    monkeypatch.setattr(normality, "SAMPLE", 500)
+    monkeypatch.setattr("classwise.limits.NORMALITY_ROWS", 500)
     rng, labels = np.random.default_rng(10), np.repeat([0, 1], [1500, 400])
     sample = rng.normal(size=(1900, 100))
     d = cw.diagnose(sample, labels)
@@ -249,7 +249,7 @@ def test_sums_over_rows_and_over_pairs_agree(monkeypatch):
 
 def test_a_sample_that_is_singular_says_so(monkeypatch):
     monkeypatch.setattr(normality, "MOST_COLUMNS", 0)
-    monkeypatch.setattr(normality, "SAMPLE", 5)
+    monkeypatch.setattr("classwise.limits.NORMALITY_ROWS", 5)
     assert {t.note for t in cw.diagnose(X, y).normality} == {"too few rows"}
 
 
@@ -438,7 +438,7 @@ def test_directions_matter_to_the_spectrum_alone(seed):
 @pytest.mark.parametrize("most_columns", [60, 0])
 def test_a_weight_of_two_is_the_row_twice(monkeypatch, most_columns):
     monkeypatch.setattr(normality, "MOST_COLUMNS", most_columns)
-    monkeypatch.setattr(normality, "SAMPLE", 40)
+    monkeypatch.setattr("classwise.limits.NORMALITY_ROWS", 40)
     weights = np.random.default_rng(21).integers(0, 4, len(X))
     weighted, repeated = (
         cw.diagnose(X, NAMES, weights),

@@ -99,3 +99,13 @@ BLOCK_OF_ROWS = 2048
 
 # Covariances for every fold and class may take so many bytes; a member that needs more takes no part.
 STACK_BYTES = 2e9
+# Diagnosis, check and report ------------------------------------------------------------------------------------------
+
+# Where there are too many columns to test all rows for Normality, so many of each class are tested, evenly spaced.
+NORMALITY_ROWS = 2000
+
+# A check measures pairs of columns, unless told, where there are no more columns than this.
+PAIRED_COLUMNS = 40
+
+# The pictures of a report show so many rows, drawn by chance.
+REPORT_ROWS = 1000

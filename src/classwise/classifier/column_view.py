@@ -10,8 +10,7 @@ import numpy as np
 
 from classwise.arrays import Array, Labels
 from classwise.classifier.bayes import BayesClassifier
-from classwise.classifier.marginal import flat_blocks, given, marginal, moments
-from classwise.densities import Constant
+from classwise.classifier.marginal import given, marginal, moments, unused_columns
 from classwise.errors import ClasswiseError
 from classwise.rows.reading import open_source
 from classwise.rows.schema import Column, find_column
@@ -22,9 +21,9 @@ DRAWN = 2000
 
 @dataclass(frozen=True, eq=False)
 class ColumnView:
-    """free: positions of the columns to look at; held: {position: value}; all others are integrated out.
+    """A fitted estimator in its free columns; held: {position: value}; all other columns are integrated out.
 
-    model: a fitted estimator. The value of a category is the position of its level.
+    free: positions of columns. The value of a category is the position of its level.
     """
 
     model: Any
@@ -34,8 +33,8 @@ class ColumnView:
     @property
     def names(self) -> list[str]:
         """What axes call the free columns."""
-        names = column_keys(self.model)
-        return [name if isinstance(name := names[j], str) else f"x{name}" for j in self.free]
+        keys = column_keys(self.model)
+        return [axis_name(keys[j]) for j in self.free]
 
     @property
     def columns(self) -> list[Column]:
@@ -59,7 +58,7 @@ class ColumnView:
 
     @cached_property
     def classifier(self) -> Any:
-        """Bayes' rule on the columns that are not integrated out; whether a value is missing says nothing here.
+        """Bayes' rule on the columns that are not integrated out, given that their values are there.
 
         A model without densities cannot integrate: the columns that are not seen stand at their means.
         """
@@ -69,11 +68,11 @@ class ColumnView:
 
     @property
     def has_densities(self) -> bool:
-        """Whether the model tells how rows of a class are spread, or only where classes part."""
+        """Whether the model has a density for each class, and not only posteriors."""
         return isinstance(self.model.classifier_, BayesClassifier)
 
     def _blank(self, count: int) -> Array:
-        """Rows of the model that have nothing but what is held; (count, p)."""
+        """Rows of the model in which all values are missing but those held; (count, p)."""
         rows = np.full((count, self.model.n_features_in_), np.nan)
         rows[:, list(self.model.model_.levels)] = -1.0
         rows[:, list(self.held)] = list(self.held.values())
@@ -82,7 +81,7 @@ class ColumnView:
     def rows(self, points: Array) -> Array:
         """Points as rows of the model, missing where a column is integrated out; (m, free) -> (m, p).
 
-        Where a column is a count or a category, its value is the nearest that can be.
+        Values of counts and categories are rounded to the nearest possible one.
         """
         rows = self._blank(len(points))
         for values, j, column in zip(points.T, self.free, self.columns, strict=True):
@@ -120,8 +119,13 @@ def column_keys(model: Any) -> list[Any]:
     return list(range(model.n_features_in_)) if names is None else list(names)
 
 
+def axis_name(key: Any) -> str:
+    """What an axis calls a column: its name, or x and its position."""
+    return key if isinstance(key, str) else f"x{key}"
+
+
 def _column(source: Any, key: Any, place: int, levels: Labels | None) -> Array:
-    """A column by its name, or by its position where either side has no names."""
+    """A column by its name, or by its position if the model or X has no names."""
     if source.names is not None and isinstance(key, str):
         if key not in source.names:
             raise ClasswiseError(f"X has no column {key!r}; its columns are {list(source.names)}.")
@@ -152,7 +156,7 @@ def choose_columns(model: Any, columns: Any, at: Any, count: int) -> tuple[tuple
     """
     held = _read_held(model, {} if at is None else at)
     usable = [j for j in usable_columns(model) if j not in held]
-    free = usable[:count] if columns is None else [find(model, key, "columns") for key in listed(columns)]
+    free = usable[:count] if columns is None else [find(model, key, "columns") for key in as_list(columns)]
     if len(set(free)) != count or len(free) != count:
         needed = "one column" if count == 1 else f"{count} different columns"
         raise ClasswiseError(f"columns={columns!r}: this picture is of {needed}.")
@@ -174,7 +178,7 @@ def read_model(m: Any) -> tuple[Any, Any]:
 
 
 def refuse_posteriors(view: ColumnView) -> None:
-    """Refuse a model that tells posteriors alone."""
+    """Raise an error for a model without densities."""
     if not view.has_densities:
         raise ClasswiseError(
             f"{type(view.model).__name__} has no densities, only posteriors; give a model such as LDA or NaiveBayes."
@@ -182,7 +186,7 @@ def refuse_posteriors(view: ColumnView) -> None:
 
 
 def usable_columns(model: Any) -> list[int]:
-    """The positions of columns that say something: numbers and counts first, then categories."""
+    """The positions of columns that the model uses: numbers and counts first, then categories."""
     silent = _left_out(model)
     kept = [j for j in range(model.n_features_in_) if j not in silent]
     return sorted(kept, key=lambda j: j in model.model_.levels)
@@ -193,13 +197,13 @@ def number_columns(model: Any) -> list[int]:
     return [j for j in usable_columns(model) if j not in model.model_.levels]
 
 
-def listed(columns: Any) -> list[Any]:
-    """Columns as a list, also where there is but one."""
+def as_list(columns: Any) -> list[Any]:
+    """Columns as a list, also if only one is given."""
     return list(columns) if isinstance(columns, Sequence | np.ndarray) and not isinstance(columns, str) else [columns]
 
 
 def find(model: Any, key: Any, option: str) -> int:
-    """The position of a column that the model looks at."""
+    """The position of a column that the model uses."""
     place = find_column(key, column_keys(model), option)
     if place in _left_out(model):
         raise ClasswiseError(f"{option} name the column {key!r}, which the model has left out: see schema_.")
@@ -209,8 +213,7 @@ def find(model: Any, key: Any, option: str) -> int:
 def _left_out(model: Any) -> set[int]:
     if not isinstance(model.classifier_, BayesClassifier):
         return {j for j, note in model.model_.notes.items() if note.startswith("left out")}
-    blocks = flat_blocks(model.classifier_.density)
-    return {int(j) for block in blocks if isinstance(block.density, Constant) for j in block.columns}
+    return unused_columns(model.classifier_.density)
 
 
 def _read_held(model: Any, at: Any) -> dict[int, float]:

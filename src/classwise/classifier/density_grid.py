@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Labels
 from classwise.classifier.column_view import (
     ColumnView,
+    as_list,
     choose_columns,
     column_keys,
     find,
-    listed,
     read_model,
     refuse_posteriors,
 )
@@ -74,7 +74,7 @@ def density_grid(m: Any, columns: Any = None, at: Any = None, X: Any = None) -> 
     >>> grid.posterior.round(4)[:, 1]
     array([0.    , 0.3557, 0.6443])
     """
-    keys = list(columns) if isinstance(columns, Mapping) else [None] if columns is None else listed(columns)
+    keys = list(columns) if isinstance(columns, Mapping) else [None] if columns is None else as_list(columns)
     if len(keys) not in (1, 2):
         raise ClasswiseError(f"columns={columns!r}: a grid is of one column, or of two.")
     model, _ = read_model(m)
@@ -128,7 +128,7 @@ ALONG = 1001
 
 
 def find_box(view: ColumnView, points: Array | None, sigmas: Sequence[float]) -> Array:
-    """(low, high) of each column: around the rows and the largest ellipses, as far as these are near the rows.
+    """(low, high) of each column: around the rows and the largest ellipses, unless these reach far beyond the rows.
 
     Levels of a category stand at 0, 1, 2, ..., half a unit apart from the edges.
     """
@@ -147,7 +147,7 @@ def find_box(view: ColumnView, points: Array | None, sigmas: Sequence[float]) ->
 
 
 def _range(points: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """Least and largest of each column; the reach of the model, where a column has no value."""
+    """The smallest and largest value of each column; low and high if it has none."""
     none = np.isnan(points).all(axis=0)
     filled = np.where(none, 0.0, points)
     return np.where(none, low, np.nanmin(filled, axis=0)), np.where(none, high, np.nanmax(filled, axis=0))
@@ -169,7 +169,7 @@ def value_grid(view: ColumnView, values: Array | None) -> Array:
 
 
 def grid_sides(view: ColumnView, points: Array | None, count: int) -> list[Array]:
-    """The same for each column; so many values of numbers."""
+    """The same for each free column; count: how many values a column of numbers gets."""
     box = find_box(view, points, (3,))
     whole = [levels is not None or count for levels, count in zip(view.levels, view.counts, strict=True)]
     return [

@@ -13,7 +13,7 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.classifier.bayes import BayesClassifier
-from classwise.densities import Block, Density, Gaussian, Observed, Product
+from classwise.densities import Block, Constant, Density, Gaussian, Observed, Product
 from classwise.densities.density import Located
 
 
@@ -33,6 +33,11 @@ def flat_blocks(density: Density) -> list[Block]:
         for outer in density.blocks
         for inner in flat_blocks(outer.density)
     ]
+
+
+def unused_columns(density: Density) -> set[int]:
+    """The columns that a density leaves out, since they are constant."""
+    return {int(j) for block in flat_blocks(density) if isinstance(block.density, Constant) for j in block.columns}
 
 
 def marginal(classifier: BayesClassifier, columns: Sequence[int]) -> BayesClassifier:

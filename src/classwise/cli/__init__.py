@@ -1,4 +1,4 @@
-"""The command line: each verb parses, calls and prints."""
+"""The command line: each verb reads its options, calls the library and prints the result."""
 
 from importlib.util import find_spec
 

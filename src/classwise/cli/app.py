@@ -1,4 +1,4 @@
-"""All verbs, under one name."""
+"""The program `classwise`: all verbs, in the order of its help."""
 
 from typing import Annotated
 

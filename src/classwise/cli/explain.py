@@ -1,4 +1,4 @@
-"""classwise explain: the model as formulas, or why a row is taken for a class."""
+"""classwise explain: a model as formulas, or why it takes a row for a class."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -26,11 +26,11 @@ def explain(
     latex: Annotated[bool, typer.Option("--latex", help="Formulas for LaTeX.")] = False,
     missing: o.Missing = None,
 ) -> None:
-    """Say how a model decides: its discriminant functions and boundaries; or, of a row, the share of each column.
+    """Show how a model decides: its discriminant functions and boundaries; or, for one row, what each column adds.
 
-    A model of other columns than numbers, or of Student-t classes, has no polynomials: what was estimated of each
-    column is shown instead. Logistic regression shows its weights; with --columns or --latex, its boundaries. A stack
-    shows its members. Of a Decision, its model is explained, and what it announces of the row is said beside it.
+    A model of columns other than numbers, or of Student-t classes, has no polynomials: the estimates of each column are
+    shown instead. Logistic regression shows its weights; with --columns or --latex, its boundaries. A stack shows its
+    members. For a Decision, its model is explained, with a note of the label that it announces.
 
     Example: classwise explain lda.cw penguins.csv --row 1
     """
@@ -56,7 +56,7 @@ def explain(
 
 
 def formulas(model: Any, columns: tuple[str, ...], latex: bool) -> list[str]:
-    """Discriminants and boundaries; where there are none, what was estimated; weights, of logistic regression."""
+    """The lines to print: discriminants and boundaries, or estimates, weights or members where there are none."""
     chosen = {"columns": list(columns)} if columns else {}
     if hasattr(model, "report_"):
         if chosen or latex:

@@ -26,7 +26,7 @@ def sql(
     output: o.Output = "-",
     force: o.Force = False,
 ) -> None:
-    """Write a query that scores the rows of a table where they are.
+    """Write a query that scores the rows of a table inside its database.
 
     Example: classwise export sql model.cw --table penguins --dialect duckdb -o score.sql
     """
@@ -43,7 +43,7 @@ def onnx(
     dtype: Annotated[Literal["float64", "float32"], typer.Option(help="The numbers that go in and out.")] = "float64",
     force: o.Force = False,
 ) -> None:
-    """Write a graph that ONNX runtimes run, in any language.
+    """Write an ONNX graph, which runtimes of many languages can run.
 
     Example: classwise export onnx model.cw -o model.onnx
     """
@@ -56,7 +56,7 @@ def onnx(
 
 
 def json_(model: o.ModelFile, output: o.Output = "-", force: o.Force = False) -> None:
-    """Write a model as JSON that people and programs can read: labels, priors, columns, what was estimated of each.
+    """Write a model as JSON that people and programs can read: labels, priors, columns and their estimates.
 
     Example: classwise export json lda.cw -o model.json
     """
@@ -66,7 +66,7 @@ def json_(model: o.ModelFile, output: o.Output = "-", force: o.Force = False) ->
 
 
 def readable(model: Any) -> dict[str, Any]:
-    """A model as JSON can tell it."""
+    """A model as plain values, for JSON."""
     from classwise import __version__
 
     labels = model.classes_.tolist()
@@ -76,29 +76,21 @@ def readable(model: Any) -> dict[str, Any]:
         "options": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
         "labels": labels,
     }
-    if model_within(model) is not model:
+    inner = model_within(model)
+    if inner is not model:
         content["options"].pop("model")
-        return content | {"threshold": getattr(model, "threshold_", None), "of": readable(model_within(model))}
+        return content | {"threshold": getattr(model, "threshold_", None), "of": readable(inner)}
     if hasattr(model, "coefficients"):
-        columns = [{"name": name, "family": family} for name, family in model.families_.items()]
         weights = [row._asdict() for row in model.coefficients()]
-        return content | {"priors": model.priors_.tolist(), "columns": columns, "weights": weights}
+        return content | {"priors": model.priors_.tolist(), "columns": _columns(model.families_), "weights": weights}
     if hasattr(model, "report_"):
-        return content | _stack(model)
+        families = {column.name: str(column.family) for column in model.model_.schema}
+        members = {"members": [asdict(line) for line in model.report_], "log_loss": model.report_.log_loss}
+        return content | {"priors": model.priors_.tolist(), "columns": _columns(families)} | members
     if not hasattr(model, "parameters_"):
         return content
-    content["priors"] = model.priors_.tolist()
-    families, parameters = model.families_, model.parameters_
-    content["columns"] = [
-        {
-            "name": name,
-            "family": families[name],
-            "parameters": {str(k): v.tolist() for k, v in parameters[name].items()},
-        }
-        for name in families
-    ]
-    power = getattr(model.classifier_.calibration, "power", None)
-    content["power"] = power
+    content |= {"priors": model.priors_.tolist(), "columns": _columns(model.families_, model.parameters_)}
+    content["power"] = getattr(model.classifier_.calibration, "power", None)
     try:
         found = {str(label): model.discriminant(label) for label in labels}
     except (ClasswiseError, AttributeError):
@@ -106,16 +98,13 @@ def readable(model: Any) -> dict[str, Any]:
     return content | {"discriminants": {label: _polynomial(g) for label, g in found.items()}}
 
 
-def _stack(model: Any) -> dict[str, Any]:
-    """The members of a stack, and what each is worth."""
-    columns = [{"name": column.name, "family": str(column.family)} for column in model.model_.schema]
-    members = [asdict(line) for line in model.report_]
-    return {
-        "priors": model.priors_.tolist(),
-        "columns": columns,
-        "members": members,
-        "log_loss": model.report_.log_loss,
-    }
+def _columns(families: Any, parameters: Any = None) -> list[dict[str, Any]]:
+    """Each column with its family, and with what was estimated of it, if given."""
+    columns = [{"name": name, "family": family} for name, family in families.items()]
+    if parameters is None:
+        return columns
+    estimates = [{str(key): value.tolist() for key, value in parameters[name].items()} for name in families]
+    return [column | {"parameters": own} for column, own in zip(columns, estimates, strict=True)]
 
 
 def _polynomial(g: Any) -> dict[str, Any]:
@@ -158,7 +147,7 @@ def serve(
     ] = 32 * 2**20,
     log_level: Annotated[Literal["debug", "info", "warning", "error"], typer.Option(help="What to tell.")] = "info",
 ) -> None:
-    """Answer over HTTP, until interrupted. A file that is replaced is read again.
+    """Answer requests over HTTP until interrupted. A model file that is replaced is loaded again.
 
     Example: classwise serve model.cw --port 8000
     """

@@ -1,4 +1,4 @@
-"""Rows that the command line names: to learn from, or to be answered."""
+"""Rows named on the command line: to learn from, or to predict."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # NumPy would take its time, and help waits for nothing
 
 @contextmanager
 def kept_rows(data: str) -> Iterator[str]:
-    """A name under which rows can be read as often as it takes: standard input goes to a file first."""
+    """A path that can be read more than once: standard input is copied to a temporary file first."""
     if data != STANDARD:
         yield data
         return
@@ -40,7 +40,10 @@ def called(data: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class LearningRows:
-    """Rows with labels. file: where they are; stream: the same, to be read as they come; name: what messages say."""
+    """Rows with labels, not yet read.
+
+    file: to be read at once; stream: the same rows, chunk by chunk; name: what messages call them.
+    """
 
     file: RowFile
     stream: Stream
@@ -49,12 +52,12 @@ class LearningRows:
 
     @property
     def named(self) -> dict[str, Any]:
-        """The columns by their roles, as `compare`, `summarize` and `fit_source` take them."""
+        """The roles of the columns, as `compare`, `summarize` and `fit_source` take them."""
         return {"target": self.roles.target, "columns": list(self.roles.features), "weights": self.roles.weights}
 
     @property
     def is_small(self) -> bool:
-        """Whether they are files of rows that fit in memory well."""
+        """Whether they are in files, and few enough to be held in memory."""
         from classwise import limits
         from classwise.engines.rows import expected_values
 
@@ -62,7 +65,7 @@ class LearningRows:
         return self.stream.kind == "file" and expected <= limits.MOST_HELD
 
     def held(self) -> "Held":
-        """All rows that have a label and some weight, in memory; whole numbers stay whole."""
+        """All rows that have a label and some weight, in memory; columns of whole numbers stay so."""
         from classwise.engines.rows import Held
         from classwise.rows.roles import Counted, as_frame
 
@@ -89,7 +92,7 @@ def learning_rows(
     families: Any,
     missing: Sequence[str] | None,
 ) -> Iterator[LearningRows]:
-    """Rows by the options of a verb; "-" is standard input."""
+    """Open the rows that the options of a verb describe; "-" is standard input."""
     from classwise.rows.roles import Roles, level_columns
 
     exact, marks = [target, *level_columns(families)], None if missing is None else tuple(missing)
@@ -104,14 +107,14 @@ def learning_rows(
 
 
 def refuse_absent(names: Sequence[str], there: Sequence[str], where: str) -> None:
-    """Refuse names of columns that are not there."""
+    """Raise an error for the first column that the rows do not have."""
     for name in names:
         if name not in there:
             raise ClasswiseError(no_such_column(name, there, where))
 
 
 def refuse_many_classes(y: Any, target: str) -> None:
-    """A column whose values differ in most rows holds no classes; of numbers, fewer are suspicious."""
+    """Raise an error if most rows have different labels: such a column holds no classes. Numbers are refused sooner."""
     distinct, share = len(set(y.tolist())), 5 if y.dtype.kind in "fiu" else 2
     if distinct > max(20, len(y) // share):
         raise ClasswiseError(
@@ -120,11 +123,11 @@ def refuse_many_classes(y: Any, target: str) -> None:
         )
 
 
-# To be answered -------------------------------------------------------------------------------------------------------
+# To predict -----------------------------------------------------------------------------------------------------------
 
 
 def answered_rows(data: str, model: Any, missing: Sequence[str] | None, also: Sequence[str] = ()) -> tuple[Any, Any]:
-    """All rows of a file: its columns that the model was fitted on, read as the model knows them; and the whole table.
+    """The rows of a file as the model takes them, and the whole table.
 
     missing: what stands for a missing value, in place of what the model has learned. also: columns that must be there.
     """

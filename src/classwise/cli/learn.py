@@ -1,4 +1,4 @@
-"""classwise compare and fit: which classifier to trust with these rows, and one model of them in a file."""
+"""classwise compare and fit: which classifier to trust, and one model, fitted and saved."""
 
 import json
 import sys
@@ -37,29 +37,22 @@ def compare(
             help="Also try softmax regression and nearest neighbors, of scikit-learn; where they take long, too."
         ),
     ] = None,
-    save: Annotated[
-        str | None, typer.Option(help="Keep the winner in this file.", metavar="MODEL", rich_help_panel=o.OUTPUT)
-    ] = None,
+    save: Annotated[str | None, o.output_option(help="Keep the winner in this file.", metavar="MODEL")] = None,
     keep: Annotated[
         str | None,
-        typer.Option(
-            help="Keep this model of the table in place of the winner, such as 'stack'.",
-            metavar="NAME",
-            rich_help_panel=o.OUTPUT,
-        ),
+        o.output_option(help="Keep this model of the table in place of the winner, such as 'stack'.", metavar="NAME"),
     ] = None,
     html: Annotated[
-        str | None,
-        typer.Option(help="Write a report with pictures to this file.", metavar="FILE", rich_help_panel=o.OUTPUT),
+        str | None, o.output_option(help="Write a report with pictures to this file.", metavar="FILE")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.", rich_help_panel=o.OUTPUT)] = False,
+    as_json: Annotated[bool, o.output_option("--json", help="The result as JSON.")] = False,
     force: o.Force = False,
 ) -> None:
     """Find the classifier whose probabilities come true on rows it has not seen.
 
-    LDA, QDA, all between them, nearest means, naive Bayes and logistic regression are tried on the same folds, and
-    ranked by log loss. The best is the simplest of those that tie with the leader. Where there are more than 20
-    million values, rows are read twice, and memory stays flat.
+    LDA, QDA, all between them, nearest means, naive Bayes and logistic regression are cross-validated on the same
+    folds, and ranked by log loss. The best is the simplest of those that tie with the leader. Above 20 million values
+    the rows are read as a stream, twice, and memory stays flat.
 
     Example: classwise compare penguins.csv --target species --save model.cw --html report.html
     """
@@ -88,7 +81,7 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A comparison of rows, and what they advise; held: the rows themselves, where they were in memory."""
+    """A comparison, and the advice of `diagnose`; held: the rows, where they were in memory."""
 
     comparison: Any
     rows: LearningRows
@@ -103,7 +96,7 @@ class Compared:
             raise ClasswiseError(f"--keep: {problem.args[0]}") from None
 
     def as_json(self) -> dict[str, Any]:
-        """For scripts."""
+        """The result as JSON, for scripts."""
         records = self.comparison.table().records()
         return {
             "data": {
@@ -121,7 +114,7 @@ class Compared:
         }
 
     def report(self, path: str, about: dict[str, Any]) -> None:
-        """As a page."""
+        """Write the HTML report."""
         import classwise as cw
 
         assert self.held is not None
@@ -130,7 +123,7 @@ class Compared:
 
 
 def _of_table(rows: LearningRows, options: dict[str, Any]) -> Compared:
-    """All rows in memory: they are looked at closely, too."""
+    """Compare rows that are held in memory, and diagnose them."""
     import classwise as cw
 
     held, families = rows.held(), options["families"]
@@ -140,7 +133,7 @@ def _of_table(rows: LearningRows, options: dict[str, Any]) -> Compared:
 
 
 def _of_stream(rows: LearningRows, html: str | None, options: dict[str, Any]) -> Compared:
-    """Rows that are read twice, and never are all in memory."""
+    """Compare rows that are read twice as a stream, and never held in memory."""
     import classwise as cw
 
     if html:
@@ -156,7 +149,7 @@ def _of_stream(rows: LearningRows, html: str | None, options: dict[str, Any]) ->
 
 
 def _show_columns(described: Any, rows: LearningRows, count: int) -> None:
-    """What each column was taken for."""
+    """Print what each column was taken for."""
     heading(f"{count} rows of {rows.name}; {rows.roles.target} from {len(described.schema_)} columns:")
     show_table(described.schema_)
     say()
@@ -173,7 +166,7 @@ def _advice(held: "Held", families: Any) -> dict[str, str]:
 
 
 def _print(result: Any) -> None:
-    """On standard output: in color where it is a terminal."""
+    """Print the result on standard output, in color on a terminal."""
     if isinstance(result, dict):
         print_lines(json.dumps(result, indent=2, ensure_ascii=False, default=float))
     elif sys.stdout.isatty():
@@ -185,7 +178,7 @@ def _print(result: Any) -> None:
 
 
 def _show_stack(comparison: Any) -> None:
-    """What the stack is made of, if it was tried."""
+    """Print the members of the stack, if it was tried."""
     stacks = [trial.trained for trial in comparison.tried if trial.kind == "stack" and not trial.reason]
     for stack in stacks:
         heading("What the stack is made of (keep it by --keep stack):")
@@ -216,14 +209,8 @@ def _show_next(data: str, target: str, save: str | None, html: str | None) -> No
 
 def fit(
     data: Annotated[str, typer.Argument(help="A file of rows, - for standard input, or statistics (.cws).")],
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", help="Where to keep the model; - is standard output.", rich_help_panel=o.OUTPUT),
-    ],
-    target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", help="The column that holds the labels.", rich_help_panel=o.ROWS),
-    ] = None,
+    output: Annotated[str, o.output_option("--output", "-o", help="Where to keep the model; - is standard output.")],
+    target: Annotated[str | None, o.TARGET] = None,
     model: Annotated[
         str,
         typer.Option(
@@ -242,19 +229,14 @@ def fit(
     stream: o.Streaming = None,
     without_statistics: Annotated[
         bool,
-        typer.Option(
-            "--without-statistics",
-            help="Keep only what predictions take, for privacy and size.",
-            rich_help_panel=o.OUTPUT,
-        ),
+        o.output_option("--without-statistics", help="Keep only what predictions take, for privacy and size."),
     ] = False,
     force: o.Force = False,
 ) -> None:
-    """Fit one model, and keep it in a file.
+    """Fit one model, and save it to a file.
 
-    The model auto is a stack of several kinds, each weighed by what it says of rows held out. A model with nothing to
-    choose is made from statistics of rows that are read as they come, where there are more than 20 million values;
-    logistic and auto then read them several times.
+    The model auto is a stack of several kinds, weighted by their log loss on rows held out. Above 20 million values the
+    rows are read as a stream, with flat memory: once for most models, several times for logistic and auto.
 
     Example: classwise fit penguins.csv --target species --model lda --set shrink=oas -o lda.cw
     """
@@ -278,7 +260,7 @@ def fit(
 
 
 def _fitted(estimator: Any, rows: LearningRows, stream: bool | None) -> Any:
-    """From rows in memory, or, unless weights are drawn by chance, from rows that are read as they come."""
+    """Fit to rows in memory, or to a stream; weights that are sampled need the rows in memory."""
     if stream is None:
         stream = estimator.get_params().get("posterior") != "sampled" and not rows.is_small
     if stream:

@@ -1,4 +1,4 @@
-"""Models and statistics: made by name, read from files, kept in files."""
+"""Models and statistics: made by name, loaded from files, saved to files."""
 
 from typing import Any
 
@@ -50,14 +50,14 @@ def load_model(path: str) -> Any:
 
 
 def model_within(model: Any) -> Any:
-    """The estimator that models the rows: of a Decision, the one that it is about."""
+    """The model itself: that of a Decision, or the one given."""
     from classwise.estimators import model_within as found
 
     return found(model)
 
 
 def load_statistics(path: str) -> Any:
-    """Statistics from a file; of a model, those it was made from."""
+    """Statistics from a file; from a model's file, those it was made from."""
     import classwise as cw
 
     value = cw.load(path)
@@ -71,7 +71,7 @@ def load_statistics(path: str) -> Any:
 
 
 def refuse_output(path: str, force: bool) -> None:
-    """Before any work: a file that exists, or a terminal, which cannot show a model or statistics."""
+    """Before any work: raise an error if the file exists, or if a terminal would be sent a model."""
     from classwise.rows.writing import refuse_existing, refuse_terminal
 
     refuse_existing(path, force)
@@ -92,13 +92,13 @@ def keep(value: Any, path: str, **options: Any) -> None:
 
 
 def refuse_standard(path: str | None, option: str) -> None:
-    """Refuse standard output where there must be a file."""
+    """Raise an error if an option that needs a file names standard output."""
     if path == "-":
         raise ClasswiseError(f"{option} takes the name of a file, and - is standard output, where other things go.")
 
 
 def find_label(text: str, labels: Any) -> Any:
-    """The label that is written so."""
+    """The label with this text."""
     for label in labels.tolist():
         if str(label) == text:
             return label

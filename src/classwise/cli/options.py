@@ -1,8 +1,9 @@
-"""Arguments and options that several verbs take, and how their texts are read."""
+"""Arguments and options that several verbs share, and how their text is read."""
 
 import json
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
@@ -11,71 +12,43 @@ from classwise.errors import ClasswiseError
 
 ROWS, OUTPUT = "Rows", "Output"
 
+# Options under the headings of the help that say what is read, and what is written.
+rows_option, output_option = (partial(typer.Option, rich_help_panel=panel) for panel in (ROWS, OUTPUT))
+
 Data: TypeAlias = Annotated[str, typer.Argument(help="A file of rows, or - for standard input.", metavar="DATA")]
 ModelFile: TypeAlias = Annotated[str, typer.Argument(help="A model that fit or compare has saved.", metavar="MODEL")]
+Texts: TypeAlias = list[str] | None
 
-Target: TypeAlias = Annotated[
-    str, typer.Option("--target", "-t", help="The column that holds the labels.", rich_help_panel=ROWS)
-]
+TARGET = rows_option("--target", "-t", help="The column that holds the labels.")
+Target: TypeAlias = Annotated[str, TARGET]
 Columns: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--columns", "-c", help="Columns to learn from, by commas; all unless given.", rich_help_panel=ROWS),
+    Texts, rows_option("--columns", "-c", help="Columns to learn from, by commas; all unless given.")
 ]
-Drop: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--drop", "-d", help="Columns to leave out, by commas.", rich_help_panel=ROWS)
-]
-Weights: TypeAlias = Annotated[
-    str | None, typer.Option("--weights", "-w", help="The column that holds weights.", rich_help_panel=ROWS)
-]
-Families: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--families",
-        help="What columns are, where their values do not tell: visits=poisson, zip=categorical.",
-        metavar="COLUMN=FAMILY",
-        rich_help_panel=ROWS,
-    ),
-]
-Missing: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--missing",
-        help="What stands for a missing value, besides nothing, instead of what the model has learned, or of NA, N/A, "
-        "NaN, null, None, ? and .",
-        metavar="TEXT",
-        rich_help_panel=ROWS,
-    ),
-]
+Drop: TypeAlias = Annotated[Texts, rows_option("--drop", "-d", help="Columns to leave out, by commas.")]
+Weights: TypeAlias = Annotated[str | None, rows_option("--weights", "-w", help="The column that holds weights.")]
+FAMILIES = "What columns are, where their values do not tell: visits=poisson, zip=categorical."
+Families: TypeAlias = Annotated[Texts, rows_option("--families", help=FAMILIES, metavar="COLUMN=FAMILY")]
+MISSING = (
+    "What stands for a missing value, besides nothing, instead of what the model has learned, or of NA, N/A, NaN, "
+    "null, None, ? and ."
+)
+Missing: TypeAlias = Annotated[Texts, rows_option("--missing", help=MISSING, metavar="TEXT")]
+STREAM = "Read rows as they come, with flat memory, or all at once; unless told, by how many there are."
+Streaming: TypeAlias = Annotated[bool | None, rows_option("--stream/--no-stream", help=STREAM)]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Which random numbers to use.")]
+
 Output: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--output", "-o", help="Where to write; its end tells the format. - is standard output.", rich_help_panel=OUTPUT
-    ),
-]
-Force: TypeAlias = Annotated[
-    bool, typer.Option("--force", "-f", help="Replace files that exist.", rich_help_panel=OUTPUT)
+    str, output_option("--output", "-o", help="Where to write; its end tells the format. - is standard output.")
 ]
 OutputFormat: TypeAlias = Annotated[
     Literal["csv", "tsv", "json", "jsonl", "parquet", "arrow"] | None,
-    typer.Option(
-        "--format",
-        help="The format, where the name does not tell.",
-        rich_help_panel=OUTPUT,
-    ),
+    output_option("--format", help="The format, where the name does not tell."),
 ]
-Streaming: TypeAlias = Annotated[
-    bool | None,
-    typer.Option(
-        "--stream/--no-stream",
-        help="Read rows as they come, with flat memory, or all at once; unless told, by how many there are.",
-        rich_help_panel=ROWS,
-    ),
-]
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Which random numbers to use.")]
+Force: TypeAlias = Annotated[bool, output_option("--force", "-f", help="Replace files that exist.")]
 
 
 def names(values: Sequence[str] | None) -> tuple[str, ...]:
-    """Names by commas, or given one by one.
+    """Names separated by commas, or from an option given several times.
 
     >>> names(["a,b", "c"]), names(None)
     (('a', 'b', 'c'), ())
@@ -84,7 +57,7 @@ def names(values: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def pairs(values: Sequence[str] | None, option: str) -> dict[str, str]:
-    """{"a": "x", "b": "y"} of a=x,b=y.
+    """NAME=VALUE pairs, separated by commas.
 
     >>> pairs(["a=x,b=binomial(3)"], "--families")
     {'a': 'x', 'b': 'binomial(3)'}
@@ -97,7 +70,7 @@ def pairs(values: Sequence[str] | None, option: str) -> dict[str, str]:
 
 
 def families_of(values: Sequence[str] | None) -> Any:
-    """What --families says, as models take it."""
+    """The value of --families, as models take it."""
     return pairs(values, "--families") or "auto"
 
 

@@ -1,8 +1,7 @@
 """classwise plot: pictures of a model."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -13,16 +12,7 @@ from classwise.cli.verbs import say
 from classwise.errors import ClasswiseError
 from classwise.rows.writing import STANDARD, refuse_existing, refuse_terminal, writing
 
-
-class PictureKind(StrEnum):
-    """What to draw."""
-
-    REGIONS = "regions"
-    PAIRS = "pairs"
-    DENSITIES = "densities"
-    PROJECTION = "projection"
-    CONFUSION = "confusion"
-    RELIABILITY = "reliability"
+PictureKind: TypeAlias = Literal["regions", "pairs", "densities", "projection", "confusion", "reliability"]
 
 
 def plot(
@@ -33,7 +23,7 @@ def plot(
         str,
         typer.Option("--output", "-o", help="A name that ends in .png, .svg or .pdf; - is standard output, as PNG."),
     ],
-    kind: Annotated[PictureKind, typer.Option("--kind", help="What to draw.")] = PictureKind.REGIONS,
+    kind: Annotated[PictureKind, typer.Option("--kind", help="What to draw.")] = "regions",
     columns: Annotated[
         list[str] | None,
         typer.Option("--columns", "-c", help="One or two columns, by commas; others are integrated out."),
@@ -70,21 +60,21 @@ def plot(
 
 
 def _drawn(kind: PictureKind, m: Any, X: Any, y: Any, columns: list[str]) -> Any:
-    """Axes, or a Figure."""
+    """The picture: matplotlib's Axes, or a Figure."""
     from classwise import plot as pictures
 
     match kind:
-        case PictureKind.REGIONS:
+        case "regions":
             return pictures.plot_regions(m, X, y, columns or None, sigmas=(2,))
-        case PictureKind.PAIRS:
+        case "pairs":
             return pictures.plot_pairs(m, X, y, columns or None)
-        case PictureKind.DENSITIES:
+        case "densities":
             return pictures.plot_densities(m, columns[0] if columns else X.column_names[0], X, y)
-        case PictureKind.PROJECTION:
+        case "projection":
             return pictures.plot_projection(model_within(m), X, y)
-        case PictureKind.RELIABILITY:
+        case "reliability":
             return pictures.plot_reliability(m, X, y)
-        case PictureKind.CONFUSION:
+        case "confusion":
             if model_within(m) is not m:
                 raise ClasswiseError(
                     "A confusion is of the most probable classes, and a Decision may announce others, or none; save "

@@ -47,7 +47,7 @@ def predict(
     format: o.OutputFormat = None,
     force: o.Force = False,
 ) -> None:
-    """Add the label, and its posterior, to rows, however many: they are read, answered and written as they come.
+    """Add the predicted label and its posterior to rows. They are read and written as a stream, however many there are.
 
     The columns added are label, posterior, and with --proba one posterior_CLASS for each class. Rows that are
     not decided have the label "reject". A Decision decides by its own costs, reject and novelty: --costs, --reject or
@@ -77,7 +77,7 @@ def predict(
 
 
 def _refuse_sink(output: str, format: str | None, force: bool) -> None:
-    """Before any row is read: a name that says nothing, a file that exists, a terminal that cannot show it."""
+    """Before any row is read: raise an error if the output has no known format, exists, or is a terminal."""
     if output == STANDARD:
         shown_format(None if format is None else Format(format))
     elif read_address(output) is None:
@@ -88,7 +88,7 @@ def _refuse_sink(output: str, format: str | None, force: bool) -> None:
 def _carried(
     there: Sequence[str], model: Any, key: Sequence[str], drop: Sequence[str], proba: bool, where: str
 ) -> list[str]:
-    """The columns that go along with the answers."""
+    """The columns that are written beside the answers."""
     from classwise.estimators.scoring import answer_columns
 
     refuse_absent([*key, *drop, *getattr(model, "feature_names_in_", ())], there, where)
@@ -103,7 +103,7 @@ def _carried(
 
 
 def _with_priors(model: Any, priors: str | None, stream: Stream, features: list[str]) -> Any:
-    """A model under other priors: "uniform", "empirical", "a=0.1,b=0.9", or "estimate", from the rows."""
+    """The model with other priors: "uniform", "empirical", "a=0.1,b=0.9", or "estimate", from these rows."""
     if priors is None:
         return model
     if priors == "estimate":
@@ -117,7 +117,7 @@ def _with_priors(model: Any, priors: str | None, stream: Stream, features: list[
 
 
 def _all_rows(stream: Stream, features: list[str]) -> Any:
-    """All rows in memory, of these columns."""
+    """All rows in memory, with these columns."""
     from classwise.engines import open_rows
     from classwise.engines.drawing import Keeping
 
@@ -129,7 +129,7 @@ def _all_rows(stream: Stream, features: list[str]) -> Any:
 
 
 def _deciding_by(model: Any, costs: Any, reject: Any) -> Any:
-    """A model with these costs and this reserve; what is None stays as it is, in a Decision that has its own."""
+    """A Decision with these costs and this reject rule; what is None stays as the model has it."""
     import classwise as cw
 
     given = {name: value for name, value in {"costs": costs, "reject": reject}.items() if value is not None}
@@ -146,7 +146,7 @@ def _number(text: str) -> float:
 
 
 def _read_costs(path: str | None, labels: Any) -> dict[Any, dict[Any, float]] | None:
-    """costs[true][decided], from a table: true classes in its first column, a column for each decision."""
+    """costs[true][decided], from a file: true classes in the first column, then a column for each decision."""
     if path is None:
         return None
     table = read_rows(path)

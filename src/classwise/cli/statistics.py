@@ -1,4 +1,4 @@
-"""classwise summarize, merge, subtract, info: statistics that add up, and what files hold."""
+"""classwise summarize, merge, subtract and info: statistics that add up, and what a file holds."""
 
 import json
 from dataclasses import asdict
@@ -57,7 +57,7 @@ def merge(
     output: Annotated[str, typer.Option("--output", "-o", help="Where to keep the sum (.cws); - is standard output.")],
     force: o.Force = False,
 ) -> None:
-    """Add statistics of parts: the sum is that of all rows, whatever the order.
+    """Add the statistics of parts. The sum is that of all rows, in whatever order they are added.
 
     Example: classwise merge day-1.cws day-2.cws -o both.cws
     """
@@ -73,7 +73,7 @@ def subtract(
     output: Annotated[str, typer.Option("--output", "-o", help="Where to keep the rest (.cws); - is standard output.")],
     force: o.Force = False,
 ) -> None:
-    """Take the statistics of some rows away: what is left is that of all others.
+    """Subtract the statistics of some rows. What is left is that of all others.
 
     Example: classwise subtract both.cws day-1.cws -o rest.cws
     """
@@ -88,7 +88,7 @@ def info(
     path: Annotated[str, typer.Argument(help="A model (.cw) or statistics (.cws).", metavar="FILE")],
     as_json: Annotated[bool, typer.Option("--json", help="The same as JSON.")] = False,
 ) -> None:
-    """Say what a file of classwise holds and where it comes from, without reading its numbers.
+    """Show what a file holds and where it comes from, without reading its numbers.
 
     Example: classwise info model.cw
     """

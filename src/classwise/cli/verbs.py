@@ -1,6 +1,6 @@
-"""What all verbs have in common: an example at the end of the help, errors of one line, notes instead of warnings.
+"""What all verbs share: an example at the end of the help, errors of one line, notes instead of warnings.
 
-What is for people goes to standard error, in color on a terminal.
+Messages go to standard error, in color on a terminal; results go to standard output.
 """
 
 import os
@@ -26,7 +26,7 @@ DEBUG = "classwise.debug"
 
 
 class Verb(TyperCommand):
-    """A verb. It takes --debug anywhere, as the program does before it."""
+    """A verb, which takes --debug anywhere among its options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if "--debug" in args:
@@ -39,7 +39,7 @@ class Verb(TyperCommand):
 
 
 class Verbs(TyperGroup):
-    """Verbs in the order in which they were added."""
+    """Verbs, listed in the order in which they were added."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
@@ -54,7 +54,7 @@ def add(app: typer.Typer, function: Callable[..., None], panel: str | None = Non
 
 
 def flowing(text: str) -> str:
-    """Paragraphs without line breaks of their own: the terminal's width breaks them.
+    """Join the lines of each paragraph, so that the terminal breaks them at its own width.
 
     >>> flowing("One\\n    line.\\n\\n    Another.")
     'One line.\\n\\nAnother.'
@@ -64,7 +64,7 @@ def flowing(text: str) -> str:
 
 @contextmanager
 def answering(debug: bool = False) -> Iterator[None]:
-    """Errors as exit codes with one line that says why, warnings as notes."""
+    """Turn errors into an exit code and a line that says why, and warnings into notes."""
     try:
         with noting():
             yield
@@ -84,7 +84,7 @@ def answering(debug: bool = False) -> Iterator[None]:
 
 
 def _leave_pipes() -> None:
-    """Whoever read has heard enough. Python would complain once more when it closes standard output or error."""
+    """Leave pipes whose reader has gone: Python would complain once more when it closes them."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -93,7 +93,7 @@ def _leave_pipes() -> None:
 
 
 def _reason(problem: Exception, debug: bool) -> str:
-    """One line. Bad data is a ValueError or an OSError; all else is a mistake of ours."""
+    """An error in one line. Bad data is a ValueError or an OSError; anything else is a bug of ours."""
     if isinstance(problem, OSError) and problem.strerror:
         where = f"{problem.filename}: " if problem.filename else ""
         return f"{where}{problem.strerror}"
@@ -106,7 +106,7 @@ def _reason(problem: Exception, debug: bool) -> str:
 
 @contextmanager
 def noting() -> Iterator[None]:
-    """Warnings for users as notes of one line, each said once; those for programmers not at all."""
+    """Print warnings for users as notes of one line, each once; hide those for programmers."""
     said: set[str] = set()
 
     def show(message: Any, category: type[Warning], *_: Any) -> None:
@@ -126,7 +126,7 @@ def noting() -> Iterator[None]:
 
 
 def say(text: str = "", style: str = "") -> None:
-    """A line, as it is: square brackets are no markup, and only a terminal breaks it."""
+    """Print a line on standard error. Square brackets are no markup, and only a terminal breaks it."""
     from rich.text import Text
 
     console = stderr_console()
@@ -134,7 +134,7 @@ def say(text: str = "", style: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """Something worth knowing that is no error."""
+    """Print something worth knowing that is no error."""
     say(f"note: {text}", style="yellow")
 
 
@@ -144,18 +144,18 @@ def heading(text: str) -> None:
 
 
 def show_table(table: Any) -> None:
-    """A Tabular, in as many lines as its columns take."""
+    """Print a Tabular; long cells go over several lines."""
     from classwise.tabular import rich_table
 
     stderr_console().print(rich_table(table.cells(), table.sides, overflow="fold"))
 
 
 def stderr_console() -> Any:
-    """Made anew each time, for whatever standard error is now."""
+    """A console of rich's for standard error as it is now, which tests and shells may replace."""
     from rich.console import Console
 
     class Plain(Console):
-        """One that leaves a pipe that was closed to us: rich would end the program, with an exit code of its own."""
+        """Raises an error when a pipe is closed, where rich would end the program with an exit code of its own."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
@@ -168,12 +168,12 @@ WIDE = 160
 
 
 def width() -> int | None:
-    """What the environment says about the width, where no terminal does."""
+    """The width that the environment asks for, if it does."""
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdigit() else None
 
 
 def print_lines(*lines: str) -> None:
-    """On standard output, as they are."""
+    """Print lines on standard output, as they are."""
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()

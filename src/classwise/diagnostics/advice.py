@@ -1,4 +1,4 @@
-"""A section of a report: facts, a table and an advice; what it calls small, and how it says numbers and names."""
+"""A finding of a diagnosis: facts, a table and advice; which effects it calls small; numbers and names in sentences."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -21,7 +21,7 @@ WEAK = 0.5
 
 
 class Finding(NamedTuple):
-    """cells: a table as text, header first, or nothing."""
+    """One part of a diagnosis. cells: a table as text, header first; empty if there is none."""
 
     title: str
     facts: Sequence[str]
@@ -41,7 +41,7 @@ class Finding(NamedTuple):
 
 
 def listed(names: Iterable[Any], most: int = 5) -> str:
-    """Names in a sentence.
+    """Names as part of a sentence.
 
     >>> listed(["'a'", "'b'", "'c'"]), listed("abcdef", most=2)
     ("'a', 'b' and 'c'", 'a, b and 4 more')
@@ -53,7 +53,7 @@ def listed(names: Iterable[Any], most: int = 5) -> str:
 
 
 def classes(labels: Sequence[Any]) -> str:
-    """Classes in a sentence: "class 'a'", "classes 'a' and 'b'"."""
+    """Classes as part of a sentence: "class 'a'", "classes 'a' and 'b'"."""
     return ("class " if len(labels) == 1 else "classes ") + listed(map(repr, labels), 3)
 
 
@@ -62,16 +62,16 @@ def counted(count: int, thing: str) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits, or all before the point.
+    """A number to three digits, or with all digits before the point.
 
     >>> number(0.01234), number(12.34), number(12345.6), number(1e9)
     ('0.0123', '12.3', '12346', '1e+09')
     """
-    return f"{value:.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
 def percent(share: float) -> str:
-    """A share, to two digits.
+    """A share in percent, to two digits.
 
     >>> percent(0.1234), percent(0.001234), percent(1e-7)
     ('12 %', '0.12 %', '<0.01 %')

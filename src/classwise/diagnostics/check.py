@@ -1,4 +1,8 @@
-"""A predictive check: rows beside samples of the model, measure by measure."""
+"""A predictive check: do samples drawn from the model look like the rows?
+
+Each class is measured column by column, in the rows and in many samples of the same size. A measure of the rows that
+lies outside those of the samples is something the model does not reproduce.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from classwise import limits
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier.bayes import BayesClassifier
-from classwise.classifier.marginal import flat_blocks
+from classwise.classifier.marginal import flat_blocks, unused_columns
 from classwise.covariance import FullCovariance
-from classwise.densities import Constant, Gaussian, Product, Student
+from classwise.densities import Gaussian, Product, Student
 from classwise.diagnostics.check_lines import CheckLine, CheckTable, Histogram, sentences, wrapped
 from classwise.diagnostics.measures import (
     EVEN_SCALES,
@@ -31,9 +36,6 @@ from classwise.rows.table import Table
 # An adjusted probability up to this is a surprise: the chance that a model that is right is blamed for anything.
 LEVEL = 0.05
 
-# Up to this many columns, pairs are measured unless it is said that they should not be.
-MOST_PAIRED = 40
-
 # With fewer samples, nothing could be a surprise.
 FEWEST_DRAWS = 20
 
@@ -43,7 +45,7 @@ SHOWN = 8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictiveCheck:
-    """Measures of rows beside those of samples; prints as what does not look like the model, and what may help.
+    """Measures of the rows compared with those of samples; prints what the model does not reproduce, and what may help.
 
     rows: how many there are; draws: how many samples; paired: whether pairs of columns were measured. histograms: by
     label and column, for plot_check.
@@ -66,7 +68,7 @@ class PredictiveCheck:
         return CheckTable(self.lines)
 
     def summary(self) -> list[str]:
-        """What does not look like the data, in sentences; nothing where all does."""
+        """What the model does not reproduce, in sentences; empty if nothing surprises."""
         return sentences(self.surprises)
 
     def _heading(self) -> str:
@@ -95,12 +97,13 @@ def check(
     generator: np.random.Generator | None = None,
     pairs: bool | None = None,
 ) -> PredictiveCheck:
-    """Of rows whose classes are codes (n,); pairs: True, False, or None for what the number of columns allows."""
+    """Check rows whose classes are codes (n,). pairs: whether to measure pairs of columns; None: if columns are few."""
     if not (isinstance(draws, (int, np.integer)) and draws >= FEWEST_DRAWS):
         raise ClasswiseError(f"draws={draws!r} is not a number of samples of at least {FEWEST_DRAWS}.")
     rows, gaps = _read(table)
-    columns = _looked_at(classifier)
-    paired = len(columns) <= MOST_PAIRED if pairs is None else pairs
+    unused = unused_columns(classifier.density)
+    columns = [j for j in range(rows.shape[1]) if j not in unused]
+    paired = len(columns) <= limits.PAIRED_COLUMNS if pairs is None else pairs
     unseen = frozenset(j for j, levels in table.levels.items() if (rows[:, j] == len(levels)).any())
     ruler = Ruler(table.schema, columns, table.levels, unseen, paired)
     replicates = Replicates(classifier, table.schema, codes, gaps)
@@ -111,17 +114,11 @@ def check(
 
 
 def _read(table: Table) -> tuple[Array, NDArray[np.bool_]]:
-    """The rows, NaN where a value is missing, and where that is; (n, p), (n, p)."""
+    """The rows with NaN for missing values, and which these are; (n, p), (n, p)."""
     rows = np.array(table.rows, dtype=np.float64)
     for j in table.levels:
         rows[rows[:, j] < 0, j] = np.nan
     return rows, np.isnan(rows)
-
-
-def _looked_at(classifier: BayesClassifier) -> list[int]:
-    """The columns that the model does not leave out."""
-    blocks = [block for block in flat_blocks(classifier.density) if not isinstance(block.density, Constant)]
-    return sorted(int(j) for block in blocks for j in block.columns)
 
 
 # Samples that could have been the rows: the same classes, the same gaps, other values ---------------------------------
@@ -132,10 +129,11 @@ BATCH = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Replicates:
-    """codes (n,): the class of each row; gaps (n, p): which values are missing.
+    """Draws samples of the model that could have been the rows.
 
-    A row is drawn from p(x | k) of its own class, as `sample` draws it; with estimate="bayes" that is the predictive
-    density, row by row. Given that a value is there: whether one is missing is taken over from the rows.
+    codes (n,): the class of each row; gaps (n, p): which values are missing. Each row is drawn from p(x | k) of its own
+    class, as `sample` does; with estimate="bayes" that is the predictive density, row by row. Values are missing in
+    the samples where they are missing in the rows.
     """
 
     classifier: BayesClassifier
@@ -144,17 +142,17 @@ class Replicates:
     gaps: NDArray[np.bool_]
 
     def batches(self, draws: int, generator: np.random.Generator) -> Iterator[Array]:
-        """So many samples in all; (b, n, p) each."""
+        """`draws` samples in batches; (b, n, p) each."""
         size = max(1, BATCH // max(self.gaps.size, 1))
         for start in range(0, draws, size):
             yield self.draw(min(size, draws - start), generator)
 
     def steps(self, draws: int) -> int:
-        """How many batches that is."""
+        """The number of batches."""
         return -(-draws // max(1, BATCH // max(self.gaps.size, 1)))
 
     def draw(self, count: int, generator: np.random.Generator) -> Array:
-        """(count, n, p), NaN where the rows have gaps."""
+        """`count` samples; (count, n, p), NaN where the rows have gaps."""
         density = Product(tuple(flat_blocks(self.classifier.density)))
         rows = density.sample(np.tile(self.codes, count), generator).reshape(count, *self.gaps.shape)
         rounded = [j for j, c in enumerate(self.schema) if c.family.name == "gaussian" and "Int" in c.type]
@@ -171,7 +169,10 @@ MOST_BINS = 30
 
 @dataclass(frozen=True, eq=False)
 class HistogramBins:
-    """edges (b + 1,), ascending; what lies beyond the last is counted in it. levels: names of bins of a category."""
+    """edges (b + 1,), ascending; values beyond the first and last edge count in the outermost bins.
+
+    levels: the names of the bins, for a category.
+    """
 
     edges: Array
     levels: tuple[Any, ...] | None = None
@@ -184,7 +185,7 @@ class HistogramBins:
 
     @classmethod
     def of_numbers(cls, values: Array, whole: bool) -> "HistogramBins":
-        """Around the values (m,); one for each whole number, where these are few."""
+        """Bins that cover the values (m,); one for each whole number, if these are few."""
         low, high = values.min(), values.max()
         if whole and high - low < MOST_BINS:
             return cls(np.arange(low - 0.5, high + 1))
@@ -199,7 +200,7 @@ class HistogramBins:
         return np.bincount(places.ravel(), minlength=count * bins).reshape(count, bins) / values.shape[1]
 
     def histogram(self, observed: Array, samples: Array) -> Histogram:
-        """observed (bins,), samples (draws, bins)."""
+        """The shares of the rows beside those of the samples; observed (bins,), samples (draws, bins)."""
         low, middle, high = np.quantile(samples, [0.025, 0.5, 0.975], axis=0)
         edges = self.edges if self.levels is None else None
         return Histogram(edges, self.levels, observed, low, middle, high)
@@ -210,7 +211,10 @@ class HistogramBins:
 
 @dataclass(eq=False)
 class Measurements:
-    """rows (n, p), NaN where a value is missing. samples, shares: what was measured of samples, batch by batch."""
+    """Measures of rows (n, p), NaN where a value is missing, and of samples.
+
+    samples, shares: the measures and histograms of the samples, batch by batch.
+    """
 
     ruler: Ruler
     replicates: Replicates
@@ -234,7 +238,7 @@ class Measurements:
         }
 
     def draw(self, draws: int, generator: np.random.Generator) -> None:
-        """Measure so many samples."""
+        """Draw samples, and measure them."""
         with progress("checking", self.replicates.steps(draws)) as steps:
             for batch in self.replicates.batches(draws, generator):
                 if not self.samples:
@@ -246,7 +250,7 @@ class Measurements:
                 steps.step()
 
     def lines(self) -> tuple[CheckLine, ...]:
-        """The most surprising first."""
+        """One line for each measure, the most surprising first."""
         keys, samples = list(self.observed), np.vstack(self.samples)
         observed = np.array(list(self.observed.values()))
         alone = tail_probabilities(observed, samples)
@@ -259,7 +263,7 @@ class Measurements:
         return tuple(lines[i] for i in order)
 
     def _evened(self, every: Array) -> Array:
-        """On scales on which measures scatter evenly; (sets, t) -> (sets, t)."""
+        """Measures transformed so that their distribution over samples is roughly symmetric; (sets, t) -> (sets, t)."""
         evened = every.copy()
         for i, (_, key) in enumerate(self.observed):
             if key.measure in EVEN_SCALES:
@@ -291,7 +295,7 @@ class Measurements:
     # Histograms -----------------------------------------------------------------------------------------------------
 
     def histograms(self) -> dict[tuple[Any, Any], Histogram]:
-        """By label and column."""
+        """The histograms, by label and column."""
         schema, labels = self.ruler.schema, self.replicates.classifier.labels.tolist()
         names: Any = schema.names or range(len(schema))
         return {
@@ -307,7 +311,7 @@ class Measurements:
         return sets[:, own[~self.replicates.gaps[own, j]], j]
 
     def _make_bins(self, sample: Array) -> dict[tuple[int, int], HistogramBins]:
-        """Wide enough for the rows and for a sample (n, p)."""
+        """Bins that cover the rows and one sample (n, p)."""
         sets = np.stack([self.rows, sample])
         places = [(k, j) for k in self.own for j in self.ruler.columns if self._present(sets, k, j).size]
         return {(k, j): self._bins(j, self._present(sets, k, j).ravel()) for k, j in places}

@@ -1,16 +1,16 @@
-"""What a surprise means, in words, and what may be done about it."""
+"""The results of a check: a line for each measure, as a table, and as sentences that say what may help."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from classwise.arrays import Array
-from classwise.diagnostics.advice import chance, classes
+from classwise.diagnostics.advice import chance, classes, number
 from classwise.tabular import Tabular, data_frame
 
 
 class Words(NamedTuple):
-    """above, below: what the rows do where the measure is larger, or smaller, than in samples; and what may help."""
+    """above, below: what to say if the measure is larger, or smaller, in the rows; mend_...: what may help."""
 
     above: str
     below: str
@@ -70,7 +70,7 @@ DEPENDENT = {
 
 
 def dependence(measure: str, observed: float, is_above: bool) -> str:
-    """What two columns do.
+    """How two columns of the rows depend on each other, compared with the model.
 
     >>> dependence("correlation", -0.8, False), dependence("Cramér's V", 0.4, True)
     ('run against each other more than in the model', 'depend on each other more than in the model')
@@ -88,10 +88,12 @@ def dependence(measure: str, observed: float, is_above: bool) -> str:
 
 @dataclass(frozen=True)
 class CheckLine:
-    """One measure of one class. columns: names (or positions) of one or two; level: that the measure is of, if it is.
+    """One measure of one class. columns: names (or positions) of one or two; level: of a category, if it is its share.
 
-    observed: of the rows; low, middle, high: the quantiles 0.025, 0.5 and 0.975 of the samples. p_value: how surprising
-    it is by itself; adjusted: among all measures. how: "apart" or "together", where the model has two columns so.
+    observed: the measure of the rows; low, middle, high: the quantiles 0.025, 0.5 and 0.975 of the samples. p_value:
+    how surprising the measure is by itself; adjusted: the same, allowing for the number of measures. how: whether the
+    model takes two columns for independent ("apart") or not ("together"). of_logarithm: whether the logarithm of the
+    column was measured.
     """
 
     label: Any
@@ -113,12 +115,12 @@ class CheckLine:
 
     @property
     def what(self) -> str:
-        """The measure, with the level that it is of."""
+        """The measure, with its level if it is a share."""
         return f"share of {self.level!r}" if self.measure == "share" else self.measure
 
     @property
     def phrase(self) -> str:
-        """What the rows do."""
+        """How the rows differ from the model."""
         if len(self.columns) == 2:
             return dependence(self.measure, self.observed, self.is_above)
         words = WORDS[self.measure]
@@ -161,7 +163,7 @@ class CheckTable(Tabular):
         return [header, *(_cells(line) for line in self.lines)]
 
     def records(self) -> dict[str, list[Any]]:
-        """Columns of plain values."""
+        """The table as columns of plain values."""
         named = ("label", "measure", "observed", "low", "middle", "high", "p_value", "adjusted")
         columns = {name: [getattr(line, name) for line in self.lines] for name in named}
         columns["columns"] = [", ".join(map(str, line.columns)) for line in self.lines]
@@ -174,18 +176,14 @@ class CheckTable(Tabular):
 
 def _cells(line: CheckLine) -> tuple[str, ...]:
     name = ", ".join(map(str, line.columns))
-    samples = f"{_short(line.low)} to {_short(line.high)}"
+    samples = f"{number(line.low)} to {number(line.high)}"
     shown = f"log {name}" if line.of_logarithm else name
-    values = (_short(line.observed), samples, chance(line.p_value), chance(line.adjusted))
+    values = (number(line.observed), samples, chance(line.p_value), chance(line.adjusted))
     return (str(line.label), shown, line.what, *values)
 
 
-def _short(value: float) -> str:
-    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
-
-
 def sentences(lines: Sequence[CheckLine]) -> list[str]:
-    """What the lines say, the most surprising first: those of one column, and those of all pairs, are put together."""
+    """The lines as sentences, the most surprising first; lines that say the same are joined."""
     groups: dict[Any, list[CheckLine]] = {}
     for line in lines:
         single = len(line.columns) == 1
@@ -215,10 +213,10 @@ def _where(lines: Sequence[CheckLine]) -> str:
 
 
 def _numbers(lines: Sequence[CheckLine]) -> str:
-    """Of the first line, with its class where there are several."""
+    """The numbers of the first line, with its class if there are several."""
     first = lines[0]
     where = f" in class {first.label!r}" if len({line.label for line in lines}) > 1 else ""
-    return f"{first.what} {_short(first.observed)}{where}, in samples {_short(first.low)} to {_short(first.high)}"
+    return f"{first.what} {number(first.observed)}{where}, in samples {number(first.low)} to {number(first.high)}"
 
 
 def _name(column: Any) -> str:

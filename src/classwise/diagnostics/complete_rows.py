@@ -1,4 +1,4 @@
-"""The rows that are looked at: labeled, and with every number there."""
+"""The rows that a diagnosis uses: those with a label and without missing numbers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ from classwise.statistics.chunks import summarize_chunk
 
 @dataclass(frozen=True, eq=False)
 class NumberRows:
-    """Some columns of a table, chunk by chunk, in the rows where none of them is missing.
+    """Columns of numbers of a table, read in chunks, without rows in which one of them is missing.
 
     labels (g,): the classes; the labels of the table are their positions (codes). No row has weight zero.
     """
@@ -35,7 +35,7 @@ class NumberRows:
 
     @classmethod
     def read(cls, X: Any, y: Any, weights: Any, families: Families) -> "NumberRows":
-        """The columns of numbers, which are those taken for Gaussian or yet to be chosen."""
+        """The columns of numbers: those taken for Gaussian, or whose family is still to be chosen."""
         table = read_table(X, y, weights, families).weighted()
         if table.labels is None:
             raise ClasswiseError("y is missing: a diagnosis compares classes, and needs a label for every row.")
@@ -52,7 +52,7 @@ class NumberRows:
 
     @property
     def schema(self) -> Schema:
-        """Of these columns, all taken for Gaussian."""
+        """The schema of these columns, all taken for Gaussian."""
         gaussian = Family("gaussian")
         return self.table.schema.part(self.columns).seen_as(dict.fromkeys(range(len(self.columns)), gaussian))
 
@@ -71,7 +71,7 @@ class NumberRows:
         return self._complete(self.table.take(positions)).rows
 
     def statistics(self) -> ClassStatistics:
-        """By class, with codes for labels; classes without a complete row are not there."""
+        """The statistics of each class that has a complete row; their labels are codes."""
         gathered = self.gather(lambda chunk: summarize_chunk(chunk, FullScatter))
         if len(gathered.labels) < 2:
             raise ClasswiseError(

@@ -23,7 +23,7 @@ class Diagnosis:
     """What the rows say about the choice of a model; prints as a report.
 
     labels: the classes; columns: those looked at, by name or position; rows, weight: of the rows that have all these.
-    incomplete: how many rows lack a number, and were left out; absent: classes that have no other rows.
+    incomplete: how many rows lack a number, and were left out; absent: classes of which no row is left.
     others: columns that are not numbers taken for Gaussian; constant: columns that never vary within a class.
     equality: Box's M, None where fewer than two classes have rows enough. normality: Mardia's tests, by class.
     pooled, spectra: rank and condition within classes, pooled and by class.
@@ -149,7 +149,7 @@ def diagnose(X: Any, y: Any, sample_weight: Any = None, *, families: Families = 
 
 
 def _diagnose(rows: NumberRows, statistics: ClassStatistics, constant: list[int]) -> Diagnosis:
-    """statistics: of the rows, with codes for labels; constant: the columns left out."""
+    """The diagnosis from the statistics of the rows, whose labels are codes; constant: columns that are left out."""
     coded, statistics = statistics, replace(statistics, labels=rows.labels[statistics.labels])
     labels, moments = statistics.labels.tolist(), statistics.moments
     pooled, own = spectra(statistics)

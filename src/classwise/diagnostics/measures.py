@@ -24,7 +24,7 @@ BELOW, ABOVE = 0.1587, 0.8413
 
 
 def tail_probabilities(observed: Array, samples: Array) -> Array:
-    """(t,), (draws, t) -> (t,).
+    """The two-sided p-value of each measure; observed (t,), samples (draws, t) -> (t,).
 
     >>> tail_probabilities(np.array([5.0, 0.0]), np.array([[1.0, -1.0], [2.0, 1.0], [3.0, 0.5]]))
     array([0.5, 1. ])
@@ -36,7 +36,7 @@ def tail_probabilities(observed: Array, samples: Array) -> Array:
 
 
 def surprises(every: Array) -> Array:
-    """How far each set is from the middle of all, in standard deviations on its side; (sets, t) -> (sets, t)."""
+    """The distance of each set from the median of all, in standard deviations of its side; (sets, t) -> (sets, t)."""
     low, middle, high = np.quantile(every, [BELOW, 0.5, ABOVE], axis=0)
     spread = every.std(axis=0)
     sides = (np.where(side > 0, side, spread) for side in (middle - low, high - middle))
@@ -45,7 +45,7 @@ def surprises(every: Array) -> Array:
 
 
 def adjusted_probabilities(sizes: Array) -> Array:
-    """Of the first set; sizes (sets, t): how surprising each measure of each set is -> (t,).
+    """Adjusted p-values of the first set; sizes (sets, t): the surprise of each measure in each set -> (t,).
 
     >>> adjusted_probabilities(np.array([[9.0, 0.5], [1.0, 0.4], [0.3, 2.0], [0.2, 0.1]]))
     array([0.25, 0.5 ])
@@ -76,7 +76,7 @@ FEWEST = 5
 
 
 class Measured(NamedTuple):
-    """What a number is of: positions of one column or two; measure: its name; level: the position of one, if of one."""
+    """What was measured: the positions of one or two columns, the measure's name, for a share the level's position."""
 
     columns: tuple[int, ...]
     measure: str
@@ -98,7 +98,7 @@ class Ruler:
     pairs: bool
 
     def __call__(self, rows: Array) -> dict[Measured, Array]:
-        """Everything there is to measure of b sets of rows of a class; (b, m, p) -> (b,) each."""
+        """All measures of b sets of rows of a class; (b, m, p) -> (b,) each."""
         there = [j for j in self.columns if np.isfinite(rows[0, :, j]).sum() >= FEWEST]
         values = {j: self._values(rows, j) for j in there}
         measured = dict(pair for j in there for pair in self._of_one(j, values[j]))
@@ -121,7 +121,7 @@ class Ruler:
             yield Measured((j,), name), measure(kept)
 
     def _listed_levels(self, j: int) -> list[int]:
-        """Yes says all about yes and no; what stands beyond the last level is what was never seen in training."""
+        """The levels to measure: of two, the second says all. One past the last stands for levels never seen."""
         count = len(self.levels[j])
         known = [1] if count == 2 else list(range(count))
         return known + ([count] if j in self.unseen else [])
@@ -156,13 +156,13 @@ def _dispersion(values: Array) -> Array:
 
 
 def correlation(first: Array, second: Array) -> Array:
-    """Of two columns in each of b sets of rows; 0 where one does not vary; (b, m), (b, m) -> (b,)."""
+    """The correlation of two columns in each of b sets of rows; 0 if one is constant; (b, m), (b, m) -> (b,)."""
     x, y = _centered(first), _centered(second)
     return ratio((x * y).sum(axis=1), np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
 
 
 def correlation_ratio(levels: Array, numbers: Array) -> Array:
-    """The share of a number's variance that lies between levels, as a square root; (b, m), (b, m) -> (b,)."""
+    """The square root of the share of variance that lies between levels; (b, m), (b, m) -> (b,)."""
     away, between = _centered(numbers), np.zeros(len(levels))
     for level in np.unique(levels):
         own = levels == level

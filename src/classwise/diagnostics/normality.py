@@ -24,6 +24,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import stats
 
+from classwise import limits
 from classwise.arrays import BLOCK_SIZE, Array, Codes, product, row_norms, slices
 from classwise.covariance import FullCovariance
 from classwise.diagnostics.advice import LEVEL, Finding, capitalized, chance, classes, number
@@ -32,11 +33,8 @@ from classwise.diagnostics.spectrum import Spectrum, examine
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics, FullScatter, Moments, gather_moments
 
-# Up to this many columns, and numbers in T of all classes, T is formed.
+# Up to this many columns, and numbers in T of all classes, T is formed; beyond, limits.NORMALITY_ROWS are tested.
 MOST_COLUMNS, MOST_NUMBERS = 60, 1 << 23
-
-# Beyond those, this many rows of a class are looked at.
-SAMPLE = 2000
 
 # A kurtosis this near to the Gaussian's (as a ratio) and a skewness per column this small do not matter.
 MILD_KURTOSIS, MILD_SKEWNESS = 0.1, 0.3
@@ -69,12 +67,12 @@ class Normality:
 
     @property
     def p_value(self) -> float:
-        """Of both tests together (Bonferroni)."""
+        """The p-value of both tests together (Bonferroni)."""
         return min(1.0, 2 * min(self.skewness_p, self.kurtosis_p))
 
     @property
     def is_mild(self) -> bool:
-        """Whether the class is so near to a Gaussian that the rest does not matter."""
+        """Whether the deviation from a Gaussian is too small to matter."""
         return abs(self.ratio - 1) < MILD_KURTOSIS and self.asymmetry < MILD_SKEWNESS
 
 
@@ -91,7 +89,7 @@ def mardia(rows: NumberRows, statistics: ClassStatistics, own: Sequence[Spectrum
 
 
 def _obstacle(spectrum: Spectrum) -> str:
-    """Why a class cannot be tested, or nothing. With p + 1 rows b1 and b2 are the same whatever the rows."""
+    """Why a class cannot be tested, or "". With p + 1 rows b1 and b2 are the same whatever the rows."""
     if spectrum.weight < max(spectrum.features + 2, 4):
         return "too few rows"
     return "" if spectrum.is_regular else f"covariance of rank {spectrum.rank}"
@@ -111,7 +109,7 @@ def _tests_by_tensor(
 
 
 def _test_by_pairs(rows: NumberRows, code: int, spectrum: Spectrum) -> Normality:
-    """Of a sample of the class, whitened by its own mean and covariance."""
+    """The tests of a sample of the class, whitened by the mean and covariance of the sample."""
     positions = rows.of_class(code)
     table_weights = rows.table.weights
     drawn, weights = spaced(np.ones(len(positions)) if table_weights is None else table_weights[positions])
@@ -129,15 +127,16 @@ def spaced(weights: Array) -> tuple[Codes, Array]:
 
     Spaced along the weight, so that a row of weight two is drawn as often as the row twice.
 
-    >>> positions, weights = spaced(np.full(5 * SAMPLE, 0.5))
+    >>> positions, weights = spaced(np.full(5 * limits.NORMALITY_ROWS, 0.5))
     >>> positions[:3].tolist(), len(positions), weights.sum()
     ([2, 7, 12], 2000, np.float64(2000.0))
     """
     reached = np.cumsum(weights)
-    if reached[-1] <= SAMPLE:
+    size = limits.NORMALITY_ROWS
+    if reached[-1] <= size:
         return np.arange(len(weights)), weights
-    targets = (np.arange(SAMPLE) + 0.5) * (reached[-1] / SAMPLE)
-    return np.searchsorted(reached, targets), np.ones(SAMPLE)
+    targets = (np.arange(size) + 0.5) * (reached[-1] / size)
+    return np.searchsorted(reached, targets), np.ones(size)
 
 
 def _test(spectrum: Spectrum, n: float, squared_thirds: float, fourths: float) -> Normality:
@@ -179,7 +178,7 @@ class Gaussians:
         return cls(codes, moments, FullCovariance(FullCovariance.own(moments.scatter, moments.weight)))
 
     def whiten(self, rows: Array, k: int) -> Array:
-        """z of rows of the k-th of them."""
+        """z of rows of the k-th class; (m, p) -> (m, p)."""
         return self.covariance.whiten((rows - self.moments.mean[k]) - self.moments.rest[k], k)
 
 
@@ -195,7 +194,7 @@ class Powers:
 
     @classmethod
     def gather(cls, chunk: Table, gaussians: Gaussians) -> Self:
-        """Of complete rows labeled by codes; those of a code that is not among the Gaussians are passed over."""
+        """The sums of a chunk of complete rows, labeled by codes; rows of other codes are skipped."""
         rows = chunk.rows
         first, second = np.triu_indices(rows.shape[1])
         third, fourth = np.zeros((len(gaussians.codes), len(first), rows.shape[1])), np.zeros(len(gaussians.codes))
@@ -237,14 +236,18 @@ def rejected(tests: Sequence[Normality]) -> list[Normality]:
 
 
 def is_normal(tests: Sequence[Normality]) -> bool:
-    """Whether nothing that matters speaks against Gaussian classes."""
+    """Whether all classes are near enough to Gaussian."""
     return all(test.is_mild for test in rejected(tests))
 
 
 def about_normality(tests: Sequence[Normality]) -> Finding:
     header = ("class", "rows", "skewness", "p", "kurtosis", "p", "ratio to Gaussian", "")
     sampled = [test for test in tests if 0 < test.tested < test.weight]
-    facts = [f"Many columns: at most {SAMPLE} evenly spaced rows of each class were looked at."] if sampled else []
+    facts = (
+        [f"Many columns: at most {limits.NORMALITY_ROWS} evenly spaced rows of each class were looked at."]
+        if sampled
+        else []
+    )
     return Finding("Normality of each class (Mardia)", facts, [header, *map(_cells, tests)], _advice(tests))
 
 

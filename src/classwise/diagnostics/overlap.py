@@ -62,7 +62,7 @@ class Overlap(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Gauge:
-    """What classes are measured by: one covariance for each (own), or one for all."""
+    """The covariances that distances are measured by: one for each class ("own"), or one for all."""
 
     metric: Metric
     covariance: Covariance
@@ -100,7 +100,7 @@ class Gauge:
         return from_means, max(float(middle.half_log_det[0] - (half_log_det[i] + half_log_det[j]) / 2), 0.0)
 
     def _chance(self, first: Spectrum, second: Spectrum) -> tuple[float, float]:
-        """What the first term is to be multiplied by, and what chance adds to the second."""
+        """The factor that corrects the first term for chance, and what chance adds to the second."""
         # Of variances one by one, each is as uncertain as if it were the only one.
         features = 1 if self.metric == "diagonal" else self.pooled.features
         if self.metric != "own":
@@ -117,7 +117,7 @@ def _errors(distance: float, prior: float) -> tuple[float, float]:
 
 
 def overlaps(moments: Moments, pooled: Spectrum, own: Sequence[Spectrum]) -> tuple[Metric, tuple[Overlap, ...]]:
-    """All pairs, the closest first, and whose covariances measured them."""
+    """The covariances used, and all pairs of classes, the closest first."""
     gauge = Gauge.of(moments, pooled, own)
     pairs = [gauge.overlap(a, b) for a, b in combinations(range(len(own)), 2)]
     return gauge.metric, tuple(sorted(pairs, key=lambda pair: (pair.beyond_chance, pair.distance)))

@@ -32,7 +32,7 @@ ILL = 1e4
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Of the correlation matrix of one class, or pooled within classes (label None).
+    """The spectrum of the correlation matrix of one class, or pooled within classes (label None).
 
     weight: of the rows; freedom: that less one for each mean; features: p.
     condition is infinite and dependence NaN where the rank is below p.
@@ -59,7 +59,7 @@ class Spectrum:
 
 
 def spectra(statistics: ClassStatistics) -> tuple[Spectrum, tuple[Spectrum, ...]]:
-    """Pooled, and of each class."""
+    """The spectrum pooled within classes, and that of each class."""
     scatter, weight = statistics.moments.scatter, statistics.moments.weight[:, 0]
     pooled = examine(None, float(weight.sum()), len(weight), scatter.pooled())
     own = zip(statistics.labels.tolist(), weight.tolist(), scatter.by_class(), strict=True)

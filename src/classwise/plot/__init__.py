@@ -1,4 +1,4 @@
-"""Pictures, by matplotlib, which is loaded when the first is drawn."""
+"""Pictures of models, drawn by matplotlib, which is imported when the first one is drawn."""
 
 from classwise.classifier.density_grid import DensityGrid, density_grid
 from classwise.plot.checks import plot_check

@@ -1,7 +1,7 @@
-"""Where an answer changes: found between the points of a grid, and narrowed down by bisection.
+"""Where an answer changes: found between the points of a grid, then narrowed down by bisection.
 
-Nothing is asked of the answer but that it can be given at any point, so the border is exact to rounding, whatever the
-densities are, and whether or not the log odds jump there.
+All it takes is a function that answers at any point. So borders are exact to rounding for every kind of density, also
+where the log odds jump.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ Inside: TypeAlias = Callable[[Array], NDArray[np.bool_]]
 
 
 def bisect(inside: Inside, within: Array, without: Array, halvings: int = HALVINGS) -> Array:
-    """The points at which the answer changes, between points inside and points that are not; (m, d) each.
+    """The points at which the answer changes, between points inside and points outside; (m, d) each.
 
     >>> bisect(lambda points: points[:, 0] < 0.3, np.array([[0.0]]), np.array([[1.0]])).round(12)
     array([[0.3]])
@@ -34,7 +34,7 @@ def bisect(inside: Inside, within: Array, without: Array, halvings: int = HALVIN
 
 
 def change_points(answers: Callable[[Array], NDArray[Any]], grid: Array, halvings: int = HALVINGS) -> Array:
-    """Where the answer changes between neighbors of an ascending grid (m,), at most once for each two of them."""
+    """Where the answer changes along an ascending grid (m,): at most once between two neighbors."""
     given = answers(grid[:, None])
     left = np.flatnonzero(given[1:] != given[:-1])
     if not len(left):
@@ -47,7 +47,10 @@ def change_points(answers: Callable[[Array], NDArray[Any]], grid: Array, halving
 
 
 def borders(axes: Sequence[Array], held: NDArray[np.bool_], inside: Inside, halvings: int = HALVINGS) -> list[Array]:
-    """The lines around where `inside` holds; axes: the two of an even grid; held (m1, m0): what holds on it."""
+    """The lines around the region where `inside` is true.
+
+    axes: the two axes of an evenly spaced grid; held (m1, m0): whether it is true at the points of the grid.
+    """
     from contourpy import contour_generator
 
     lines = contour_generator(x=axes[0], y=axes[1], z=held.astype(np.float64)).lines(0.5)
@@ -58,7 +61,7 @@ def borders(axes: Sequence[Array], held: NDArray[np.bool_], inside: Inside, halv
 
 
 def _narrowed(points: Array, axes: Sequence[Array], inside: Inside, halvings: int) -> Array:
-    """Every point of a line lies halfway between two neighbors of the grid: one of them is inside."""
+    """Move points to the border: each lies halfway between two neighbors of the grid, one of them inside."""
     starts, steps = np.array([axis[0] for axis in axes]), np.array([axis[1] - axis[0] for axis in axes])
     places = (points - starts) / steps
     off = np.abs(places - np.round(places))
@@ -78,7 +81,7 @@ NOVEL_HALVINGS = 16
 
 
 def draw_refused(axes: Any, view: View, sides: Sequence[Array], grid: Array) -> None:
-    """Hatches over the regions, with their borders; nothing without a decision. What is novel is not refused."""
+    """Hatch what a decision refuses or takes for novel, with its borders. What is novel is not refused."""
     if view.decision is None:
         return
     shape = (len(sides[1]), len(sides[0]))
@@ -100,7 +103,7 @@ def _hatch(axes: Any, sides: Sequence[Array], held: NDArray[np.bool_], hatch: st
 
 
 def refused_handles(view: View) -> list[Any]:
-    """What hatches mean, for those that may be there."""
+    """Entries of the legend for the hatches that may be there."""
     from matplotlib.colors import to_rgba
     from matplotlib.patches import Patch
 
@@ -116,7 +119,7 @@ def refused_handles(view: View) -> list[Any]:
 
 
 def note_unseen(axes: Any, view: View) -> None:
-    """A word where novelty cannot be told, since the model takes whole rows only."""
+    """Write a note if novelty cannot be shown, since the model takes whole rows only."""
     if view.decision.novelty is not None and not view.tells_novelty:
         text = "what is novel shows in whole rows only"
         axes.text(0.01, 0.01, text, color=GRAY, fontsize="x-small", transform=axes.transAxes, zorder=5)

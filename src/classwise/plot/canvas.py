@@ -1,4 +1,4 @@
-"""Axes to draw on, the colors and shapes of the house, and rows drawn with them."""
+"""What all pictures share: axes, colors and shapes of the classes, rows as points, legends."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -89,12 +89,12 @@ def _luminance(color: Any) -> float:
 
 
 def wash(axes: Any) -> float:
-    """How strongly areas are colored: more on a dark background, where faint colors are hard to tell apart."""
+    """The opacity of colored areas: higher on a dark background, where faint colors are hard to tell apart."""
     return 0.16 if _luminance(axes.get_facecolor()) > 0.2 else 0.3
 
 
 def split_below(axes: Any, share: float) -> Any:
-    """New axes under others, of a share of their height, with the same x axis."""
+    """New axes below the given ones, with a share of their height and the same x axis."""
     spec = axes.get_subplotspec()
     if spec is None:
         return axes.inset_axes((0, -share - 0.08, 1, share), sharex=axes)
@@ -104,18 +104,18 @@ def split_below(axes: Any, share: float) -> Any:
 
 
 def scatter(axes: Any, points: Any, style: Style, size: float = 22) -> None:
-    """Rows of a class, edged by the background so that they stand apart."""
+    """Draw rows of a class as points, each with a thin edge so that they stand apart."""
     options = {"color": style.color, "marker": style.marker, "label": str(style.label)}
     axes.scatter(*points.T, s=size, edgecolors=axes.get_facecolor(), linewidths=0.4, zorder=3, **options)
 
 
 def plain_spines(axes: Any) -> None:
-    """No frame at the top and on the right."""
+    """Remove the frame at the top and on the right."""
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def legend_above(axes: Any, handles: Any = None) -> None:
-    """A legend above the axes, where it hides nothing, in as many rows as its entries take."""
+    """Put a legend above the axes, where it hides nothing, in as many rows as it needs."""
     handles = axes.get_legend_handles_labels()[0] if handles is None else handles
     widths = [32 + 5.8 * len(handle.get_label()) for handle in handles]  # in points
     width = 72 * axes.get_figure().get_figwidth() * axes.get_position().width
@@ -125,7 +125,7 @@ def legend_above(axes: Any, handles: Any = None) -> None:
 
 
 def slant_ticks(axes: Any) -> None:
-    """Names that would run into each other along the x axis stand aslant."""
+    """Slant the names along the x axis if they would run into each other."""
     names = [label.get_text() for label in axes.get_xticklabels()]
     width = 72 * axes.get_figure().get_figwidth() * axes.get_position().width
     if sum(5.8 * len(name) + 8 for name in names) > width:
@@ -149,7 +149,7 @@ def read_labels(y: Any, length: int) -> Labels:
 
 
 def draw_rows(axes: Any, styles: list[Style], points: Array | None, y: Any, size: float) -> None:
-    """Rows at points (n, 2); gray where there are no labels."""
+    """Draw rows at points (n, 2), in gray if there are no labels."""
     if points is None:
         return
     if y is None:
@@ -161,14 +161,14 @@ def draw_rows(axes: Any, styles: list[Style], points: Array | None, y: Any, size
 
 
 def spread(points: Array, columns: list[int]) -> Array:
-    """Rows of one level side by side, rather than on top of each other: always the same way."""
+    """Spread rows of one level, so that they do not hide each other; the same way each time."""
     moved = points.copy()
     moved[:, columns] += np.random.default_rng(0).uniform(-SPREAD, SPREAD, (len(points), len(columns)))
     return moved
 
 
 def class_handles(styles: list[Style]) -> list[Any]:
-    """A shape for each class, whether or not rows are shown."""
+    """Entries of the legend for the classes, whether or not rows are shown."""
     from matplotlib.lines import Line2D
 
     return [Line2D([], [], color=s.color, marker=s.marker, linestyle="", label=str(s.label)) for s in styles]

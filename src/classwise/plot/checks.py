@@ -1,10 +1,10 @@
-"""Rows beside samples of the model, by class and column."""
+"""A predictive check as a picture: histograms of the rows and of samples, by class and column."""
 
 from typing import Any
 
 import numpy as np
 
-from classwise.classifier.column_view import listed
+from classwise.classifier.column_view import as_list, axis_name
 from classwise.errors import ClasswiseError
 from classwise.plot.canvas import GRAY, class_styles, ink, new_grid, plain_spines, slant_ticks
 from classwise.rows.schema import find_column
@@ -16,12 +16,12 @@ MOST = 40
 def plot_check(check: Any, columns: Any = None, labels: Any = None) -> Any:
     """Histograms of the rows over the band that holds 95 % of the samples, a row of panels for each class; a Figure.
 
-    check: of m.check(X, y). columns, labels: which to show; all unless given. The title of a panel tells what surprises
-    there.
+    check: the result of m.check(X, y). columns, labels: which to show; all unless given. The title of a panel names
+    the measures that surprise there.
     """
     known = list(dict.fromkeys(column for _, column in check.histograms))
-    columns = known if columns is None else [known[find_column(key, known, "columns")] for key in listed(columns)]
-    labels = list(check.labels) if labels is None else listed(labels)
+    columns = known if columns is None else [known[find_column(key, known, "columns")] for key in as_list(columns)]
+    labels = list(check.labels) if labels is None else as_list(labels)
     _refuse(check, columns, labels)
     width, height = 0.6 + 2.5 * len(columns), 0.6 + 2.0 * len(labels)
     figure, panels = new_grid(len(labels), len(columns), width, height, sharex="col")
@@ -31,7 +31,7 @@ def plot_check(check: Any, columns: Any = None, labels: Any = None) -> Any:
             _draw_panel(panels[i, j], check, styles[label], column)
         panels[i, 0].set_ylabel(f"{label}\nshare of rows")
     for panel, column in zip(panels[-1], columns, strict=True):
-        panel.set_xlabel(column if isinstance(column, str) else f"x{column}")
+        panel.set_xlabel(axis_name(column))
     figure.legend(handles=_handles(), loc="outside upper left", ncols=2, frameon=False)
     return figure
 
@@ -65,7 +65,7 @@ def _draw_panel(axes: Any, check: Any, style: Any, column: Any) -> None:
 
 
 def _note(axes: Any, check: Any, label: Any, column: Any) -> None:
-    """What surprises in a panel."""
+    """Name the measures that surprise in a panel."""
     found = [line.what for line in check.surprises if line.label == label and line.columns == (column,)]
     if found:
         more = "" if len(found) < 3 else f" +{len(found) - 2}"

@@ -1,4 +1,4 @@
-"""Log loss against what was tried: the two dials, and the number of rows to learn from."""
+"""Log loss against the two dials, and against the number of rows to learn from."""
 
 from typing import Any
 
@@ -23,8 +23,8 @@ from classwise.plot.canvas import (
 def plot_dials(m: Any, axes: Any = None) -> Any:
     """The cross-validated log loss over share and shrink as a heat map, with a star at the best; dark is good.
 
-    m: a model with a dial set to "cv", or its dials_. Crosses are where no covariance has an inverse. One dial alone is
-    drawn as a line.
+    m: a model with a dial set to "cv", or its dials_. Crosses mark dials for which a covariance has no inverse. One
+    dial alone is drawn as a line.
     """
     choice = _read_choice(m)
     if 1 in choice.log_loss.shape:
@@ -107,8 +107,8 @@ WIDE = 8.0
 def plot_learning_curve(curve: Any, measure: str = "log_loss", axes: Any = None) -> Any:
     """The median of each model over repeats against the number of rows learned from, with the quartiles as a band.
 
-    curve: of learning_curve(X, y). measure: "log_loss" or "error". A line begins where the model can be fitted in every
-    repeat.
+    curve: the result of learning_curve(X, y). measure: "log_loss" or "error". A line begins where the
+    model can be fitted in every repeat.
     """
     if measure not in NAMES:
         raise ClasswiseError(f"measure={measure!r} is not an option; choose 'error' or 'log_loss'.")
@@ -137,7 +137,7 @@ def _limit(axes: Any, measure: str, medians: Any, high: Any) -> None:
 
 
 def _scale(axes: Any, sizes: Any) -> None:
-    """A logarithmic axis that names the sizes themselves, as many as do not run into each other."""
+    """A logarithmic axis with the sizes themselves as ticks, unless they would run into each other."""
     axes.set_xscale("log")
     shown = [size for i, size in enumerate(sizes) if i == 0 or size / sizes[i - 1] > 1.2 or i == len(sizes) - 1]
     axes.set_xticks(shown, [f"{size:g}" for size in shown])

@@ -1,4 +1,4 @@
-"""One column: the densities of the classes, and what they make of a value."""
+"""One column: the density of each class, and the posterior below it."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def _panels(axes: Any) -> tuple[Any, Any]:
 
 
 def draw_joint(axes: Any, view: View, grid: Array) -> None:
-    """prior_k p(x | k)."""
+    """Draw prior_k p(x | k)."""
     joint = np.exp(view.classifier.log_joint(view.rows(grid[:, None])))
     if view.levels[0] is None:
         _draw_curves(axes, view, grid, joint)
@@ -67,7 +67,7 @@ def draw_joint(axes: Any, view: View, grid: Array) -> None:
 
 
 def _draw_curves(axes: Any, view: View, grid: Array, joint: Array) -> None:
-    """A curve for each class; counts have a dot at each number, in the shape of the class."""
+    """Draw a curve for each class; counts have a marker at each number."""
     for style, heights in zip(view.styles, joint, strict=True):
         marker = {"marker": style.marker, "markersize": 4.5, "linewidth": 1.0} if view.counts[0] else {"linewidth": 1.8}
         axes.plot(grid, heights, color=style.color, label=str(style.label), **marker)
@@ -92,13 +92,13 @@ def changes(view: View, grid: Array) -> Array:
 
 
 def bin_edges(values: Array) -> Array:
-    """Edges for a histogram: by Freedman and Diaconis, unless rows far away would make it too fine."""
+    """Edges of the bins of a histogram, by Freedman and Diaconis; fewer if outliers would make them too many."""
     edges = np.histogram_bin_edges(values, "auto")
     return edges if len(edges) <= MOST_BINS else np.histogram_bin_edges(values, MOST_BINS)
 
 
 def _draw_histograms(axes: Any, view: View, groups: list[tuple[str, NDArray[np.bool_]]], values: Array) -> None:
-    """Shares of all rows, per unit of the column."""
+    """Draw histograms of rows on the scale of prior times density."""
     there = np.isfinite(values)
     whole = np.arange(values[there].min() - 0.5, values[there].max() + 1)
     edges = whole if view.counts[0] else bin_edges(values[there])
@@ -109,7 +109,7 @@ def _draw_histograms(axes: Any, view: View, groups: list[tuple[str, NDArray[np.b
 
 
 def _groups(view: View, values: Array, y: Any) -> list[tuple[str, NDArray[np.bool_]]]:
-    """A color and the rows that have it."""
+    """Colors, and which rows have them."""
     if y is None:
         return [(GRAY, np.isfinite(values))]
     labels = read_labels(y, len(values))
@@ -123,14 +123,14 @@ ROOM = 0.8
 
 
 def draw_joint_bars(axes: Any, view: View, grid: Array, joint: Array) -> None:
-    """prior_k P(level | k), the classes side by side; joint (g, levels)."""
+    """Draw prior_k P(level | k) as bars, the classes side by side; joint (g, levels)."""
     for style, heights, shift in zip(view.styles, joint, _shifts(len(joint)), strict=True):
         width = ROOM / len(joint)
         axes.bar(grid + shift, heights, width, color=style.color, alpha=0.75, label=str(style.label))
 
 
 def draw_shares(axes: Any, view: View, groups: list[tuple[str, NDArray[np.bool_]]], values: Array) -> None:
-    """The share of all rows that is of a class and has a level: a dot at the height where the bar should end."""
+    """Draw a dot at the share of rows that have a class and a level: where the bar should end."""
     levels, there = view.levels[0], np.isfinite(values)
     assert levels is not None
     shifts = _shifts(len(groups)) if len(groups) > 1 else np.zeros(1)
@@ -144,7 +144,7 @@ def draw_shares(axes: Any, view: View, groups: list[tuple[str, NDArray[np.bool_]
 
 
 def draw_posterior_bars(axes: Any, view: View, grid: Array) -> None:
-    """P(k | level), one above the other up to 1, with the number where there is room."""
+    """Draw P(k | level) as bars, stacked up to 1, with the number if there is room."""
     posterior = view.classifier.posterior(view.rows(grid[:, None]))
     floor = np.zeros(len(grid))
     for style, heights in zip(view.styles, posterior, strict=True):
@@ -160,5 +160,5 @@ def draw_posterior_bars(axes: Any, view: View, grid: Array) -> None:
 
 
 def _shifts(count: int) -> Array:
-    """Where the bars of the classes stand, about the level."""
+    """The positions of the classes' bars around a level."""
     return (np.arange(count) - (count - 1) / 2) * ROOM / count

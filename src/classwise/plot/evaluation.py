@@ -1,4 +1,4 @@
-"""How well a model does: confusion, reliability, and what refusing to decide is worth."""
+"""How well a model does: its confusion matrix, its reliability, and the error of rows that it decides."""
 
 from collections.abc import Mapping
 from math import floor
@@ -25,7 +25,7 @@ from classwise.rows.labels import code_labels
 def plot_confusion(evaluation: Evaluation, axes: Any = None) -> Any:
     """How often each class (rows) was taken for each class (columns): counts, and shares of the row.
 
-    evaluation: of m.evaluate(X, y). The shade is the share.
+    evaluation: the result of m.evaluate(X, y). The shade is the share.
     """
     counts, names = evaluation.confusion, [str(label) for label in evaluation.labels]
     shares = ratio(counts, counts.sum(axis=1, keepdims=True))
@@ -47,7 +47,7 @@ def plot_confusion(evaluation: Evaluation, axes: Any = None) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What refusing to decide is worth.
+# The error among rows decided, if unsure ones are refused.
 
 # Coverages that are marked, with the posterior that the least sure row decided has.
 MARKED = (0.6, 0.8, 1.0)
@@ -56,7 +56,7 @@ MARKED = (0.6, 0.8, 1.0)
 def plot_reject_curve(curve: Any, axes: Any = None) -> Any:
     """The error among rows that are decided, against the share of rows decided, from the surest on.
 
-    curve: of m.reject_curve(X, y). Dots tell how sure a decision must be for that coverage.
+    curve: the result of m.reject_curve(X, y). Dots name the least posterior that is decided at that coverage.
     """
     axes = new_axes(axes, 6.4, 4.2)
     axes.step(curve.coverage, curve.error, where="pre", color=BLUE, linewidth=1.8)
@@ -72,7 +72,7 @@ def plot_reject_curve(curve: Any, axes: Any = None) -> Any:
 
 
 def _note(axes: Any, curve: Any, place: int) -> None:
-    """How sure the least sure row is, above the dot; rounded down, since 1 would be a promise."""
+    """Write the posterior of the least sure row above the dot; rounded down, since 1 would be a promise."""
     least = floor(1000 * curve.posterior[place]) / 1000
     at, options = (curve.coverage[place], curve.error[place]), {"textcoords": "offset points", "fontsize": "small"}
     axes.annotate(f"P ≥ {least:g}", at, (2, 8), color=GRAY, ha="right", **options)
@@ -152,7 +152,7 @@ def _draw_histogram(axes: Any, weight: Array, style: Any, alone: bool) -> None:
 
 
 def _say(axes: Any, under: Any, title: str, label: Any) -> None:
-    """Names of the axes, and what it means to be off the diagonal."""
+    """Write the names of the axes, and what it means to be off the diagonal."""
     what = "the class decided for" if label is None else repr(label)
     under.set(xlabel=f"announced probability of {what}", ylabel="% of rows")
     under.set_ylim(bottom=0)

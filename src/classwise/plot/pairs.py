@@ -37,7 +37,7 @@ MOST = 12
 def plot_pairs(m: Any, X: Any, y: Any, columns: Any = None) -> Any:
     """What the model decides in every pair of columns, below prior times density of each column; a Figure.
 
-    Each panel is of the model of its columns alone, with the others integrated out. columns: which, by name or
+    Each panel shows the model of its columns alone, with all others integrated out. columns: which, by name or
     position; all numbers unless given, and categories too where there are fewer than two numbers.
     """
     columns = _chosen(m) if columns is None else list(columns)
@@ -73,7 +73,7 @@ def _chosen(m: Any) -> list[int]:
 
 
 def _draw_one(axes: Any, view: View, X: Any) -> None:
-    """Prior times density of one column, without a scale."""
+    """Draw prior times density of one column, without a scale."""
     draw_joint(axes, view, value_grid(view, view.values(X)))
     name_levels(axes, view)
     axes.set(ylabel="", yticks=[])
@@ -81,7 +81,7 @@ def _draw_one(axes: Any, view: View, X: Any) -> None:
 
 
 def _name_axes(panels: Any, names: list[str]) -> None:
-    """Names at the left and at the bottom; numbers beside the first column alone."""
+    """Name the axes at the left and at the bottom; numbers stand beside the first column only."""
     for i, name in enumerate(names):
         panels[-1, i].set_xlabel(name)
         panels[i, 0].set_ylabel(name if i else "")

@@ -75,7 +75,7 @@ def _read_contours(contours: Any) -> tuple[float, ...]:
 
 
 def draw_view(axes: Any, view: View, points: Array | None, y: Any, details: Details, box: Array | None = None) -> None:
-    """Everything but labels and legend; box: (low, high) of each column, unless it is as far as all reaches."""
+    """Draw all but names and legend; box: (low, high) of each column, by default around rows and ellipses."""
     box = find_box(view, points, details.sigmas) if box is None else box
     if has_levels(view):
         draw_strips(axes, view, points, y, box, details.size)
@@ -95,7 +95,7 @@ def draw_view(axes: Any, view: View, points: Array | None, y: Any, details: Deta
 
 
 def rivals(scores: Array, priors: Array) -> list[tuple[int, int]]:
-    """The pairs of classes that are the two most probable somewhere; (g, ...)."""
+    """The pairs of classes that are the two most probable at some point; scores (g, ...)."""
     top = np.sort(np.argsort(scores.reshape(len(scores), -1), axis=0)[-2:], axis=0)
     pairs = np.unique(top, axis=1).T.tolist()
     return [(a, b) for a, b in pairs if priors[a] > 0 and priors[b] > 0]
@@ -109,7 +109,7 @@ def visible(view: View, first: int, second: int, piece: Array) -> Array:
 
 
 def _pieces(view: View, first: int, second: int, box: Array, sides: list[Array], scores: Array) -> list[Array]:
-    """The curves on which two classes are as good: from polynomials where there are any, else by bisection."""
+    """The curves on which two classes score the same: from polynomials if there are any, else by bisection."""
     has_costs = view.decision is not None and view.decision.costs is not None
     if view.polynomials is not None and not has_costs:
         return list(boundary(view.polynomials[first], view.polynomials[second]).curve(box, ALONG))
@@ -122,7 +122,7 @@ def _pieces(view: View, first: int, second: int, box: Array, sides: list[Array],
 
 
 def _fill(axes: Any, styles: list[Style], sides: list[Array], scores: Array) -> None:
-    """Where each class leads, lightly."""
+    """Color the region of each class lightly."""
     for k, style in enumerate(styles):
         lead = np.clip(scores[k] - np.delete(scores, k, axis=0).max(axis=0), -1e6, 1e6)
         if lead.max() > 0:
@@ -130,7 +130,7 @@ def _fill(axes: Any, styles: list[Style], sides: list[Array], scores: Array) -> 
 
 
 def _draw_contours(axes: Any, view: View, sides: list[Array], grid: Array, posteriors: Sequence[float]) -> None:
-    """Where P(k | x) is so much, in the color of the class; drawn as log odds, which are smoother than posteriors."""
+    """Draw lines of equal P(k | x) in the color of the class; as log odds, which are smoother than posteriors."""
     if not posteriors:
         return
     log_posterior = view.classifier.log_posterior(view.rows(grid))
@@ -150,7 +150,7 @@ def _draw_contours(axes: Any, view: View, sides: list[Array], grid: Array, poste
 
 
 def draw_ellipses(axes: Any, view: View, sides: Sequence[Array], sigmas: Sequence[float]) -> None:
-    """At so many standard deviations; sides: the axes of the grid that lines around densities are found on."""
+    """Draw ellipses at these standard deviations; sides: axes of the grid on which other densities are traced."""
     ellipses = view.ellipses()
     if ellipses is None:
         _draw_densest(axes, view, sides, sigmas)
@@ -171,7 +171,7 @@ def sigma_ellipse(mean: Array, covariance: Array, sigmas: float, **style: Any) -
 
 
 def _draw_densest(axes: Any, view: View, sides: Sequence[Array], sigmas: Sequence[float]) -> None:
-    """Lines of equal density around the parts that hold 1 - exp(-sigma²/2) of a class, as ellipses do of a Gaussian.
+    """Draw lines around the densest parts that hold 1 - exp(-sigma²/2) of a class, as ellipses do for a Gaussian.
 
     The density at the line is a quantile of the densities of rows drawn from the class (Hyndman 1996).
     """
@@ -194,5 +194,5 @@ def _draw_densest(axes: Any, view: View, sides: Sequence[Array], sigmas: Sequenc
 
 
 def _widths(sigmas: Sequence[float]) -> list[tuple[float, float]]:
-    """The farther a line is, the thinner."""
+    """Standard deviations with the widths of their lines: outer ones are thinner."""
     return [(sigma, max(1.8 - 0.5 * rank, 0.6)) for rank, sigma in enumerate(sorted(sigmas))]

@@ -1,8 +1,9 @@
-"""Bars and dots: why a row is taken for a class, what a stack is made of, which model is ahead."""
+"""An explanation, a stack and a comparison as bars and dots."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from classwise.classifier.column_view import axis_name
 from classwise.plot.canvas import BLUE, GRAY, GREEN, ORANGE, RED, ink, new_axes, plain_spines
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -13,9 +14,9 @@ MOST = 15
 
 
 def plot_explanation(explanation: Any, axes: Any = None) -> Any:
-    """The shares of the log odds as bars, the largest first: those to the right speak for the class.
+    """What each column adds to the log odds, as bars, the largest first; bars to the right speak for the class.
 
-    explanation: of m.explain(row). The last bar is the sum of all others: the log odds.
+    explanation: the result of m.explain(row). The last bar is the sum of all others: the log odds.
     """
     parts = [*_parts(explanation), ("log odds", explanation.log_odds)]
     axes = new_axes(axes, 6.8, 1.3 + 0.34 * len(parts))
@@ -35,17 +36,13 @@ def plot_explanation(explanation: Any, axes: Any = None) -> Any:
 
 
 def _parts(explanation: Any) -> list[tuple[str, float]]:
-    """What bars are called, and how long they are: columns by size, then the prior and the volume."""
+    """Names and lengths of the bars: columns by size, then the prior and the volume."""
     ranked = sorted(explanation.shares.items(), key=lambda share: -abs(share[1]))
-    parts = [(f"{_named(column)} = {_shown(explanation.values[column])}", share) for column, share in ranked[:MOST]]
+    parts = [(f"{axis_name(column)} = {_shown(explanation.values[column])}", share) for column, share in ranked[:MOST]]
     if ranked[MOST:]:
         parts.append((f"{len(ranked) - MOST} other columns", sum(share for _, share in ranked[MOST:])))
     parts.append(("prior", explanation.prior))
     return parts + ([("volume", explanation.volume)] if explanation.volume else [])
-
-
-def _named(column: Any) -> str:
-    return column if isinstance(column, str) else f"x{column}"
 
 
 def _shown(value: Any) -> str:
@@ -83,13 +80,13 @@ def draw_stack(lines: Sequence[Any], log_loss: float, axes: Any = None) -> Any:
     room = max(right - low, 0.02 * right)
     axes.set_xlim(low - 0.06 * room, right + 0.04 * room)
     axes.set_xlabel("log loss of rows held out")
-    axes.spines[["top", "right"]].set_visible(False)
+    plain_spines(axes)
     axes.legend(loc="upper right", frameon=False)
     return axes
 
 
 def _limit(losses: Sequence[float]) -> float:
-    """The largest log loss that is drawn where it lies; losses: sorted."""
+    """The largest log loss on the axis; larger ones are marked by an arrow. losses: sorted."""
     best, middle = losses[0], losses[len(losses) // 2]
     return min(losses[-1], max(best + FAR * (middle - best), 1.2 * best))
 
@@ -115,13 +112,13 @@ def draw_comparison(lines: Sequence[Any], axes: Any = None) -> Any:
     axes.set_ylim(len(shown) - 0.4, -0.6)
     powers = any(line.uses_power for line in shown)
     axes.set_xlabel("log loss of rows held out" + (", ● with a power, ○ without" if powers else ""))
-    axes.spines[["top", "right"]].set_visible(False)
+    plain_spines(axes)
     _legend(axes, shown)
     return axes
 
 
 def _limits(shown: Sequence[Any]) -> tuple[float, float]:
-    """From the first interval to the last, but models far behind must not squeeze the others together."""
+    """The axis reaches over all intervals, unless models far behind would squeeze the others together."""
     best, middle = shown[0].final.value, sorted(line.final.value for line in shown)[len(shown) // 2]
     farthest = max(best + 4 * (middle - best), best * 1.2 + 1e-3)
     left = max(min(line.final.low for line in shown), 0.0)
@@ -129,7 +126,7 @@ def _limits(shown: Sequence[Any]) -> tuple[float, float]:
 
 
 def _draw_line(axes: Any, place: int, line: Any, right: float, edge: float) -> None:
-    """What lies beyond the axis is marked by an arrow."""
+    """Draw one model; beyond the end of the axis, an arrow and the number stand for it."""
     final, color = line.final, _color(line)
     if final.value > right:
         axes.annotate(f"{final.value:.3g} →", (right, place), ha="right", va="center", color=color)

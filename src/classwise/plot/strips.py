@@ -1,6 +1,6 @@
 """Regions where a column is a category: a strip for each level, or a tile for each pair of levels.
 
-Inside a strip the other column alone decides, so a region is an interval, whose ends are exact.
+Inside a strip only the other column varies, so each region is an interval, with exact ends.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def has_levels(view: View) -> bool:
 
 
 def draw_strips(axes: Any, view: View, points: Array | None, y: Any, box: Array, size: float) -> None:
-    """Strips or tiles, and the rows, spread so that those of one level do not hide each other."""
+    """Draw strips or tiles, and the rows, spread so that those of one level do not hide each other."""
     both = all(levels is not None for levels in view.levels)
     for tile in _tiles(view) if both else _intervals(view, box):
         _draw_tile(axes, view, tile)
@@ -49,7 +49,7 @@ def draw_strips(axes: Any, view: View, points: Array | None, y: Any, box: Array,
 
 
 def name_levels(axes: Any, view: View) -> None:
-    """The names of levels instead of numbers, along the axis of each category."""
+    """Write the names of levels along the axis of each category."""
     for axis, levels in zip((axes.xaxis, axes.yaxis), view.levels, strict=False):
         if levels is not None:
             axis.set_ticks(range(len(levels)), [str(level) for level in levels.tolist()])
@@ -71,7 +71,7 @@ def _places(view: View) -> Array:
 
 
 def _intervals(view: View, box: Array) -> Iterator[Tile]:
-    """Where the answer stays the same along the number, for each level of the category."""
+    """The intervals of the number with one answer, for each level of the category."""
     flat = 0 if view.levels[0] is not None else 1
     levels, across = view.levels[flat], 1 - flat
     assert levels is not None
@@ -100,7 +100,7 @@ def _draw_tile(axes: Any, view: View, tile: Tile) -> None:
 
 
 def _write_posteriors(axes: Any, view: View) -> None:
-    """How sure the model is of each tile."""
+    """Write the largest posterior into each tile."""
     places = _places(view)
     posterior = view.classifier.posterior(view.rows(places)).max(axis=0)
     for (x, y), sure in zip(places.tolist(), posterior.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""What pictures are of: a model in some of its columns, with its colors and the decision around it."""
+"""What a picture shows: a model in some of its columns, the colors of its classes, and the decision around it."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -22,7 +22,7 @@ from classwise.rows.frames import make_frame
 
 @dataclass(frozen=True, eq=False)
 class View(ColumnView):
-    """decision: what announces labels, where it is not the largest posterior alone."""
+    """A ColumnView with colors. decision: a Decision that announces labels, unless the largest posterior does."""
 
     decision: Any = None
 
@@ -32,7 +32,7 @@ class View(ColumnView):
 
     @property
     def tells_novelty(self) -> bool:
-        """Whether a decision may ask if points are novel: their other columns are missing, unless there are none."""
+        """Whether novelty can be asked of points: the model must take rows that lack the other columns."""
         return self.model.missing != "error" or len(self.seen) == self.model.n_features_in_
 
     @cached_property
@@ -43,10 +43,10 @@ class View(ColumnView):
         return polynomials(self.model.classifier_, self.free, self.held, self._blank(1), tuple(self.names))
 
     def scores(self, points: Array) -> Array:
-        """What is announced is the class of the largest: log P(k | x), up to a term that all classes share, or, where
-        errors have their costs, minus the expected cost; (m, free) -> (g, m).
+        """The class of the largest score is announced; (m, free) -> (g, m).
 
-        Between whole numbers, log odds of counts go on as straight lines, where they are such.
+        It is log P(k | x), up to a term that all classes share, or minus the expected cost where errors have costs.
+        Log odds of counts that are straight lines are drawn so between whole numbers, too.
         """
         if self.decision is not None and self.decision.costs is not None:
             return -self._decider.expected_costs(points).T
@@ -63,11 +63,11 @@ class View(ColumnView):
         return codes
 
     def refuses(self, points: Array) -> NDArray[np.bool_]:
-        """Where the decision is better not made; (m,)."""
+        """Which points the decision refuses; (m,)."""
         return np.asarray(self._decider.decide(points).refused)
 
     def is_novel(self, points: Array) -> NDArray[np.bool_]:
-        """Where the decision takes a row for novel that has the values of a point and lacks the others; (m,)."""
+        """Which points the decision takes for novel, as rows that lack all other columns; (m,)."""
         if self.decision.novelty is None or not self.tells_novelty:
             return np.zeros(len(points), dtype=bool)
         known = self.model.model_
@@ -75,7 +75,7 @@ class View(ColumnView):
 
     @cached_property
     def _decider(self) -> Any:
-        """The decision, asked about the posteriors of points."""
+        """A copy of the decision that is asked about points instead of rows."""
         decider = copy(self.decision)
         decider.model_, decider.novelty = Posteriors(self), None
         return decider
@@ -83,7 +83,7 @@ class View(ColumnView):
 
 @dataclass(frozen=True, eq=False)
 class Posteriors:
-    """A view as the model of a decision: asked about points, rather than rows."""
+    """A view that stands in for the model of a decision, and is asked about points instead of rows."""
 
     view: View
 
@@ -147,7 +147,7 @@ def _log_density(block: Block, row: Array) -> Array:
 
 
 def _line(own: list[Block], column: int) -> Array:
-    """Constant, slope and variance of a column of counts, by class: log p at 0 and at 1 tell; (3, g)."""
+    """Constant, slope and variance of a column of counts by class, from log p at 0 and at 1; (3, g)."""
     block = next(block for block in own if column in block.columns)
     place = int(np.flatnonzero(block.columns == column)[0])
     rows = np.full((2, len(block.columns)), np.nan)

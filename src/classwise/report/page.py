@@ -37,12 +37,12 @@ def definitions(facts: dict[str, str]) -> Markup:
 
 
 def table(cells: Cells, sides: str, kinds: Sequence[str] = ()) -> Markup:
-    """kinds: how each row looks; sides: which columns are words."""
+    """A table that scrolls sideways if it is wide. sides: as in `tabular`; kinds: the class of each row."""
     return f"<div class='wide'>{html_table(cells, sides, [_class(kind).strip() for kind in kinds])}</div>"
 
 
 def figure(picture: Picture, caption: str) -> Markup:
-    """Whoever cannot see the picture is read the caption."""
+    """A picture with its caption, which screen readers read aloud."""
     return (
         "<figure><picture>"
         f"<source media='screen and (prefers-color-scheme: dark)' srcset='{escape(picture.dark)}'>"
@@ -78,7 +78,7 @@ MANY = 300
 
 
 def draw(make: Callable[[], Any]) -> Picture:
-    """make: draws on Axes of its own, and returns them or their Figure."""
+    """The picture that `make` draws on Axes of its own, for light and for dark surroundings."""
     return Picture(_drawn(make, LIGHT), _drawn(make, DARK))
 
 

@@ -1,4 +1,4 @@
-"""What a report is about, and what it says of it, section by section."""
+"""The sections of a report: the data, the ranking, reliability, errors, separation, advice, use, provenance."""
 
 import platform
 import warnings
@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils import _safe_indexing
 
+from classwise import limits
 from classwise.arrays import Array, Labels
 from classwise.classifier.evaluation import Evaluation, merged
 from classwise.comparison import Comparison
@@ -26,14 +27,13 @@ from classwise.plot.view import look
 from classwise.report.page import Markup, code, definitions, draw, figure, items, paragraph, section, table
 from classwise.rows.labels import is_missing
 
-# So many rows are drawn, taken at random from all.
-DRAWN = 1000
-
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """comparison: of rows X (n, p) with labels y (n,), weights, families; source: where they came from; target: what
-    the labels are called; seed: of the folds; model: the file in which the best model was saved.
+    """What a report is made from: a comparison, and the rows X (n, p) and labels y (n,) that it compared.
+
+    weights, families: as given to `compare`; source: where the rows came from; target: the name of the labels; seed: of
+    the folds; model: the file in which the best model was saved.
     """
 
     comparison: Comparison
@@ -57,25 +57,29 @@ class ReportData:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """Of the winner, on rows held out."""
+        """The evaluation of the winner on rows held out."""
         return merged(self.comparison.winner.final)
 
     @cached_property
     def drawn(self) -> tuple[Any, Labels]:
         """Rows to draw, and their labels."""
         labeled = np.flatnonzero([not is_missing(label) for label in self.labels.tolist()])
-        if len(labeled) > DRAWN:
-            labeled = np.sort(np.random.default_rng(0).choice(labeled, DRAWN, replace=False))
+        if len(labeled) > limits.REPORT_ROWS:
+            labeled = np.sort(np.random.default_rng(0).choice(labeled, limits.REPORT_ROWS, replace=False))
         return _safe_indexing(self.X, labeled), self.labels[labeled]
 
     @cached_property
     def shown(self) -> str:
-        """A sentence, where not all rows are drawn."""
-        return f" {len(self.drawn[1])} of {len(self.labels)} rows are shown." if len(self.labels) > DRAWN else ""
+        """A sentence that says so, if not all rows are drawn."""
+        return (
+            f" {len(self.drawn[1])} of {len(self.labels)} rows are shown."
+            if len(self.labels) > limits.REPORT_ROWS
+            else ""
+        )
 
     @cached_property
     def diagnosis(self) -> Diagnosis | str:
-        """What the rows say before a model is fitted, or why they cannot."""
+        """The diagnosis of the rows, or the reason why there is none."""
         try:
             with _quiet():
                 return diagnose(self.X, self.y, self.weights, families=self.families)
@@ -95,7 +99,7 @@ class ReportData:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What there was to warn of has been said when the rows were compared."""
+    """Hide warnings: they were shown when the rows were compared."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -111,7 +115,10 @@ MOST_LEVELS = 8
 
 
 def best_pair(m: Any, X: Any, y: Labels) -> list[Any] | None:
-    """Two columns of a model by name (or position), or None where it has fewer that can be drawn."""
+    """The two columns in which the model, with all others integrated out, has the least log loss.
+
+    By name or position; None if it has fewer columns that can be drawn.
+    """
     losses = {column: _loss(m, X, y, [column]) for column in _drawable(m)}
     tried = sorted(losses, key=lambda column: losses[column])[:TRIED]
     pairs = list(combinations(tried, 2))
@@ -121,14 +128,14 @@ def best_pair(m: Any, X: Any, y: Labels) -> list[Any] | None:
 
 
 def _drawable(m: Any) -> list[Any]:
-    """Numbers; categories of few levels, where there are fewer than two numbers."""
+    """The columns of numbers; categories of few levels too, if there are fewer than two numbers."""
     used = [column for column in m.schema_ if not column.note.startswith("left out")]
     numbers = [column.name for column in used if column.levels is None]
     return numbers if len(numbers) > 1 else [c.name for c in used if (c.levels or 0) <= MOST_LEVELS]
 
 
 def _loss(m: Any, X: Any, y: Labels, columns: list[Any]) -> float:
-    """Of the rows that have a value in these columns; infinity, where none has."""
+    """The log loss on rows that have values in these columns; infinity if none has."""
     view = look(m, columns, None, len(columns))
     values = view.values(X)
     there = np.isfinite(values).all(axis=1)
@@ -161,7 +168,7 @@ def data(study: ReportData) -> Markup:
 
 
 def ranking(study: ReportData) -> Markup:
-    """Who is ahead, by how much, and how sure that is."""
+    """Which model is best, by how much, and how certain that is."""
     shown = study.comparison.table()
     header, *rows = map(_note_second, shown.cells(), [shown.cells()[0]] * (len(shown.lines) + 1))
     ranked = [(row, line.note) for row, line in zip(rows, shown.lines, strict=True) if line.log_loss]
@@ -179,7 +186,7 @@ def ranking(study: ReportData) -> Markup:
 
 
 def _note_second(row: list[str], header: list[str]) -> list[str]:
-    """The model, then whether it is best or ties, which has no heading, then numbers."""
+    """Move the note (best, tie), the column without a heading, to the second place."""
     order = sorted(range(len(row)), key=lambda i: (i > 0, header[i] != ""))
     return [row[i] for i in order]
 
@@ -192,8 +199,8 @@ NOTES = (
 )
 
 
-def sureness(study: ReportData) -> Markup:
-    """Whether probabilities come true."""
+def reliability(study: ReportData) -> Markup:
+    """Whether announced probabilities come true."""
     winner = study.comparison.winner
     words = f"{winner.name} announces probabilities. On the diagonal, they come true as often as announced."
     if winner.power is not None:
@@ -254,7 +261,7 @@ def _separation(study: ReportData) -> Iterator[Markup]:
 
 
 def advice(study: ReportData) -> Markup:
-    """What the rows themselves say about the choice."""
+    """The advice of the diagnosis."""
     found = study.diagnosis
     if isinstance(found, str):
         return section("advice", "What the data say", paragraph(found))
@@ -263,7 +270,7 @@ def advice(study: ReportData) -> Markup:
 
 
 def using(study: ReportData) -> Markup:
-    """The winner on other rows, from a shell and from Python."""
+    """How to use the winner from a shell and from Python."""
     model, rows = study.model or "model.cw", study.source or "data.csv"
     target = study.target or "label"
     lines = [
@@ -283,7 +290,7 @@ def using(study: ReportData) -> Markup:
 
 
 def provenance(study: ReportData) -> Markup:
-    """Where all this comes from."""
+    """Versions, date, rows, folds and seed."""
     facts = {
         "made by": f"classwise {version('classwise')}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"scikit-learn {version('scikit-learn')}",
@@ -298,7 +305,7 @@ def provenance(study: ReportData) -> Markup:
 
 
 SECTIONS: tuple[Callable[[ReportData], Markup], ...] = (
-    data, ranking, sureness, errors, separation, advice, using, provenance,
+    data, ranking, reliability, errors, separation, advice, using, provenance,
 )  # fmt: skip
 
 
