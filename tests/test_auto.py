@@ -340,6 +340,12 @@ class TestPooling:
         assert learned.report.log_loss < max(line.log_loss for line in learned.report)
         assert str(learned.report)
 
+    def test_rows_of_a_fold_that_says_nothing_have_posteriors_too(self):
+        """The last fold has no rows but those of a class that no other has."""
+        study = make_study(X, y, folds=np.where(y == 2, 2, np.arange(150) % 2))
+        learned = learn(study, [NAMED[name] for name in SETS["fast"]], "stack", progress.Deadline())
+        assert_allclose(np.exp(learned.log_posterior).sum(axis=1), 1)
+
     def test_a_class_ruled_out_by_a_member_is_not_ruled_out(self):
         codes = np.array([0, 1] * 50)
         sure = np.where(codes[:, None] == [0, 1], 0.0, -np.inf)

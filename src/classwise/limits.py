@@ -97,5 +97,14 @@ ENOUGH_ROWS = 10_000
 # Rows are scored in blocks of this many where many priors are tried at once.
 BLOCK_OF_ROWS = 2048
 
-# Covariances for every fold and class may take so many bytes; a member that needs more takes no part.
+# A member takes no part where it needs more than this: bytes of covariances for every fold and class; EM of mixtures,
+# in rows times columns squared times classes times components; pairs of levels, by class, even in the fewest bins.
 STACK_BYTES = 2e9
+MIXTURE_WORK = 4e8
+STACK_PAIRS = 4e7
+
+# Rows times columns times classes times steps: with more, a column has fewer steps, and at last none.
+STEP_WORK = 3e7
+
+# Multiplications: with more, the prior of own covariances is chosen in one fold, among fewer.
+SEARCH_WORK = 3e11
