@@ -39,19 +39,6 @@ class Trained(ABC):
         """A row of the table for each class given; (m,) -> (m, p)."""
         raise NotImplementedError
 
-    @property
-    def statistics(self) -> MemberSums | None:
-        """What it was made of, if that adds up."""
-        return None
-
-    def relearned(self, sums: MemberSums) -> "Trained":
-        """The same made of other statistics."""
-        raise NotImplementedError
-
-    def summarize(self, rows: Array, codes: Codes, count: int, weights: Array) -> MemberSums | None:
-        """The statistics of further rows, as this member sees them."""
-        return None
-
     def suits(self, count: int, width: int) -> bool:
         """Whether it scores so many classes, of rows with so many columns: asked of a member from a file."""
         return self._scores(np.full((1, width), np.nan), count)
@@ -62,17 +49,18 @@ class Trained(ABC):
 
 
 class MadeOfSums(Trained):
-    """Made of nothing but sums over rows, which may be of other rows, too."""
+    """Made of nothing but sums over rows, which add up with those of further rows."""
 
     sums: MemberSums
 
-    @property
-    def statistics(self) -> MemberSums:
-        return self.sums
-
     def relearned(self, sums: MemberSums) -> Trained:
+        """The same made of other sums."""
         made: Any = self
         return replace(made, sums=sums)
+
+    @abstractmethod
+    def summarize(self, rows: Array, codes: Codes, count: int, weights: Array) -> MemberSums:
+        """The sums of further rows, as this member sees them."""
 
 
 @stored("ClassShares")
