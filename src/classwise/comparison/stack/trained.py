@@ -21,14 +21,13 @@ BLOCK = 1 << 18
 
 
 class Trained(ABC):
-    """A member that has learned."""
+    """A member that has learned. sees_rows: whether rows as the table has them are all that it looks at."""
+
+    sees_rows: ClassVar[bool] = True
 
     @abstractmethod
     def log_posterior(self, rows: Array, X: Any = None) -> Array:
         """log P(k | x) of rows as the table has them (m, p); X: the same rows as they came; (g, m)."""
-
-    # Whether rows as the table has them are all that it looks at.
-    sees_rows: ClassVar[bool] = True
 
     @property
     def can_sample(self) -> bool:
