@@ -340,6 +340,12 @@ class TestPooling:
         assert learned.report.log_loss < max(line.log_loss for line in learned.report)
         assert str(learned.report)
 
+    def test_rows_of_a_fold_that_says_nothing_have_posteriors_too(self):
+        """The last fold has no rows but those of a class that no other has."""
+        study = make_study(X, y, folds=np.where(y == 2, 2, np.arange(150) % 2))
+        learned = learn(study, [NAMED[name] for name in SETS["fast"]], "stack", progress.Deadline())
+        assert_allclose(np.exp(learned.log_posterior).sum(axis=1), 1)
+
     def test_a_class_ruled_out_by_a_member_is_not_ruled_out(self):
         codes = np.array([0, 1] * 50)
         sure = np.where(codes[:, None] == [0, 1], 0.0, -np.inf)
@@ -644,7 +650,7 @@ class TestHardTables:
         thin = cw.AutoClassifier(members="fast").fit(rows, labels, weights)
         assert thin.rows_ == 3008
         for member in thin.members_.values():
-            assert_allclose(member.statistics.weight, np.bincount(labels, weights))
+            assert_allclose(member.sums.weight, np.bincount(labels, weights))
         assert np.abs(thin.predict_proba(rows) - whole.predict_proba(rows)).mean() < 0.02
 
     def test_large_offsets_and_scales(self):
@@ -709,7 +715,7 @@ class TestStreams:
         weighed = cw.AutoClassifier(members="fast").fit_source(path, target="y", weights="w")
         assert weighed.feature_names_in_.tolist() == list(features)
         for member in weighed.members_.values():
-            assert_allclose(member.statistics.weight, self.ROWS.groupby("y")["w"].sum())
+            assert_allclose(member.sums.weight, self.ROWS.groupby("y")["w"].sum())
 
     def test_rows_drawn_stand_for_all_and_chunks_do_not_matter(self, monkeypatch):
         rng = np.random.default_rng(0)
@@ -727,7 +733,7 @@ class TestStreams:
         for m in models:
             assert m.rows_ == 4060
             for member in m.members_.values():
-                assert_allclose(member.statistics.weight, [2000, 2000, 60])
+                assert_allclose(member.sums.weight, [2000, 2000, 60])
             assert_allclose(m.predict_proba(features), models[0].predict_proba(features), rtol=1e-6)
         with_none = rows.loc[np.arange(4060).repeat(2)].assign(
             w=np.arange(8120) % 2.0

@@ -19,17 +19,6 @@ SCORING_SIZE = 3 * BLOCK_SIZE
 # Where a chunk is first put together column by column, twice as long ones pay: threads then wait less for each other.
 COPIED_SCORING_SIZE = 6 * BLOCK_SIZE
 
-
-def chunk_rows(features: int, size: int = COPY_SIZE) -> int:
-    """How many rows a chunk of so many features has."""
-    # A statistic holds matrices of p²: chunks grow with them, so that merging stays a small part of the work.
-    return max(size, 8 * features * features) // features
-
-
-# Choosing by rows held out --------------------------------------------------------------------------------------------
-
-# Of a source with more rows than are held in memory, so many are drawn to choose options by.
-SAMPLE_TO_CHOOSE_BY = 100_000
 # Moments of rows with gaps, a matrix for each class and pattern of missing values, may take so many numbers (1 GB).
 MOST_GAP_NUMBERS = 1 << 27
 
@@ -39,6 +28,18 @@ MOST_PAIR_COUNTS = 1 << 28
 # Seconds between two writings of a checkpoint: what is lost in a crash takes no longer than this, and a file, to read
 # again.
 CHECKPOINT_SECONDS = 2.0
+
+
+def chunk_rows(features: int, size: int = COPY_SIZE) -> int:
+    """How many rows a chunk of so many features has."""
+    # A statistic holds matrices of p²: chunks grow with them, so that merging stays a small part of the work.
+    return max(size, 8 * features * features) // features
+
+
+# Learning -------------------------------------------------------------------------------------------------------------
+
+# Of a source with more rows than are held in memory, so many are drawn to choose options by.
+SAMPLE_TO_CHOOSE_BY = 100_000
 
 # Clusters, where a mixture starts, are looked for among so many rows of a class.
 CLUSTERED_ROWS = 20_000
@@ -56,6 +57,7 @@ MOST_LEVELS = 100
 # A category is taken for an id or free text where a level has fewer than two rows on average, and there are at least so
 # many levels.
 MANY_LEVELS = 20
+
 # Logistic regression --------------------------------------------------------------------------------------------------
 
 # Newton's method starts from near the mode of a tenth of the rows, at least so many and so many for each weight, where
@@ -70,6 +72,7 @@ START_ROWS_OF_KIND = 100
 
 # The Hessian of more weights than this takes 3 GB and more: refused.
 MOST_WEIGHTS = 20_000
+
 # Comparing ------------------------------------------------------------------------------------------------------------
 
 # Nearest neighbors and softmax regression, ten times each, take minutes from about here on: rows times columns.
@@ -97,8 +100,18 @@ ENOUGH_ROWS = 10_000
 # Rows are scored in blocks of this many where many priors are tried at once.
 BLOCK_OF_ROWS = 2048
 
-# Covariances for every fold and class may take so many bytes; a member that needs more takes no part.
+# A member takes no part where it needs more than this: bytes of covariances for every fold and class; EM of mixtures,
+# in rows times columns squared times classes times components; pairs of levels, by class, even in the fewest bins.
 STACK_BYTES = 2e9
+MIXTURE_WORK = 4e8
+STACK_PAIRS = 4e7
+
+# Rows times columns times classes times steps: with more, a column has fewer steps, and at last none.
+STEP_WORK = 3e7
+
+# Multiplications: with more, the prior of own covariances is chosen in one fold, among fewer.
+SEARCH_WORK = 3e11
+
 # Diagnosis, check and report ------------------------------------------------------------------------------------------
 
 # Where there are too many columns to test all rows for Normality, so many of each class are tested, evenly spaced.

@@ -14,6 +14,7 @@ from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.members import read_members
 from classwise.comparison.stack.stacking import LearnedStack, learn
 from classwise.comparison.stack.sums import AutoStatistics
+from classwise.comparison.stack.trained import MadeOfSums
 from classwise.engines import open_rows
 from classwise.engines.progress import Deadline
 from classwise.errors import ClasswiseError, at_least, choose
@@ -155,9 +156,12 @@ class AutoClassifier(AutoAnswers):
     @property
     def statistics_(self) -> AutoStatistics:
         """What the members that add up were made of."""
-        members = self._fitted().members_.items()
-        sums = {name: trained.statistics for name, trained in members if trained.statistics is not None}
+        sums = {name: trained.sums for name, trained in self._made_of_sums().items()}
         return AutoStatistics(self.classes_, self.rows_, sums)
+
+    def _made_of_sums(self) -> dict[str, MadeOfSums]:
+        members = self._fitted().members_.items()
+        return {name: trained for name, trained in members if isinstance(trained, MadeOfSums)}
 
     def summarize(self, X: Any, y: Any, sample_weight: Any = None) -> AutoStatistics:
         """The statistics of further rows, as the members see them: `fit_statistics` takes them, added to others."""
@@ -169,11 +173,8 @@ class AutoClassifier(AutoAnswers):
         codes = codes_among(self.classes_, table.labels)
         rows = np.asarray(table.rows, dtype=np.float64)
         weights = np.ones(len(rows)) if table.weights is None else table.weights
-        sums = {
-            name: gathered
-            for name, trained in self.members_.items()
-            if (gathered := trained.summarize(rows, codes, len(self.classes_), weights)) is not None
-        }
+        members, count = self._made_of_sums().items(), len(self.classes_)
+        sums = {name: trained.summarize(rows, codes, count, weights) for name, trained in members}
         return AutoStatistics(self.classes_, len(rows), sums)
 
     def fit_statistics(self, statistics: AutoStatistics) -> Self:
@@ -197,8 +198,8 @@ class AutoClassifier(AutoAnswers):
         absent = self.classes_[~(statistics.weight > 0)].tolist()
         if absent:
             raise ClasswiseError(f"The statistics have no row of class {absent[0]!r}.")
-        for name, sums in statistics.sums.items():
-            self.members_[name] = self.members_[name].relearned(sums)
+        for name, trained in self._made_of_sums().items():
+            self.members_[name] = trained.relearned(statistics.sums[name])
         self.rows_, self._totals = statistics.rows, statistics.weight
         return self
 

@@ -58,8 +58,7 @@ SMOOTHING = 2.0
 ROWS = np.array([1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 10000.0])
 DIAGONALS = (0.001, 0.03, 0.2, 0.6, 1.0)
 
-# A table so wide that all of this takes more multiplications is looked at in one fold, at fewer places.
-MANY = 3e11
+# Where a table is so wide that all of them take too long.
 FEW_DIAGONALS = (0.03, 0.2, 1.0)
 
 # How many rows at the rates of its class each level of a parent may be given.
@@ -68,9 +67,6 @@ BACKOFFS = (1.0, 8.0)
 # How many components each class may have, with a covariance of each class's own, and with one for all.
 OWN = (2, 3)
 TIED = (2, 4)
-
-# Rows times columns squared times components: with more, EM takes too long.
-MOST_MIXTURE_WORK = 4e8
 
 
 class SumsRecipe(ModelRecipe):
@@ -184,7 +180,8 @@ class StrengthSearch:
         training, width = self.folds.rows, self._width
         rows, folds = min(len(training), limits.ENOUGH_ROWS), [fold for fold, _ in training.each()]
         each = training.count * (10.0 * width**3 + 2.0 * rows / len(folds) * width**2)
-        return (DIAGONALS, folds) if each * len(folds) * len(DIAGONALS) < MANY else (FEW_DIAGONALS, folds[:1])
+        is_quick = each * len(folds) * len(DIAGONALS) < limits.SEARCH_WORK
+        return (DIAGONALS, folds) if is_quick else (FEW_DIAGONALS, folds[:1])
 
     def losses(self, diagonals: tuple[float, ...], task: tuple[int, int]) -> Array:
         """The log loss of some rows of a fold, for each worth of the prior; task: which diagonal, and fold; (s,)."""
@@ -292,7 +289,7 @@ class Mixtures(ModelRecipe):
     def refuse(self, rows: FoldedRows, width: int) -> None:
         if not width:
             raise ClasswiseError("There are no numbers.")
-        if len(rows) * width**2 * rows.count * self.components[-1] > MOST_MIXTURE_WORK:
+        if len(rows) * width**2 * rows.count * self.components[-1] > limits.MIXTURE_WORK:
             raise ClasswiseError("The table is so large that mixtures would take too long.")
 
     def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:

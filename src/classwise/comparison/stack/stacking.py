@@ -12,7 +12,7 @@ from classwise.arrays import Array, Codes
 from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.members import Member, SharesMember
 from classwise.comparison.stack.pool import MemberPosteriors, Pool
-from classwise.comparison.stack.trained import CrossValidated, Trained
+from classwise.comparison.stack.trained import CrossValidated, MadeOfSums, Trained
 from classwise.engines import BLAS
 from classwise.engines.progress import Deadline, progress, silent
 from classwise.errors import ClasswiseError, OutOfTimeWarning
@@ -214,7 +214,6 @@ def _loss_without(member: int, pool: Pool, posteriors: MemberPosteriors, combine
 
 def _of_all_rows(trained: Trained, rows: FoldedRows, deadline: Deadline) -> Trained:
     """The member of all rows, where it was tried on some of them and is made of sums, and there is time."""
-    if trained.statistics is None or deadline.is_over:
+    if not isinstance(trained, MadeOfSums) or deadline.is_over:
         return trained
-    sums = trained.summarize(rows.rows, rows.codes, rows.count, rows.weights)
-    return trained if sums is None else trained.relearned(sums)
+    return trained.relearned(trained.summarize(rows.rows, rows.codes, rows.count, rows.weights))

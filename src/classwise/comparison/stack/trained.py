@@ -21,14 +21,13 @@ BLOCK = 1 << 18
 
 
 class Trained(ABC):
-    """A member that has learned."""
+    """A member that has learned. sees_rows: whether rows as the table has them are all that it looks at."""
+
+    sees_rows: ClassVar[bool] = True
 
     @abstractmethod
     def log_posterior(self, rows: Array, X: Any = None) -> Array:
         """log P(k | x) of rows as the table has them (m, p); X: the same rows as they came; (g, m)."""
-
-    # Whether rows as the table has them are all that it looks at.
-    sees_rows: ClassVar[bool] = True
 
     @property
     def can_sample(self) -> bool:
@@ -38,19 +37,6 @@ class Trained(ABC):
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """A row of the table for each class given; (m,) -> (m, p)."""
         raise NotImplementedError
-
-    @property
-    def statistics(self) -> MemberSums | None:
-        """What it was made of, if that adds up."""
-        return None
-
-    def relearned(self, sums: MemberSums) -> "Trained":
-        """The same made of other statistics."""
-        raise NotImplementedError
-
-    def summarize(self, rows: Array, codes: Codes, count: int, weights: Array) -> MemberSums | None:
-        """The statistics of further rows, as this member sees them."""
-        return None
 
     def suits(self, count: int, width: int) -> bool:
         """Whether it scores so many classes, of rows with so many columns: asked of a member from a file."""
@@ -62,17 +48,18 @@ class Trained(ABC):
 
 
 class MadeOfSums(Trained):
-    """Made of nothing but sums over rows, which may be of other rows, too."""
+    """Made of nothing but sums over rows, which add up with those of further rows."""
 
     sums: MemberSums
 
-    @property
-    def statistics(self) -> MemberSums:
-        return self.sums
-
     def relearned(self, sums: MemberSums) -> Trained:
+        """The same made of other sums."""
         made: Any = self
         return replace(made, sums=sums)
+
+    @abstractmethod
+    def summarize(self, rows: Array, codes: Codes, count: int, weights: Array) -> MemberSums:
+        """The sums of further rows, as this member sees them."""
 
 
 @stored("ClassShares")

@@ -18,15 +18,11 @@ from classwise.errors import ClasswiseError
 from classwise.statistics.moments import LARGEST
 from classwise.storage import stored
 
-# A step goes up at each of so many quantiles of a column. Rows times columns times classes: with more, there are fewer
-# steps, and at last none.
+# A step goes up at each of so many quantiles of a column.
 MOST_STEPS = 15
-MOST_STEP_WORK = 3e7
 
-# How many quantile bins a column of numbers has; fewer where there are many columns, so that pairs of levels, by class,
-# are not too many to hold and to look up.
+# How many quantile bins a column of numbers has, where pairs of them are not too many.
 MOST_BINS = 7
-MOST_PAIRS = 4e7
 
 # A level with fewer rows has no one-hot column; nor have more than this many levels of a table.
 FEWEST_ROWS = 2
@@ -347,7 +343,7 @@ def with_quantile_steps(rows: FoldedRows, encoding: Encoding) -> Encoding:
     """Each number, and beside it steps up at its quantiles, so that any curve can be followed."""
     if not encoding.n_numbers:
         raise ClasswiseError("There are no numbers to make steps of.")
-    most = int(MOST_STEP_WORK / (len(rows) * rows.count * encoding.n_numbers))
+    most = int(limits.STEP_WORK / (len(rows) * rows.count * encoding.n_numbers))
     if most < 2:
         raise ClasswiseError("The table is so large that steps would take too long.")
     return encoding.with_steps(rows.rows, rows.weights, min(most, MOST_STEPS))
@@ -358,6 +354,6 @@ def in_quantile_bins(rows: FoldedRows, encoding: Encoding) -> Encoding:
     for bins in range(MOST_BINS, 1, -1):
         binned = encoding.binned(rows.rows, rows.weights, bins)
         levels = sum(map(len, binned.categories))
-        if rows.count * levels**2 <= MOST_PAIRS:
+        if rows.count * levels**2 <= limits.STACK_PAIRS:
             return binned
     raise ClasswiseError(f"The columns have {levels} levels in all, and too many pairs of them.")
