@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from classwise import limits
-from classwise.arrays import Array, Codes, Labels, finite, first_leader, level_ties, log_sum_exp
+from classwise.arrays import Array, Codes, Labels, finite, first_leader, level_ties, log_normalize, log_sum_exp
 from classwise.densities import Density, Observed
 from classwise.errors import ClasswiseError
 from classwise.rows.labels import is_sorted
@@ -174,10 +174,7 @@ class BayesClassifier:
     def log_posterior(self, rows: Array) -> Array:
         """log P(k | x); (m, p) -> (g, m)."""
         scores = self.announced(rows)
-        # Relative to the best class the digits that posteriors depend on are all still there.
-        scores -= scores.max(axis=0)
-        scores -= np.log(np.exp(scores).sum(axis=0))
-        return scores
+        return log_normalize(scores, out=scores)
 
     def posterior(self, rows: Array) -> Array:
         """P(k | x); (m, p) -> (g, m)."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, Labels, log_sum_exp
+from classwise.arrays import Array, Codes, Labels, log_normalize, log_sum_exp
 from classwise.classifier.bayes import BayesClassifier, class_priors
 from classwise.classifier.plan import BlockPlan, Fit
 from classwise.covariance import DiagonalCovariance
@@ -46,7 +46,7 @@ class LeavingOut:
         calibration = self.classifier.calibration
         scores = scores if calibration is None else calibration(scores)
         scored = np.isfinite(scores).any(axis=0)
-        scores[:, scored] -= log_sum_exp(scores[:, scored])
+        scores[:, scored] = log_normalize(scores[:, scored])
         return scores.T
 
     def log_evidence(self, rows: Array) -> Array:
