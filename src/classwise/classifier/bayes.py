@@ -1,4 +1,4 @@
-"""Priors: the probability of each class before a row is seen. Checked here, and nowhere else."""
+"""3. A classifier is a prior and one density per class: priors, temperature, and Bayes' rule itself."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
