@@ -156,8 +156,9 @@ class BlockPlan(Plan):
         asked = read_families(self.families, keys, [not c.family.has_levels for c in statistics.schema])
         statistics = statistics.seen_as(asked)
         refuse_underflow(statistics)
-        choices = choose_families(statistics)
-        statistics = statistics.seen_as({j: choice.family for j, choice in choices.items()})
+        choices = choose_families(statistics) if statistics.schema.candidates else {}
+        if choices:
+            statistics = statistics.seen_as({j: choice.family for j, choice in choices.items()})
         if self.rank is not None:
             joint = _in_directions(joint, priors, self.rank)
         smoothing = Smoothing(self.smoothing, self.rare, self.missing_is_level)

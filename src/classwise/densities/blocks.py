@@ -59,7 +59,8 @@ class Blocks:
             "poisson": self._poisson,
             "binomial": self._binomial,
         }
-        candidates = [self._numbers(self._valued(family), make) for family, make in makers.items()]
+        found = self.statistics.schema.by_family
+        candidates = [self._numbers(self._valued(family), make) for family, make in makers.items() if family in found]
         blocks = [block for block in [*candidates, self._levels()] if block is not None]
         left_out = self._left_out()
         if not blocks and not any(isinstance(block.density, Presence) for block in left_out):

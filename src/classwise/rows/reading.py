@@ -112,7 +112,7 @@ class Source:
         known: what rows learned from before have shown columns to be, None where they have not. strict: a missing
         label is an error.
         """
-        schema = Schema(tuple(self._columns(families, known)), self.values.backend, self.values.missing)
+        schema = self._schema(families, known)
         rows, levels = self._rows(schema, None)
         labels, labeled = (None, None) if y is None else _read_labels(y, len(self.values), strict)
         return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), labeled))
@@ -122,6 +122,13 @@ class Source:
         rows, _ = self._rows(schema, levels)
         labels, known = (None, None) if y is None else _read_labels(y, len(self.values), strict=False)
         return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), known))
+
+    def _schema(self, families: Families, known: Sequence[Column | None]) -> Schema:
+        values = self.values
+        plain = isinstance(values, ArraySource) and values.values.dtype.kind in "fiu" and values.names is None
+        if plain and not known and isinstance(families, str) and families == "auto":
+            return Schema.of_numbers(self.n_features, ARRAY_TYPES["gaussian"])
+        return Schema(tuple(self._columns(families, known)), values.backend, values.missing)
 
     def _columns(self, families: Families, known: Sequence[Column | None]) -> list[Column]:
         seen = {j: column for j, column in enumerate(known) if column is not None}

@@ -159,7 +159,16 @@ class Schema:
 
     def positions(self, *families: str) -> list[int]:
         """The columns of these families, in order."""
-        return [j for j, column in enumerate(self.columns) if column.family.name in families]
+        found = [self.by_family[family] for family in families if family in self.by_family]
+        return found[0] if len(found) == 1 else sorted(j for columns in found for j in columns)
+
+    @cached_property
+    def by_family(self) -> dict[str, list[int]]:
+        """The columns of each family that occurs, in order."""
+        found: dict[str, list[int]] = {}
+        for j, column in enumerate(self.columns):
+            found.setdefault(column.family.name, []).append(j)
+        return found
 
     @cached_property
     def numbers(self) -> list[int]:
