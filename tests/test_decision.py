@@ -297,6 +297,15 @@ class TestEstimator:
         assert confusion_matrix(labels[y], announced).shape == (5, 5)
         assert announced.dtype.kind == ("i" if labels.dtype.kind == "u" else labels.dtype.kind)
 
+    def test_labels_without_a_sign_lose_no_digit_beside_one_that_has_it(self):
+        rng = np.random.default_rng(0)
+        rows = np.r_[rng.normal(0, 1, 50), rng.normal(2, 1, 50)][:, None]
+        labels = np.repeat(np.array([2**63 + 5, 2**63 + 7], dtype=np.uint64), 50)
+        m = cw.Decision(cw.LDA(), reject={"posterior": 0.9}).fit(rows, labels)
+        assert set(m.predict(rows).tolist()) == {2**63 + 5, 2**63 + 7, -1}
+        m = cw.Decision(cw.LDA(), reject={"posterior": 0.9}).fit(rows, np.repeat(np.array([5, 7], dtype=np.uint8), 50))
+        assert m.predict(rows).dtype == np.int64
+
     def test_labels_that_are_true_and_false(self):
         m = cw.Decision(cw.LDA(), costs={True: {False: 5}}, reject=0.2).fit(X, y == 1)
         assert set(m.predict(X).tolist()) == {True, False, "reject"}

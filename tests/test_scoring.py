@@ -245,6 +245,13 @@ def test_labels_that_differ_by_case_have_columns_that_differ_by_more(tmp_path):
     np.testing.assert_allclose(streamed["posterior_a_2"], model.predict_proba(ROWS[["x"]])[:, 1], rtol=1e-14)
 
 
+def test_labels_with_more_digits_than_a_column_of_numbers_keeps_are_text():
+    labels = np.array([10**25 + 1, 10**25 + 3], dtype=object)[np.repeat([0, 1], 20)]
+    rows = pd.DataFrame({"x": np.arange(40.0)})
+    found = cw.predict(cw.NearestMean().fit(rows, labels), rows, keys=[]).read_all()["label"].to_pylist()
+    assert found == [str(label) for label in labels]
+
+
 def test_a_function_makes_the_rows():
     for made in (ROWS, iter([ROWS[:7], ROWS[7:]])):
         found = cw.predict(MODEL, lambda made=made: made, keys=["id"]).read_all()

@@ -330,6 +330,10 @@ def _marked(labels: Labels, where: NDArray[np.bool_], label: Any) -> Labels:
         return labels
     kinds = {labels.dtype.kind, np.asarray(label).dtype.kind}
     common = np.result_type(labels, np.asarray(label)) if kinds <= set("iuf") or kinds == {"U"} else np.dtype(object)
+    if (
+        common.kind == "f" and "f" not in kinds
+    ):  # whole numbers without a sign, beside one that has it: no digit is lost
+        common = np.dtype(np.int64 if labels.max() <= np.iinfo(np.int64).max else object)
     marked = labels.astype(common)
     marked[where] = label
     return marked

@@ -167,9 +167,11 @@ class Answer:
         return np.asarray(getattr(self.model, "announced_", self.model.classes_))
 
     def _of_one_type(self, labels: Labels) -> Labels:
-        """Labels of the type that all chunks have: text, where some are numbers and others, such as "reject", text."""
+        """Labels of the type that all chunks have: text, where some are numbers and others, such as "reject", text, and
+        where they have more digits than a column of numbers keeps.
+        """
         announced = self._announced
-        if announced.dtype.kind != "O" or not hasattr(self.model, "announced_"):
+        if announced.dtype.kind != "O":
             return labels.astype(announced.dtype, copy=False)
         return np.array([None if label is None else str(label) for label in labels.tolist()], dtype=object)
 
