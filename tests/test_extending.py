@@ -1,10 +1,17 @@
-"""Engines from outside the package: they work wherever those of the package do."""
+"""Engines and candidates from outside the package: they work wherever those of the package do."""
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import classwise as cw
+from classwise.comparison.candidates import Candidate, HeldOut
 from classwise.engines import SourceEngine, open_rows, register_engine, total
 from classwise.engines import rows as opening
 from classwise.engines.protocol import beside
@@ -87,3 +94,50 @@ class TestEngine:
         register_engine(lambda rows: isinstance(rows, Shards), Refusing)
         with pytest.raises(cw.ClasswiseError, match="These shards are closed"):
             cw.summarize(SHARDS, target="tree")
+
+
+@dataclass(frozen=True, eq=False)
+class OnLogs(Candidate):
+    """An estimator on the logarithms of all columns. parts: the statistics of each fold."""
+
+    parts: tuple = ()
+
+    def prepared(self, crossing, X):
+        parts = [
+            cw.summarize(np.log(held.table().rows), crossing.labels[held.codes], held.weights)
+            for held in HeldOut.each(crossing, X)
+        ]
+        return replace(self, parts=tuple(parts))
+
+    def fit(self, held):
+        return clone(self.model).fit_statistics(sum(self.parts) - self.parts[held.number])
+
+    def log_posterior(self, fitted, held):
+        return held.fold.spread(fitted.classes_, fitted.predict_log_proba(np.log(held.table().rows)))
+
+
+ON_LOGS = {"on logs": OnLogs("any name", cw.LDA())}
+
+
+class TestCandidate:
+    def test_is_tried_beside_the_family(self):
+        folds = StratifiedKFold(4, shuffle=True, random_state=0)
+        comparison = cw.compare(X, y, folds, models=ON_LOGS, references=False)
+        trial = comparison["on logs"]
+        plain = make_pipeline(FunctionTransformer(np.log), cw.LDA())
+        expected = cross_val_predict(plain, X, y, cv=folds, method="predict_proba")
+        np.testing.assert_allclose(np.exp(trial.log_posterior), expected, atol=1e-9)
+        assert (trial.kind, trial.free_parameters) == ("given", None)
+        assert trial.estimate("log_loss").value < comparison["LDA"].estimate("log_loss").value
+        assert "on logs" in comparison.table().text()
+
+    def test_of_a_stream_it_is_fitted_on_the_sample(self):
+        options = {"target": "tree", "folds": 4, "stream": True, "references": False}
+        trial = cw.compare(ROWS, models=ON_LOGS, **options)["on logs"]
+        expected = cw.compare(X, y, 4, models=ON_LOGS, references=False)["on logs"]
+        assert not trial.reason
+        assert trial.estimate("log_loss").value == pytest.approx(expected.estimate("log_loss").value, abs=0.02)
+
+    def test_a_name_that_is_taken(self):
+        with pytest.raises(cw.ClasswiseError, match="models has the name 'LDA', which is compared already"):
+            cw.compare(X, y, 4, models={"LDA": OnLogs("on logs", cw.LDA())})
