@@ -5,6 +5,9 @@ candidate.prepared(crossing, X)        what is to be chosen, chosen on the folds
 candidate.fit(held)                    the model of the rows of all other folds
 candidate.log_posterior(model, held)   what that model says of the rows held out
 candidate.described(trial, crossing)   parameters, evidence, the model of all rows
+
+A new candidate says how it is fitted and asked; `compare(models={"its name": candidate})` tries it beside the family.
+docs/extending.md has an example.
 """
 
 from abc import ABC, abstractmethod

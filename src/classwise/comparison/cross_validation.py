@@ -190,7 +190,9 @@ class CrossValidation(ABC):
 def given(models: Mapping[str, Any]) -> Iterator[Candidate]:
     """Models of the caller's."""
     for name, model in models.items():
-        if crosses(model):
+        if isinstance(model, Candidate):
+            yield replace(model, name=name, is_given=True)
+        elif crosses(model):
             yield FamilyMember(name, model, is_given=True)
         elif isinstance(model, BayesianLogistic):
             yield LogisticRegression(name, model, is_given=True)

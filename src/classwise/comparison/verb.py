@@ -46,7 +46,8 @@ def compare(
         columns, weights and groups are names of columns.
     folds: a number of stratified folds, the fold of each row, a splitter of scikit-learn's, or pairs (train, test).
     groups (n,): rows of one group stay in one fold.
-    models: further models by name: estimators of classwise, or any classifier with fit and predict_proba.
+    models: further models by name: estimators of classwise, any classifier with fit and predict_proba, or a `Candidate`
+        (`classwise.comparison.candidates`), which says itself how it is fitted without a fold.
     references: softmax regression, nearest neighbors and the class shares, from scikit-learn, and the stack of
         AutoClassifier, which is many models and so cannot win: `fitted("stack")` has it, with its members. "auto"
         leaves the slow ones out of large tables, and says so. So is logistic regression where it would take minutes,

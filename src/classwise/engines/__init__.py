@@ -4,8 +4,8 @@ from classwise.engines.blas import BLAS
 from classwise.engines.dask import DaskArrays, DaskEngine, is_dask
 from classwise.engines.drawing import draw
 from classwise.engines.memory import MemoryEngine, in_threads
-from classwise.engines.protocol import Engine, total
-from classwise.engines.rows import Held, Rows, engine_of, makes_rows, open_rows
+from classwise.engines.protocol import Engine, SourceEngine, total
+from classwise.engines.rows import Held, Rows, makes_rows, open_rows, register_engine
 from classwise.engines.spark import SparkEngine, is_spark
 from classwise.engines.stream import StreamEngine
 
@@ -17,14 +17,15 @@ __all__ = [
     "Held",
     "MemoryEngine",
     "Rows",
+    "SourceEngine",
     "SparkEngine",
     "StreamEngine",
     "draw",
-    "engine_of",
     "in_threads",
     "is_dask",
     "is_spark",
     "makes_rows",
     "open_rows",
+    "register_engine",
     "total",
 ]

@@ -1,6 +1,7 @@
 """What an engine is asked for: to gather and to apply, with the same arguments wherever the rows are.
 
-A new engine is a class with these methods, and a line in `open_rows` that says which rows are its own.
+A new engine is a SourceEngine, and a line in the table `ENGINES` that says which rows are its own. From outside the
+package, `register_engine` adds that line; docs/extending.md has an example.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -60,8 +61,11 @@ class SourceEngine(Engine, Protocol):
         ...
 
     def numbering(self, count: Callable[[Any], int]) -> "SourceEngine":
-        """The same, where only some rows have numbers: so many of a table."""
-        ...
+        """The same, where only some rows have numbers: so many of a table.
+
+        An engine whose chunks have numbers of their own, as the partitions of a cluster do, need not care.
+        """
+        return self
 
 
 def total(parts: Iterable[S]) -> S:

@@ -101,7 +101,7 @@ class Rows:
 
     @property
     def is_clustered(self) -> bool:
-        """Whether the rows are a cluster's, and answers stay there."""
+        """Whether the rows are a cluster's, or have another engine of their own, and answers stay there."""
         return not isinstance(self.engine, StreamEngine)
 
     def select(self, columns: Sequence[str]) -> "Rows":
@@ -191,12 +191,12 @@ def open_rows(
     skip: whether files that cannot be read are left out.
 
     A table in memory, paths, patterns, folders, queries, databases, lazy frames, Arrow streams, iterators of tables:
-    a stream. DataFrames of Dask and Spark: their clusters' own.
+    a stream. DataFrames of Dask and Spark, and rows whose engine is registered: their engine's own.
     """
     whole = [name for name in (target, *level_columns(families), *exact) if isinstance(name, str)]
     opening = _Opening(source, whole, text, missing)
     first = opening()
-    engine = engine_of(first, skip)
+    engine = own_engine(first) or StreamEngine(skip=skip)
     name = first.name if isinstance(first, Stream) else "the table"
     roles = Roles.read(engine.names(first), target, columns, weights, name, groups)
     return Rows(engine, opening, roles, name, columns is None and isinstance(first, Stream), opening.is_gone)
@@ -230,9 +230,8 @@ class _Opening:
         if made is self._made and is_read_once(made):
             raise ClasswiseError(GONE.format(who="This"))
         self._made = made
-        clustered = is_dask(made) or is_spark(made)
         options: dict[str, Any] = {"exact": self.exact, "text": self.text, "missing": self.missing}
-        self._opened = made if clustered else open_stream(made, **options) or sliced(made)
+        self._opened = made if own_engine(made) else open_stream(made, **options) or sliced(made)
 
 
 def expected_values(stream: Stream, columns: int) -> float:
@@ -243,11 +242,24 @@ def expected_values(stream: Stream, columns: int) -> float:
     return sum(size / PACKED if count is None else count * columns for count, size in counts)
 
 
-def engine_of(rows: Any, skip: bool = False) -> SourceEngine:
-    """The engine that is near the rows."""
-    if is_dask(rows):
-        return DaskEngine()
-    return SparkEngine() if is_spark(rows) else StreamEngine(skip=skip)
+# Which rows are whose, and what makes their engine; rows that nobody claims are a stream.
+ENGINES: list[tuple[Callable[[Any], bool], Callable[[], SourceEngine]]] = [
+    (is_dask, DaskEngine),
+    (is_spark, SparkEngine),
+]
+
+
+def register_engine(owns: Callable[[Any], bool], make: Callable[[], SourceEngine]) -> None:
+    """From now on rows are read by this engine wherever they are given, if `owns` says that they are its own.
+
+    The engine that is registered last is asked first. make: the class of the engine, or a function that makes one.
+    """
+    ENGINES.insert(0, (owns, make))
+
+
+def own_engine(rows: Any) -> SourceEngine | None:
+    """The engine that claims the rows; None for a stream."""
+    return next((make() for owns, make in ENGINES if owns(rows)), None)
 
 
 def makes_rows(source: Any) -> bool:
