@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 import classwise as cw
 from classwise.rows.roles import as_frame
 from classwise.rows.sampling import Part, Sample, fold_of_groups, fold_of_rows, may_be_drawn, ranks_of_rows
-from classwise.rows.writing import write_rows
+from classwise.rows.sinks import write_rows
 from classwise.selection.folds import group_bits
 from sql_engines import postgres_engine
 

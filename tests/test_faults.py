@@ -18,8 +18,7 @@ import pytest
 import classwise as cw
 from classwise import limits
 from classwise.rows.files import RowFile, read_rows
-from classwise.rows.sinks import open_sink
-from classwise.rows.writing import write_rows
+from classwise.rows.sinks import open_sink, write_rows
 from clusters import dask_cluster, spark_session
 
 RNG = np.random.default_rng(11)

@@ -12,7 +12,7 @@ from classwise import limits
 from classwise.arrays import Array, Codes, Labels, finite, first_leader, level_ties, log_sum_exp
 from classwise.densities import Density, Observed
 from classwise.errors import ClasswiseError
-from classwise.rows.labels import is_sorted
+from classwise.rows.codes import is_sorted
 from classwise.storage import stored
 
 Priors: TypeAlias = str | Mapping[Any, float] | Sequence[float] | Array | None

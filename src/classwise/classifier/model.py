@@ -6,7 +6,7 @@ from classwise.arrays import Array, Codes, Labels
 from classwise.classifier.bayes import BayesClassifier
 from classwise.covariance import Completion
 from classwise.densities import Block, Categorical, Constant, OneDependence
-from classwise.rows.labels import is_sorted
+from classwise.rows.codes import is_sorted
 from classwise.rows.schema import Schema
 from classwise.statistics import ClassStatistics, Named
 from classwise.storage import stored

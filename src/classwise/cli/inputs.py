@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from classwise.cli.verbs import note
 from classwise.errors import ClasswiseError
 from classwise.rows.files import RowFile, no_such_column
-from classwise.rows.opening import open_stream
-from classwise.rows.streams import Stream
-from classwise.rows.writing import STANDARD, spooled
+from classwise.rows.sinks import STANDARD, spooled
+from classwise.rows.streams import Stream, open_stream
 
 if TYPE_CHECKING:  # NumPy would take its time, and help waits for nothing
     from classwise.engines.rows import Held

@@ -14,7 +14,7 @@ from classwise.cli.models import keep as keep_in_file
 from classwise.cli.models import load_statistics, make_model, refuse_output, refuse_standard
 from classwise.cli.verbs import heading, note, print_lines, say, show_table, width
 from classwise.errors import ClasswiseError
-from classwise.rows.writing import refuse_existing
+from classwise.rows.sinks import refuse_existing
 
 if TYPE_CHECKING:
     from classwise.engines.rows import Held

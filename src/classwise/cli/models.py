@@ -72,7 +72,7 @@ def load_statistics(path: str) -> Any:
 
 def refuse_output(path: str, force: bool) -> None:
     """Before any work: raise an error if the file exists, or if a terminal would be sent a model."""
-    from classwise.rows.writing import refuse_existing, refuse_terminal
+    from classwise.rows.sinks import refuse_existing, refuse_terminal
 
     refuse_existing(path, force)
     refuse_terminal(path, "A file of classwise")
@@ -80,7 +80,7 @@ def refuse_output(path: str, force: bool) -> None:
 
 def keep(value: Any, path: str, **options: Any) -> None:
     """Save a model or statistics, and say where; "-" is standard output."""
-    from classwise.rows.writing import STANDARD, writing
+    from classwise.rows.sinks import STANDARD, writing
     from classwise.storage import as_bytes, save
 
     if path == STANDARD:

@@ -14,9 +14,8 @@ from classwise.errors import ClasswiseError
 from classwise.rows.databases import read_address
 from classwise.rows.files import read_rows
 from classwise.rows.formats import Format, output_format
-from classwise.rows.opening import open_stream
-from classwise.rows.streams import Stream
-from classwise.rows.writing import STANDARD, refuse_existing, shown_format, write_rows
+from classwise.rows.sinks import STANDARD, refuse_existing, shown_format, write_rows
+from classwise.rows.streams import Stream, open_stream
 
 
 def predict(

@@ -20,7 +20,7 @@ from classwise.comparison.candidates import Candidate, HeldOut
 from classwise.comparison.evidence import by_bic
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
-from classwise.rows.labels import positions
+from classwise.rows.codes import positions
 from classwise.rows.roles import Chunk, as_arrow
 from classwise.rows.sampling import ALL
 from classwise.selection.crossing import Crossing

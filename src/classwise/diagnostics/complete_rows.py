@@ -13,7 +13,7 @@ from classwise.diagnostics.advice import listed
 from classwise.engines import Engine, MemoryEngine
 from classwise.engines.protocol import S
 from classwise.errors import ClasswiseError
-from classwise.rows.labels import code_labels
+from classwise.rows.codes import code_labels
 from classwise.rows.reading import read_table
 from classwise.rows.schema import Families, Family, Schema
 from classwise.rows.table import Matrix, Table

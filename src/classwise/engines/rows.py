@@ -21,7 +21,6 @@ from classwise.engines.protocol import Answer, S, SourceEngine
 from classwise.engines.spark import SparkEngine, is_spark
 from classwise.engines.stream import StreamEngine
 from classwise.errors import ClasswiseError
-from classwise.rows.opening import open_stream
 from classwise.rows.roles import (
     Chunk,
     Counted,
@@ -32,7 +31,7 @@ from classwise.rows.roles import (
     read_weights,
     warn_of_unlabeled,
 )
-from classwise.rows.streams import ChunkPiece, Stream
+from classwise.rows.streams import ChunkPiece, Stream, open_stream
 
 # Where a glance does not tell how many rows there are, as in compressed text, so many bytes stand for a value.
 PACKED = 2.0

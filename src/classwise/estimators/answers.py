@@ -17,11 +17,10 @@ from classwise.classifier.protocol import Classifier, FittedModel, score
 from classwise.classifier.shift import PriorShift, estimate_shift
 from classwise.errors import ClasswiseError
 from classwise.estimators.columns import check_columns
-from classwise.rows.checks import INTEGRATE
-from classwise.rows.labels import code_labels, positions
+from classwise.rows.codes import code_labels, positions
 from classwise.rows.reading import open_asked, open_row
-from classwise.rows.schema_report import SchemaReport
-from classwise.rows.table import Table
+from classwise.rows.schema import SchemaReport
+from classwise.rows.table import INTEGRATE, Table
 
 
 class Answers(ClassifierMixin, BaseEstimator):

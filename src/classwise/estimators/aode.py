@@ -16,8 +16,7 @@ from classwise.engines import Rows
 from classwise.errors import ClasswiseError, above, choose, whole
 from classwise.estimators.generative import TIES
 from classwise.estimators.summary import SummaryEstimator
-from classwise.rows.schema import Families, read_families
-from classwise.rows.schema_report import SchemaReport
+from classwise.rows.schema import Families, SchemaReport, read_families
 from classwise.rows.table import Table
 from classwise.selection.leaving_out import LeavingOut
 from classwise.statistics import (

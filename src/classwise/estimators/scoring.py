@@ -23,10 +23,9 @@ from classwise.rows.files import no_such_column
 from classwise.rows.formats import Format, find_format
 from classwise.rows.roles import Chunk, Roles, warn_of_unlabeled
 from classwise.rows.schema import label_columns
-from classwise.rows.sinks import is_text_sink, open_sink
+from classwise.rows.sinks import STANDARD, is_text_sink, open_sink, writing
 from classwise.rows.streams import FilePiece, Stream, arrow_batches
 from classwise.rows.texts import WiderTypeError
-from classwise.rows.writing import STANDARD, writing
 
 # A text file of fewer bytes is seen whole when its types are told.
 ALL_SEEN = 40_000

@@ -16,7 +16,7 @@ from classwise.logistic.design import Design
 from classwise.logistic.likelihood import Binary, Likelihood
 from classwise.logistic.posterior import Draws, Laplace, WeightPosterior
 from classwise.logistic.predictive import POINTS, at_points, lattice, log_average, log_moderated
-from classwise.rows.labels import is_sorted
+from classwise.rows.codes import is_sorted
 from classwise.statistics.curvature import DesignColumns, Indicated, scores_of
 from classwise.storage import stored
 

@@ -19,7 +19,7 @@ from classwise.logistic.evidence import PrecisionGroups
 from classwise.logistic.gibbs import Diagnostics
 from classwise.logistic.likelihood import Likelihood, Probit
 from classwise.logistic.posterior import Draws
-from classwise.rows.labels import is_sorted
+from classwise.rows.codes import is_sorted
 from classwise.rows.schema import Schema, find_column
 from classwise.storage import stored
 from classwise.tabular import Tabular

@@ -19,7 +19,7 @@ from classwise.plot.canvas import (
     read_labels,
     split_below,
 )
-from classwise.rows.labels import code_labels
+from classwise.rows.codes import code_labels
 
 
 def plot_confusion(evaluation: Evaluation, axes: Any = None) -> Any:

@@ -11,11 +11,10 @@ from sklearn.utils.validation import check_array
 
 from classwise.arrays import DATES, Array, Codes, Labels, unmasked
 from classwise.errors import ClasswiseError, MissingLabelWarning
-from classwise.rows.coding import Coded, code_values
-from classwise.rows.frames import FrameSource, as_numbers, natural_family_of, of_no_kind, open_frame
+from classwise.rows.codes import Coded, code_values
+from classwise.rows.frames import FrameSource, as_numbers, natural_family_of, of_no_kind, open_frame, read_labels
 from classwise.rows.schema import Column, Families, Family, Schema, read_families
 from classwise.rows.table import Columns, Matrix, Rows, Table
-from classwise.rows.targets import read_labels
 
 
 class Values(Protocol):

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels, unmasked
 from classwise.errors import ClasswiseError, MissingLabelWarning
-from classwise.rows.coding import code_series
+from classwise.rows.codes import code_labels, code_series, sort_labels
 from classwise.rows.files import no_such_column
-from classwise.rows.frames import made_dense, open_frame
-from classwise.rows.labels import code_labels, sort_labels
+from classwise.rows.frames import made_dense, open_frame, read_labels
 from classwise.rows.reading import Source, open_source
-from classwise.rows.targets import read_labels
 
 
 @dataclass(frozen=True)

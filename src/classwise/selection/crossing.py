@@ -12,7 +12,7 @@ from classwise.classifier.bayes import BayesClassifier
 from classwise.classifier.plan import Fit, Plan, refuse_few_classes, refuse_underflow
 from classwise.engines import Rows
 from classwise.errors import ClasswiseError
-from classwise.rows.labels import code_labels, positions
+from classwise.rows.codes import code_labels, positions
 from classwise.rows.reading import Source, open_source, read_counted
 from classwise.rows.roles import Counted, as_frame
 from classwise.rows.sampling import Part

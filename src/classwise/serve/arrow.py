@@ -22,7 +22,7 @@ from flatbuffers.number_types import Uint8Flags
 from flatbuffers.table import Table as FlatTable
 
 from classwise.arrays import Array, Labels
-from classwise.rows.coding import Coded
+from classwise.rows.codes import Coded
 from classwise.rows.reading import Source
 from classwise.rows.schema import label_columns
 from classwise.serve.inputs import (

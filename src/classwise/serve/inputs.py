@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels
-from classwise.rows.checks import RANGES
-from classwise.rows.coding import Coded, code_values
+from classwise.rows.codes import Coded, code_values
 from classwise.rows.reading import ArraySource, Source
 from classwise.rows.schema import Column, Family, Schema
+from classwise.rows.table import RANGES
 from classwise.serve.problems import Problem, listed, misfit, shown
 
 # Numbers are below: the square of a much larger one overflows.

@@ -12,9 +12,9 @@ from classwise.classifier.explanation import Explanation
 from classwise.comparison.stack import AutoClassifier
 from classwise.errors import ClasswiseError
 from classwise.estimators import Decision, model_within
-from classwise.rows.checks import RANGES
 from classwise.rows.reading import Source
 from classwise.rows.schema import Family
+from classwise.rows.table import RANGES
 from classwise.serve.inputs import InputColumn, LevelColumn, RowReader
 from classwise.serve.problems import Problem, as_json, listed, shown
 from classwise.serve.requests import Options

@@ -15,8 +15,7 @@ import numpy as np
 from classwise import limits
 from classwise.arrays import Array, Codes, slices
 from classwise.errors import ClasswiseError
-from classwise.rows.coding import Coded
-from classwise.rows.labels import code_labels
+from classwise.rows.codes import Coded, code_labels
 from classwise.rows.table import Columns, Table
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.pairs import PairCounts, gather_pairs

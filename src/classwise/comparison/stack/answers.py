@@ -20,10 +20,9 @@ from classwise.comparison.stack.trained import Trained
 from classwise.comparison.stack.transforms import Encoding
 from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators import Answers, read_generator, required
-from classwise.rows.checks import refuse_unsuitable
 from classwise.rows.frames import make_frame
 from classwise.rows.schema import Schema
-from classwise.rows.table import Table
+from classwise.rows.table import Table, refuse_unsuitable
 
 # Rows are scored in blocks of this many.
 BLOCK_OF_ROWS = 4096

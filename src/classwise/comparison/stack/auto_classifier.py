@@ -19,12 +19,11 @@ from classwise.engines import open_rows
 from classwise.engines.progress import Deadline
 from classwise.errors import ClasswiseError, at_least, choose
 from classwise.estimators import check_columns, codes_among, read_seed, required
-from classwise.rows.checks import refuse_unsuitable
-from classwise.rows.labels import code_labels, is_sorted
+from classwise.rows.codes import code_labels, is_sorted
 from classwise.rows.reading import open_source, read_counted
 from classwise.rows.roles import Chunk, Roles
 from classwise.rows.schema import Families
-from classwise.rows.table import Table
+from classwise.rows.table import Table, refuse_unsuitable
 from classwise.selection import assign_folds, no_more_than
 from classwise.storage import shown, stored
 
