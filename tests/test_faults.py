@@ -160,7 +160,7 @@ except cw.ClasswiseError as problem:
         out.mkdir()
         script = f"""
 import sys, classwise as cw
-import classwise.estimators.scoring, classwise.export.files
+import classwise.estimators.scoring, classwise.export
 m = cw.load({str(tmp_path / "m.cw")!r})
 print("ready", flush=True)
 while True:

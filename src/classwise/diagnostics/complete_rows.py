@@ -11,7 +11,7 @@ from classwise import limits
 from classwise.arrays import Array, Labels
 from classwise.diagnostics.advice import listed
 from classwise.engines import Engine, MemoryEngine
-from classwise.engines.protocol import S
+from classwise.engines.engine import S
 from classwise.errors import ClasswiseError
 from classwise.rows.codes import code_labels
 from classwise.rows.reading import read_table

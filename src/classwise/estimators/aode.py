@@ -7,8 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.classifier.bayes import BayesClassifier, Priors
-from classwise.classifier.model import Model
+from classwise.classifier.bayes import BayesClassifier, Model, Priors
 from classwise.classifier.plan import Plan, refuse_few_classes
 from classwise.densities import OneDependence
 from classwise.densities.blocks import warn_of_ignored, why_ignored

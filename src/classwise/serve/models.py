@@ -22,7 +22,7 @@ from time import time
 from typing import Any
 
 from classwise.errors import ClasswiseError, StoredFileError
-from classwise.export.files import load
+from classwise.export import load
 from classwise.serve.problems import Problem
 from classwise.serve.prometheus import Metrics
 from classwise.serve.requests import Options

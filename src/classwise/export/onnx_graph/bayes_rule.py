@@ -1,6 +1,8 @@
-"""Logistic regression in an ONNX graph: linear scores, moderated for two classes.
+"""Bayes' rule and decisions in an ONNX graph; and the scores of logistic regression, which softmax makes posteriors of.
 
-Two classes have the scores -s / 2 and s / 2, of which softmax is the logit of s: what is infinite shows in both.
+Ties are decided as in Python: scores that differ from the largest by rounding are made equal to it, and the first class
+of largest score is announced. A row that Python refuses with an error has NaN for probabilities, and a label that no
+class has.
 """
 
 from collections.abc import Sequence
@@ -17,19 +19,22 @@ from classwise.comparison.stack.answers import PooledClassifier
 from classwise.errors import ClasswiseError
 from classwise.export.linear import LinearScores, linear_scores
 from classwise.export.onnx_graph.densities import scores
-from classwise.export.onnx_graph.graph import Graph
-from classwise.export.onnx_graph.rows import Rows
-from classwise.export.onnx_graph.tensor import Tensor
+from classwise.export.onnx_graph.graph import Graph, Tensor
+from classwise.export.onnx_graph.input_rows import GraphRows
 from classwise.logistic import LogisticClassifier
 
+# Logistic regression --------------------------------------------------------------------------------------------------
+#
+# Two classes have the scores -s / 2 and s / 2, of which softmax is the logit of s: what is infinite shows in both.
 
-def logistic_scores(classifier: LogisticClassifier, rows: Rows) -> Tensor:
+
+def logistic_scores(classifier: LogisticClassifier, rows: GraphRows) -> Tensor:
     """Scores of which softmax is P(k | x); (n, g)."""
     scores = _scores(classifier, rows)
     return scores + np.array([classifier.shift]) if classifier.shift else scores
 
 
-def _scores(classifier: LogisticClassifier, rows: Rows) -> Tensor:
+def _scores(classifier: LogisticClassifier, rows: GraphRows) -> Tensor:
     scores = linear_scores(classifier, "ONNX")
     entries, order = _entries(scores, rows)
     score = entries @ scores.slopes.T[order] + scores.constants[None]
@@ -43,7 +48,7 @@ def _scores(classifier: LogisticClassifier, rows: Rows) -> Tensor:
     return score @ np.array([[-0.5, 0.5]])
 
 
-def _entries(scores: LinearScores, rows: Rows) -> tuple[Tensor, list[int]]:
+def _entries(scores: LinearScores, rows: GraphRows) -> tuple[Tensor, list[int]]:
     """y (n, q'), numbers first, and which entry each of its columns is; 0 where a value is missing."""
     graph, parts = rows.graph, []
     order = list(scores.numbers)
@@ -56,18 +61,11 @@ def _entries(scores: LinearScores, rows: Rows) -> tuple[Tensor, list[int]]:
     return graph.concat(parts), order
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Bayes' rule and decisions in an ONNX graph.
-#
-# Ties are decided as in Python: scores that differ from the largest by rounding are made equal to it, and the first
-# class
-# of largest score is announced. A row that Python refuses with an error has NaN for probabilities, and a label that
-# no
-# class has.
+# Bayes' rule ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class GraphPosterior:
     """P(k | x) in a graph.
 
     probabilities (n, g); code (n,) of the most probable class; scorable (n, 1): whether the row has a score.
@@ -80,37 +78,37 @@ class Posterior:
 
 
 @singledispatch
-def posterior(classifier: Any, rows: Rows) -> Posterior:
+def posterior(classifier: Any, rows: GraphRows) -> GraphPosterior:
     """P(k | x), in the graph of the rows."""
     raise ClasswiseError(f"A {type(classifier).__name__} cannot be exported to ONNX; score its rows in Python.")
 
 
 @posterior.register
-def _(classifier: BayesClassifier, rows: Rows) -> Posterior:
+def _(classifier: BayesClassifier, rows: GraphRows) -> GraphPosterior:
     return _normalized(scores(classifier.density, rows) + classifier.log_prior.T, rows, classifier.calibration)
 
 
 @posterior.register
-def _(classifier: LogisticClassifier, rows: Rows) -> Posterior:
+def _(classifier: LogisticClassifier, rows: GraphRows) -> GraphPosterior:
     return _normalized(logistic_scores(classifier, rows), rows)
 
 
 @posterior.register
-def _(classifier: PooledClassifier, rows: Rows) -> Posterior:
+def _(classifier: PooledClassifier, rows: GraphRows) -> GraphPosterior:
     raise ClasswiseError(
         "An AutoClassifier is a stack, which to_onnx does not write; export the best of cw.compare(X, y), or write the "
         "stack as SQL: cw.to_sql(AutoClassifier(members='sql').fit(X, y), ...)."
     )
 
 
-def _normalized(joint: Tensor, rows: Rows, calibration: Calibration | None = None) -> Posterior:
+def _normalized(joint: Tensor, rows: GraphRows, calibration: Calibration | None = None) -> GraphPosterior:
     """exp of the scores (n, g), over their sum."""
     scorable = scorable_rows(joint, rows.graph.refusals)
     leveled, leading = _level(scorable.where(joint, 0.0))
     if calibration is not None:
         leveled, leading = _level(_calibrated(leveled, calibration))
     odds = (leveled - leveled.max(1)).exp()
-    return Posterior(rows.graph, odds / odds.sum(1, keep=True), leading.first(), scorable)
+    return GraphPosterior(rows.graph, odds / odds.sum(1, keep=True), leading.first(), scorable)
 
 
 def scorable_rows(joint: Tensor, refusals: Sequence[Tensor]) -> Tensor:
@@ -137,7 +135,7 @@ def _calibrated(joint: Tensor, calibration: Calibration) -> Tensor:
 # What is announced ----------------------------------------------------------------------------------------------------
 
 
-def decided(of: Posterior, policy: Policy) -> Tensor:
+def decided(of: GraphPosterior, policy: Policy) -> Tensor:
     """The class of least expected cost, of equals the most probable; g where it is better not to decide; (n,)."""
     expected = of.probabilities @ policy.costs
     equals = ~(expected > expected.min(1) + policy.rounding)

@@ -1,27 +1,158 @@
-"""A conic inside a box, swept from one side to the other.
+"""Conics and quadrics f = 0: what they are called, where their roots are, and how they run through a box.
 
-In coordinates (s, t) of the box f is a quadratic function of t for every s, and the curve f = 0 is its two roots:
+The name is read off the normal form: sum over k of curvature_k y_k² + tilt y_r + constant = 0.
 
-    f = a t² + b(s) t + c(s)        t = (-b(s) ± sqrt(d(s))) / 2a        d(s) = b(s)² - 4 a c(s)
+    curvatures        tilt                    constant zero           same sign       opposite sign
+    none              point, line, plane      everywhere              nowhere         nowhere
+    one               parabola                point, line, plane      nowhere         two points, parallel lines, planes
+    of one sign       paraboloid              point, line, flat       nowhere         circle, ellipse, sphere, ellipsoid
+    of both signs     hyperbolic paraboloid   pair of lines, cone     hyperbola, hyperboloid
 
-Both exist where d(s) >= 0, turn into each other where d is zero, and enter or leave the box only where f = 0 on one of
-its edges. What the curve is called is not asked, and so nothing goes wrong where it is almost another.
+The names are those of one, two and three columns; of more, those of three. A point, line, plane or flat without a tilt
+is where f touches zero and does not change its sign. What does not change along some direction is a cylinder, once
+there are three columns. A circle and a sphere are round in the units of the columns; all else is the same in any units.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from math import inf, pi, sqrt
+from math import copysign, inf, isfinite, pi, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import Polynomial as Series
 
 from classwise.arrays import Array
-from classwise.classifier.boundary.kind import real_roots
-from classwise.classifier.boundary.polynomial import NormalForm, Polynomial, normal_form
+from classwise.classifier.polynomial import FLAT, NormalForm, Polynomial, normal_form
 from classwise.errors import ClasswiseError
+
+
+class Names(NamedTuple):
+    """What surfaces are called, by the number of columns: one, two, three and more."""
+
+    flat: str
+    parallel: str
+    crossing: str
+    round: str
+    closed: str
+    open: str
+
+
+NAMES = (
+    Names("point", "two points", "", "", "", ""),
+    Names("line", "parallel lines", "pair of lines", "circle", "ellipse", "hyperbola"),
+    Names("plane", "parallel planes", "pair of planes", "sphere", "ellipsoid", "hyperboloid"),
+)
+
+
+def kind(polynomial: Polynomial, form: NormalForm) -> str:
+    """The name of f = 0."""
+    columns, rank = polynomial.n_features, len(form.curvatures)
+    names = NAMES[min(columns, 3) - 1]
+    if form.tilt:
+        return names.flat if not rank else _tilted(form, columns)
+    if not rank:
+        return "nowhere" if form.constant else "everywhere"
+    if not _is_definite(form):
+        return _saddle(form, columns, names)
+    if not form.constant:
+        return names.flat if rank == 1 else {0: "point", 1: "line"}.get(columns - rank, "flat")
+    if form.constant * form.curvatures[0] > 0:
+        return "nowhere"
+    return names.parallel if rank == 1 else _bowl(polynomial, rank, names)
+
+
+def _is_definite(form: NormalForm) -> bool:
+    """Whether all curvatures have one sign; they are in ascending order."""
+    return bool(form.curvatures[0] * form.curvatures[-1] > 0)
+
+
+def _tilted(form: NormalForm, columns: int) -> str:
+    if columns == 2:
+        return "parabola"
+    if len(form.curvatures) + 1 < columns:
+        return "parabolic cylinder"
+    return "paraboloid" if _is_definite(form) else "hyperbolic paraboloid"
+
+
+def _bowl(polynomial: Polynomial, rank: int, names: Names) -> str:
+    if rank < polynomial.n_features:
+        return "elliptic cylinder"
+    return names.round if _is_round(polynomial) else names.closed
+
+
+def _is_round(polynomial: Polynomial) -> bool:
+    """Whether W is a multiple of I."""
+    level = float(np.diagonal(polynomial.quadratic).mean())
+    away = polynomial.quadratic - level * np.eye(polynomial.n_features)
+    return bool(np.abs(away).max() <= FLAT * abs(level))
+
+
+def _saddle(form: NormalForm, columns: int, names: Names) -> str:
+    rank = len(form.curvatures)
+    if not form.constant:
+        return names.crossing if rank == 2 else "cone"
+    return "hyperbolic cylinder" if rank < columns else names.open
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Roots of f in one column, about the center: a u² + b u + c = 0 with x = center + u.
+
+
+def roots(polynomial: Polynomial) -> Array:
+    """Where f = 0, ascending; none where f is zero nowhere, or everywhere."""
+    if polynomial.n_features != 1:
+        raise ClasswiseError(
+            f"Roots are points on a line, and this boundary is in {polynomial.n_features} features; "
+            "boundary(a, b, columns=...) is that of one."
+        )
+    form, scale = normal_form(polynomial), polynomial.deviations[0]
+    a, b, c = polynomial.quadratic[0, 0] * scale**2, polynomial.linear[0] * scale, polynomial.constant
+    name = kind(polynomial, form)
+    if name == "two points":
+        away = np.sort(_both(a, b, c))
+    elif name == "point":
+        away = np.array([_nearest(a, b, c) if form.tilt else -b / (2 * a)])
+    else:
+        away = np.zeros(0)
+    return polynomial.center + scale * away
+
+
+def real_roots(a: float, b: float, c: float, rounding: float = 0.0) -> list[float]:
+    """All x with a x² + b x + c = 0, ascending; one where they differ by rounding, none where that is so everywhere.
+
+    >>> real_roots(1.0, -3.0, 2.0), real_roots(0.0, 2.0, 1.0), real_roots(1.0, -2.0, 1.0), real_roots(1.0, 0.0, 1.0)
+    ([1.0, 2.0], [-0.5], [1.0], [])
+    """
+    if not a:
+        return [-c / b] if b else []
+    square, rest = b * b, 4 * a * c
+    if abs(square - rest) <= rounding * (square + abs(rest)):
+        return [-b / (2 * a)]
+    found = _both(a, b, c) if square > rest else []
+    return sorted({root for root in found if isfinite(root)})
+
+
+def _both(a: float, b: float, c: float) -> list[float]:
+    """q / a and c / q with q = -(b ± sqrt(b² - 4ac)) / 2, the sign that of b: nothing cancels."""
+    q = -(b + copysign(sqrt(max(b * b - 4 * a * c, 0.0)), b)) / 2
+    return [q / a, c / q] if q else [0.0]
+
+
+def _nearest(a: float, b: float, c: float) -> float:
+    """The root near the center, where a is so small that the other one is out of sight."""
+    return -2 * c / (b + copysign(sqrt(max(b * b - 4 * a * c, 0.0)), b))
+
+
+# The curve inside a box, swept from one side to the other -------------------------------------------------------------
+#
+# In coordinates (s, t) of the box f is a quadratic function of t for every s, and the curve f = 0 is its two roots:
+#
+#     f = a t² + b(s) t + c(s)        t = (-b(s) ± sqrt(d(s))) / 2a        d(s) = b(s)² - 4 a c(s)
+#
+# Both exist where d(s) >= 0, turn into each other where d is zero, and enter or leave the box only where f = 0 on one
+# of its edges. What the curve is called is not asked, and so nothing goes wrong where it is almost another.
 
 # Beside the terms that it is made of, this is rounding.
 ROUNDING = 1e-14
@@ -38,7 +169,7 @@ class Arc(NamedTuple):
     high: float
 
 
-class Step(NamedTuple):
+class SweptArc(NamedTuple):
     """An arc, from its low end to its high end or backward."""
 
     arc: Arc
@@ -145,14 +276,14 @@ class Sweep:
                     if abs(root) <= 1 + ROUNDING:
                         yield float(self.axes[0, own] * edge + self.axes[0, other] * root)
 
-    def points(self, chain: list[Step], count: int) -> Array:
+    def points(self, chain: list[SweptArc], count: int) -> Array:
         """Points along arcs one after the other; (count, 2)."""
         along = np.linspace(0, len(chain), count)
         place = np.minimum(along.astype(int), len(chain) - 1)
         parts = [self._along(step, along[place == i] - i) for i, step in enumerate(chain)]
         return self.middle + self.half * np.concatenate(parts)
 
-    def _along(self, step: Step, share: Array) -> Array:
+    def _along(self, step: SweptArc, share: Array) -> Array:
         """Points at these shares of an arc; near a turn, where t changes like a root of s, they lie closer in s."""
         sign, low, high = step.arc
         share = share if step.forward else 1 - share
@@ -166,21 +297,21 @@ class Sweep:
         return self.at(low + (high - low) * way[ends], sign)
 
 
-def chained(arcs: list[Arc], turns: list[float]) -> list[list[Step]]:
+def chained(arcs: list[Arc], turns: list[float]) -> list[list[SweptArc]]:
     """Arcs that meet at a turn one after the other."""
     left, chains = list(arcs), []
     while left:
-        chain = [Step(left.pop(), True)]
+        chain = [SweptArc(left.pop(), True)]
         while following := _next(chain[-1], left, arcs, turns):
             chain.append(following)
-        backward = [Step(step.arc, not step.forward) for step in reversed(chain)]
+        backward = [SweptArc(step.arc, not step.forward) for step in reversed(chain)]
         while following := _next(backward[-1], left, arcs, turns):
             backward.append(following)
         chains.append(backward)
     return chains
 
 
-def _next(step: Step, left: list[Arc], arcs: list[Arc], turns: list[float]) -> Step | None:
+def _next(step: SweptArc, left: list[Arc], arcs: list[Arc], turns: list[float]) -> SweptArc | None:
     """The arc that goes on where a step ends, taken from those left."""
     end = step.arc.high if step.forward else step.arc.low
     if end not in turns:
@@ -191,7 +322,7 @@ def _next(step: Step, left: list[Arc], arcs: list[Arc], turns: list[float]) -> S
         start = (arc.low if step.forward else arc.high) if across else end
         if arc.sign != step.arc.sign and start == end and end in (arc.low, arc.high):
             left.remove(arc)
-            return Step(arc, arc.low == end)
+            return SweptArc(arc, arc.low == end)
     return None
 
 

@@ -10,15 +10,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from classwise.arrays import Labels
+from classwise.classifier.bayes import Model
 from classwise.classifier.decision import Policy
-from classwise.classifier.model import Model
 from classwise.errors import ClasswiseError, choose
 from classwise.estimators import Decision, model_within
 from classwise.estimators.deciding import read_policy
-from classwise.export.onnx_graph.bayes import Posterior, decided, label_values, posterior, unscorable_label
-from classwise.export.onnx_graph.graph import OPSET, Graph
-from classwise.export.onnx_graph.rows import InputRows, Layout, Source, refuse_levels
-from classwise.export.onnx_graph.tensor import load_onnx
+from classwise.export.onnx_graph.bayes_rule import GraphPosterior, decided, label_values, posterior, unscorable_label
+from classwise.export.onnx_graph.graph import OPSET, Graph, load_onnx
+from classwise.export.onnx_graph.input_rows import InputColumn, InputRows, Layout, refuse_levels
 from classwise.logistic import LogisticModel
 
 DTYPES: dict[Any, Any] = {"float64": np.float64, "float32": np.float32}
@@ -143,7 +142,7 @@ def _open_rows(
         if levels is not None:
             refuse_levels(model.schema.name(j), levels, dtype, layout.missing)
         value = None if layout.matrix else graph.input(names[j], dtype, 1)
-        sources.append(Source(value, dtype, levels))
+        sources.append(InputColumn(value, dtype, levels))
     return InputRows(graph, strict, tuple(sources), tuple(range(count)), matrix, layout.missing)
 
 
@@ -162,7 +161,12 @@ def _refuse_names(inputs: list[str], outputs: tuple[str, str]) -> None:
 
 
 def _write_outputs(
-    of: Posterior, classes: int, policy: Policy | None, announced: list[Any], layout: Layout, outputs: tuple[str, str]
+    of: GraphPosterior,
+    classes: int,
+    policy: Policy | None,
+    announced: list[Any],
+    layout: Layout,
+    outputs: tuple[str, str],
 ) -> Labels:
     """Label and probabilities; the labels are the classes, what is announced of rows not decided, and of no score."""
     known, graph = label_values(announced), of.graph

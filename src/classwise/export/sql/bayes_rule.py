@@ -31,8 +31,7 @@ from classwise.export.sql.arithmetic import (
     times,
     total,
 )
-from classwise.export.sql.draft import Draft
-from classwise.export.sql.steps import Step
+from classwise.export.sql.draft import Draft, Step
 
 # exp of less is taken for zero: PostgreSQL ends the query where an exponential, or a product with it, underflows.
 SMALLEST = -600.0

@@ -26,8 +26,7 @@ from classwise.export.sql.arithmetic import (
     times,
     total,
 )
-from classwise.export.sql.draft import Draft
-from classwise.export.sql.steps import Step
+from classwise.export.sql.draft import Draft, Step
 from classwise.logistic import LogisticClassifier, LogisticModel
 
 
