@@ -21,7 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 import classwise as cw
-from classwise.cli.app import app
+from classwise.cli.program import app
 from classwise.rows.sinks import write_rows
 from random_tables import RandomTable, random_table
 from serving import ARROW, Client, stream

@@ -13,7 +13,7 @@ from palmerpenguins import load_penguins
 from typer.testing import CliRunner
 
 import classwise as cw
-from classwise.cli.app import app
+from classwise.cli.program import app
 from classwise.cli.verbs import EXAMPLE
 from classwise.rows.files import read_rows
 from classwise.rows.formats import MISSING

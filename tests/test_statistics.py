@@ -12,7 +12,7 @@ import pytest
 
 import classwise as cw
 from classwise.rows.codes import code_labels, union_labels
-from classwise.rows.reading import read_table
+from classwise.rows.sources import read_table
 from classwise.statistics import FullScatter, gather_moments
 from classwise.statistics.chunks import summarize_table
 

@@ -19,8 +19,8 @@ from classwise.classifier.bayes import BayesClassifier
 from classwise.densities import Block, Constant, Density, Gaussian, Observed, Product
 from classwise.densities.density import Located
 from classwise.errors import ClasswiseError
-from classwise.rows.reading import open_source
 from classwise.rows.schema import Column, find_column
+from classwise.rows.sources import open_source
 
 
 def flat_blocks(density: Density) -> list[Block]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.models import load_model, model_within
+from classwise.cli.model_files import load_model, model_within
 from classwise.cli.verbs import Verbs, add, say
 from classwise.errors import ClasswiseError
 from classwise.rows.sinks import refuse_terminal, writing

@@ -21,7 +21,7 @@ from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError, choose, fraction
 from classwise.estimators import LDA, read_seed
 from classwise.rows.codes import code_labels
-from classwise.rows.reading import read_table
+from classwise.rows.sources import read_table
 from classwise.tabular import aligned, html_table
 
 # Rows of each class that every subset has.

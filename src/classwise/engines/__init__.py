@@ -2,7 +2,7 @@
 
 from classwise.engines.blas import BLAS
 from classwise.engines.dask import DaskArrays, DaskEngine, is_dask
-from classwise.engines.drawing import draw
+from classwise.engines.drawn_rows import draw
 from classwise.engines.engine import Engine, total
 from classwise.engines.memory import MemoryEngine, in_threads
 from classwise.engines.rows import Held, Rows, engine_of, makes_rows, open_rows

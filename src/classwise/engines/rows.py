@@ -16,7 +16,7 @@ import numpy as np
 from classwise import limits
 from classwise.arrays import Array, Labels
 from classwise.engines.dask import DaskEngine, is_dask
-from classwise.engines.drawing import Count, Drawing, Keeping
+from classwise.engines.drawn_rows import Count, Drawing, Keeping
 from classwise.engines.engine import Answer, S, SourceEngine
 from classwise.engines.spark import SparkEngine, is_spark
 from classwise.engines.stream import StreamEngine

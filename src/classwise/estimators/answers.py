@@ -18,8 +18,8 @@ from classwise.classifier.shift import PriorShift, estimate_shift
 from classwise.errors import ClasswiseError
 from classwise.estimators.columns import check_columns
 from classwise.rows.codes import code_labels, positions
-from classwise.rows.reading import open_asked, open_row
 from classwise.rows.schema import SchemaReport
+from classwise.rows.sources import open_asked, open_row
 from classwise.rows.table import INTEGRATE, Table
 
 

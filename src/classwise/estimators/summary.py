@@ -24,7 +24,7 @@ from classwise.estimators.answers import read_seed, required
 from classwise.estimators.columns import check_columns
 from classwise.estimators.generative import TIES, GenerativeAnswers
 from classwise.rows.codes import code_labels
-from classwise.rows.reading import open_source
+from classwise.rows.sources import open_source
 from classwise.selection.crossing import Crossing
 from classwise.selection.leaving_out import LeavingOut
 from classwise.selection.tuning import Tuning, fit_temperature, tune

@@ -14,7 +14,7 @@ from classwise.errors import ClasswiseError, MissingLabelWarning
 from classwise.rows.codes import code_labels, code_series, sort_labels
 from classwise.rows.files import no_such_column
 from classwise.rows.frames import made_dense, open_frame, read_labels
-from classwise.rows.reading import Source, open_source
+from classwise.rows.sources import Source, open_source
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from classwise.classifier.plan import Fit, Plan, refuse_few_classes, refuse_unde
 from classwise.engines import Rows
 from classwise.errors import ClasswiseError
 from classwise.rows.codes import code_labels, positions
-from classwise.rows.reading import Source, open_source, read_counted
 from classwise.rows.roles import Counted, as_frame
 from classwise.rows.sampling import Part
 from classwise.rows.schema import Schema
+from classwise.rows.sources import Source, open_source, read_counted
 from classwise.rows.table import Table
 from classwise.selection.by_fold import FoldStatistics, summarize_folds
 from classwise.selection.first_pass import FirstLook, Reading, look_at

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from classwise.rows.reading import Source
+from classwise.rows.sources import Source
 from classwise.serve import arrow
 from classwise.serve.facts import ModelFacts, brief, explained_row, full, health, prediction
 from classwise.serve.models import Models, Served, read_names

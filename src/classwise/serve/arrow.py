@@ -23,9 +23,11 @@ from flatbuffers.table import Table as FlatTable
 
 from classwise.arrays import Array, Labels
 from classwise.rows.codes import Coded
-from classwise.rows.reading import Source
 from classwise.rows.schema import label_columns
-from classwise.serve.inputs import (
+from classwise.rows.sources import Source
+from classwise.serve.problems import Problem, misfit
+from classwise.serve.resources import Deadline
+from classwise.serve.validation import (
     Checked,
     InputColumn,
     LevelColumn,
@@ -34,8 +36,6 @@ from classwise.serve.inputs import (
     refuse_many,
     refuse_other_names,
 )
-from classwise.serve.problems import Problem, misfit
-from classwise.serve.resources import Deadline
 
 # What the header of a message is, and the places of fields in it, as Arrow's Message.fbs and Schema.fbs have them.
 SCHEMA, DICTIONARY_BATCH, RECORD_BATCH = 1, 2, 3

@@ -14,11 +14,11 @@ from msgspec.structs import asdict
 
 from classwise.arrays import Array, Labels
 from classwise.classifier.explanation import Explanation
-from classwise.serve.inputs import InputColumn, LevelColumn
 from classwise.serve.models import Models, Served
 from classwise.serve.requests import Probability
 from classwise.serve.resources import Deadline
 from classwise.serve.scorer import Scored, column_reports, kind_of, stack_report
+from classwise.serve.validation import InputColumn, LevelColumn
 
 # So many rows are written at a time: other threads get a turn in between.
 PART = 2000

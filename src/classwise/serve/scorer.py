@@ -12,13 +12,13 @@ from classwise.classifier.explanation import Explanation
 from classwise.comparison.stack import AutoClassifier
 from classwise.errors import ClasswiseError
 from classwise.estimators import Decision, model_within
-from classwise.rows.reading import Source
 from classwise.rows.schema import Family
+from classwise.rows.sources import Source
 from classwise.rows.table import RANGES
-from classwise.serve.inputs import InputColumn, LevelColumn, RowReader
 from classwise.serve.problems import Problem, as_json, listed, shown
 from classwise.serve.requests import Options
 from classwise.serve.resources import Deadline
+from classwise.serve.validation import InputColumn, LevelColumn, RowReader
 
 # Large requests are scored in parts of so many rows, and given up between two of them if time is up.
 PART = 100_000

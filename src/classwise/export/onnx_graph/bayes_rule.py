@@ -15,7 +15,7 @@ import numpy as np
 from classwise.arrays import TIE, Labels
 from classwise.classifier.bayes import BayesClassifier, Calibration
 from classwise.classifier.decision import Policy
-from classwise.comparison.stack.answers import PooledClassifier
+from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.errors import ClasswiseError
 from classwise.export.linear import LinearScores, linear_scores
 from classwise.export.onnx_graph.densities import scores

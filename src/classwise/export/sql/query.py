@@ -11,7 +11,7 @@ from sqlglot import exp
 from classwise.classifier.bayes import BayesClassifier, Calibration
 from classwise.classifier.decision import Policy
 from classwise.classifier.protocol import FittedModel
-from classwise.comparison.stack.answers import PooledClassifier
+from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.diagnostics.advice import listed
 from classwise.errors import ClasswiseError, UnansweredRowWarning
 from classwise.estimators import Answers, Decision

@@ -18,8 +18,8 @@ from sqlglot import exp
 
 from classwise.arrays import Array, Codes, log_normalize
 from classwise.classifier.protocol import FittedModel
-from classwise.comparison.stack.answers import PooledClassifier
 from classwise.comparison.stack.softmax import Linear
+from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.comparison.stack.trained import Bayesian, Trained, TrainedShares
 from classwise.comparison.stack.transforms import Category, Encoding
 from classwise.densities import Categorical, Density, Student

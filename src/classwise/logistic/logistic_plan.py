@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from classwise.errors import ClasswiseError, choose
-from classwise.logistic.classifier import PREDICTIVES, LogisticClassifier, moderated_draws
 from classwise.logistic.design import is_direct, make_design, spread_of_numbers
 from classwise.logistic.evidence import PrecisionGroups, read_groups, read_value
 from classwise.logistic.likelihood import LINKS, Likelihood
+from classwise.logistic.logistic_classifier import PREDICTIVES, LogisticClassifier, moderated_draws
 from classwise.logistic.logistic_model import LogisticModel
 from classwise.logistic.regression import Regression
 from classwise.logistic.training import TrainingRows, known_levels

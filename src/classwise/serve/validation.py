@@ -1,4 +1,4 @@
-"""What a request may hold: read off the model once, held against every row.
+"""The validation of requests: what rows may hold, read off the model once and held against every row.
 
 A column of numbers takes numbers within the range of its family, a column of levels takes levels of its own type: text,
 yes and no, or numbers. null is a missing value, where the model takes such. Nothing is converted: "1" is no number.
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.rows.codes import Coded, code_values
-from classwise.rows.reading import ArraySource, Source
 from classwise.rows.schema import Column, Family, Schema
+from classwise.rows.sources import ArraySource, Source
 from classwise.rows.table import RANGES
 from classwise.serve.problems import Problem, listed, misfit, shown
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.inputs import called, learning_rows
-from classwise.cli.models import keep, load_statistics, refuse_output, refuse_standard
+from classwise.cli.model_files import keep, load_statistics, refuse_output, refuse_standard
+from classwise.cli.row_files import called, learning_rows
 from classwise.cli.verbs import print_lines
 
 

@@ -1,4 +1,4 @@
-"""Counts: independent columns of whole numbers, Poisson without a limit, binomial up to N.
+"""Densities of count data: independent columns of whole numbers, Poisson without a limit, binomial up to N.
 
 Poisson:   log p(x | rate)  = x log rate - rate - log x!
 binomial:  log p(x | chance) = x log chance + (N - x) log(1 - chance) + log (N over x)

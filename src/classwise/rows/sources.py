@@ -1,4 +1,4 @@
-"""Reading: an array or any frame that narwhals knows, as a table."""
+"""Sources in memory: arrays, and any frame that narwhals knows, which are read as tables."""
 
 import warnings
 from collections.abc import Mapping, Sequence

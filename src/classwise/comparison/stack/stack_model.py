@@ -1,4 +1,4 @@
-"""What a stack answers, from the pool of its members; and new rows, from those members that are models of rows."""
+"""A fitted stack: posteriors from the pool of its members, and new rows from those members that are models of rows."""
 
 import sys
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Rows named on the command line: to learn from, or to predict."""
+"""Files of rows that are named on the command line: to learn from, or to predict."""
 
 import sys
 from collections.abc import Iterator, Sequence

@@ -22,7 +22,7 @@ from classwise.plot.canvas import (
     scatter,
     wash,
 )
-from classwise.plot.densities import bin_edges, draw_joint
+from classwise.plot.density_curves import bin_edges, draw_joint
 from classwise.plot.regions import Details, draw_view, sigma_ellipse
 from classwise.plot.strips import name_levels
 from classwise.plot.view import View, look, look_at_densities

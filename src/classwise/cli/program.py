@@ -10,7 +10,7 @@ from classwise.cli.explain import explain
 from classwise.cli.learn import compare, fit
 from classwise.cli.plot import plot
 from classwise.cli.predict import predict, sample
-from classwise.cli.statistics import info, merge, subtract, summarize
+from classwise.cli.summarize import info, merge, subtract, summarize
 from classwise.cli.verbs import DEBUG, Verbs, add, flowing
 
 ABOUT = """Classify by modeling each class: which classifier to trust, and the model in a file.

@@ -1,4 +1,4 @@
-"""Models and statistics: made by name, loaded from files, saved to files."""
+"""Models and statistics on the command line: made by name, loaded from files, saved to files."""
 
 from typing import Any
 
