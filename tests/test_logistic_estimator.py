@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import classwise as cw
 from classwise.engines import MemoryEngine
-from classwise.logistic import PrecisionGroups, Regression, TrainingRows, learn, rows_in_memory, training
+from classwise.logistic import PrecisionGroups, Regression, TrainingRows, learn, logistic_plan, rows_in_memory, training
 from classwise.logistic.evidence import _crossing
 from classwise.logistic.weights import levels_of_rows
 from classwise.rows.sources import read_table

@@ -30,7 +30,7 @@ from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic, crosses
 from classwise.rows.roles import Counted, as_frame
-from classwise.rows.sampling import Part
+from classwise.rows.sampling import SamplePart
 from classwise.rows.sources import open_source
 from classwise.selection import first_pass
 from classwise.selection.crossing import Crossing
@@ -286,7 +286,7 @@ class TwoPasses(CrossValidation):
     dealer: Dealer
     readings: tuple[Reading, ...]
     look: FirstLook
-    part: Part
+    part: SamplePart
 
     @classmethod
     def read(

@@ -11,7 +11,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, Labels, sums_by
 from classwise.rows.roles import Chunk, Counted, Roles, as_arrow, as_frame
-from classwise.rows.sampling import Part, Sample, decoded, joined, may_be_drawn, ranks_of_rows
+from classwise.rows.sampling import Sample, SamplePart, decoded, joined, may_be_drawn, ranks_of_rows
 
 
 @dataclass(frozen=True)
@@ -153,4 +153,4 @@ def _kept(counted: Counted, size: int, ranks: Any, kept: Codes, folds: Codes | N
     frame = counted.frame.select(counted.roles.needed)
     table = as_arrow(frame if len(kept) == len(frame) else frame[kept])
     folds = np.zeros(len(ranks), dtype=np.intp) if folds is None else folds
-    return Sample(size, (Part(decoded(table), ranks[kept], counted.numbers[kept], folds[kept]),))
+    return Sample(size, (SamplePart(decoded(table), ranks[kept], counted.numbers[kept], folds[kept]),))

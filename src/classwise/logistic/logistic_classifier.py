@@ -1,4 +1,4 @@
-"""The classifier of logistic regression: log P(k | x) from what is believed of the weights, with no model of x itself."""
+"""The classifier of logistic regression: log P(k | x) from what is believed of the weights, without a model of x."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -14,7 +14,7 @@ from classwise.errors import ClasswiseError, MissingLabelWarning
 from classwise.rows.codes import Coded, code_values
 from classwise.rows.frames import FrameSource, as_numbers, natural_family_of, of_no_kind, open_frame, read_labels
 from classwise.rows.schema import Column, Families, Family, Schema, read_families
-from classwise.rows.table import Columns, Matrix, Rows, Table
+from classwise.rows.table import Columns, Matrix, Table, TableRows
 
 
 class Values(Protocol):
@@ -140,7 +140,7 @@ class Source:
         type, declared = self.values.type(j)
         return Column(name, type, family, asked, declared, j)
 
-    def _rows(self, schema: Schema, known: dict[int, Labels] | None) -> tuple[Rows, dict[int, Labels]]:
+    def _rows(self, schema: Schema, known: dict[int, Labels] | None) -> tuple[TableRows, dict[int, Labels]]:
         if isinstance(self.values, ArraySource) and not schema.levels and self.values.values.dtype.kind in "fiub":
             return Matrix(self.values.values), {}
         columns: list[NDArray[Any] | Coded] = []

@@ -13,7 +13,7 @@ from classwise.rows.codes import Coded
 from classwise.rows.schema import Family, Schema
 
 
-class Rows(Protocol):
+class TableRows(Protocol):
     """Rows wherever they are; chunks of them become matrices."""
 
     def __len__(self) -> int: ...
@@ -91,7 +91,7 @@ class Table:
     levels: for each column whose values are levels, what its codes stand for. A chunk of a table is a table.
     """
 
-    source: Rows
+    source: TableRows
     schema: Schema
     levels: dict[int, Labels]
     labels: Labels | None = None

@@ -14,7 +14,7 @@ from classwise.engines import Rows
 from classwise.errors import ClasswiseError
 from classwise.rows.codes import code_labels, positions
 from classwise.rows.roles import Counted, as_frame
-from classwise.rows.sampling import Part
+from classwise.rows.sampling import SamplePart
 from classwise.rows.schema import Schema
 from classwise.rows.sources import Source, open_source, read_counted
 from classwise.rows.table import Table
@@ -76,7 +76,7 @@ class Crossing:
 
     @classmethod
     def of_look(
-        cls, look: FirstLook, position: int, families: Any, X: Any, y: Any, weights: Any, part: Part
+        cls, look: FirstLook, position: int, families: Any, X: Any, y: Any, weights: Any, part: SamplePart
     ) -> "Crossing":
         """The statistics by fold of all rows, as one of the readings of a first look has them.
 

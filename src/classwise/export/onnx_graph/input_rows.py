@@ -58,7 +58,7 @@ class DerivedRows(GraphRows):
 
 
 @dataclass(frozen=True, eq=False)
-class InputColumn:
+class GraphColumn:
     """A column: where its values are, and the levels that they are taken for, if any.
 
     value: a tensor (n, 1); None where the columns stand in one matrix.
@@ -75,7 +75,7 @@ class InputRows(GraphRows):
 
     graph: Graph
     strict: bool
-    sources: tuple[InputColumn, ...]
+    sources: tuple[GraphColumn, ...]
     columns: tuple[int, ...]
     matrix: Tensor | None
     missing: tuple[str, ...]

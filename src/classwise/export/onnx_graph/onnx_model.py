@@ -17,7 +17,7 @@ from classwise.estimators import Decision, model_within
 from classwise.estimators.deciding import read_policy
 from classwise.export.onnx_graph.bayes_rule import GraphPosterior, decided, label_values, posterior, unscorable_label
 from classwise.export.onnx_graph.graph import OPSET, Graph, load_onnx
-from classwise.export.onnx_graph.input_rows import InputColumn, InputRows, Layout, refuse_levels
+from classwise.export.onnx_graph.input_rows import GraphColumn, InputRows, Layout, refuse_levels
 from classwise.logistic import LogisticModel
 
 DTYPES: dict[Any, Any] = {"float64": np.float64, "float32": np.float32}
@@ -142,7 +142,7 @@ def _open_rows(
         if levels is not None:
             refuse_levels(model.schema.name(j), levels, dtype, layout.missing)
         value = None if layout.matrix else graph.input(names[j], dtype, 1)
-        sources.append(InputColumn(value, dtype, levels))
+        sources.append(GraphColumn(value, dtype, levels))
     return InputRows(graph, strict, tuple(sources), tuple(range(count)), matrix, layout.missing)
 
 
