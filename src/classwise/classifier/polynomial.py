@@ -127,16 +127,13 @@ def _select(frame: "nw.DataFrame[Any]", names: tuple[str, ...]) -> Array:
 #
 #     f = sum over k of curvature_k y_k² + tilt y_r + constant        x = center + origin + axes y
 #
-# First the columns are whitened by the covariance within a class, so that 1 is a standard deviation in every
-# direction
+# First the columns are whitened by the covariance within a class, so that 1 is a standard deviation in every direction
 # and f is what it is: log odds. There W has the curvatures as eigenvalues; in directions without curvature the slope
 # that is left is the tilt, and where there is a tilt the constant is shifted away.
 #
 # What is zero does not depend on units. Log odds that bend or rise by less than FLAT in one standard deviation are
-# flat.
-# The constant is a curvature times a squared distance: it is zero below TOUCHING of the terms it is made of, so that
-# a
-# distance is zero below 1e-6 standard deviations.
+# flat. The constant is a curvature times a squared distance: it is zero below TOUCHING of the terms it is made of, so
+# that a distance is zero below 1e-6 standard deviations.
 
 FLAT = 1e-9
 TOUCHING = 1e-12

@@ -1,4 +1,4 @@
-"""Rows to learn from, of growing number, and rows held out."""
+"""Learning curves: error and log loss on rows held out, by how many rows models learned from."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Evidence: how probable rows are under a prior of the weak one's form, and the prior that makes them most probable.
+"""Priors by name; among them the one of most evidence, which makes the rows most probable.
 
 With that prior all those that have names are known: see `read_prior`.
 

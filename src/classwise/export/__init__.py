@@ -6,7 +6,7 @@ estimator that is not imported by those below needs a line here.
 
 import classwise.comparison
 import classwise.comparison.stack  # noqa: F401
-from classwise.export.onnx_graph.onnx_model import to_onnx
+from classwise.export.onnx_graph import to_onnx
 from classwise.export.sql import to_sql
 from classwise.storage import load
 

@@ -1,4 +1,4 @@
-"""Which column is what, by name, and chunks of rows parted accordingly: what is learned from, labels, weights."""
+"""Roles of columns, by name, and chunks of rows by role: what is learned from, labels, weights, groups."""
 
 import warnings
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Chance by place: which fold a row is in, and whether it is drawn, as functions of its number in the stream alone.
+"""Random folds and samples of rows, by the number of each row in its stream alone.
 
 Row i has the 64 random bits that SplitMix64 (Steele, Lea and Flood 2014) gives for the counter seed + i: whoever reads
 the rows again, in whatever chunks, finds every row in the same fold, and the same rows drawn.

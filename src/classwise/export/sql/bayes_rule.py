@@ -1,4 +1,4 @@
-"""From scores to answers: Bayes' rule in SQL, and what is announced.
+"""Bayes' rule in SQL: from scores to posteriors, labels and decisions.
 
     d_k = s_k - max s          ties made equal, as in Python
     P(k | x) = exp d_k / sum over classes of exp d_j
