@@ -1,7 +1,4 @@
-"""Bayes' rule: a prior and one density per class make posteriors; and the fitted model around that classifier.
-
-log P(k | x) = log prior_k + log p(x | k) - log sum over classes of the same
-"""
+"""3. A classifier is a prior and one density per class: priors, temperature, Bayes' rule itself; and the fitted model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

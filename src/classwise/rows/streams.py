@@ -15,10 +15,10 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from classwise.errors import ClasswiseError
-from classwise.rows.databases import Query, quoted, read_address
+from classwise.rows.databases import Query, read_address
 from classwise.rows.files import RowFile, no_such_column
 from classwise.rows.formats import SUFFIXES, Format, find_format, matching
-from classwise.rows.texts import Kind
+from classwise.rows.texts import Kind, quoted
 
 
 class Piece(Protocol):
