@@ -47,7 +47,7 @@ def source(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["o.parquet", "o.csv", "o.tsv", "o.csv.gz", "o.json", "o.jsonl", "o.jsonl.zst", "o.arrow"]
+    "name", ["o.parquet", "o.parquet.gz", "o.csv", "o.tsv", "o.csv.gz", "o.json", "o.jsonl", "o.jsonl.zst", "o.arrow"]
 )
 def test_files(tmp_path, source, name):
     assert cw.predict(MODEL, source, tmp_path / name, keys=["y", "x"]) == N
