@@ -1,4 +1,4 @@
-"""3. A classifier is a prior and one density per class: priors, temperature, Bayes' rule itself; and the fitted model."""
+"""3. A classifier is a prior and one density per class: priors, temperature, Bayes' rule; and the fitted model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
