@@ -49,7 +49,7 @@ def duckdb(source: str) -> Facts:
 def scan(source: str) -> Facts:
     """The batches that a fit reads, and nothing done with them."""
     from classwise.limits import chunk_rows
-    from classwise.rows.opening import open_stream
+    from classwise.rows.streams import open_stream
 
     warm_up()
     needed = [*COLUMNS, "y"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from classwise.rows.writing import write_rows
+from classwise.rows.sinks import write_rows
 
 N = 200
 RNG = np.random.default_rng(3)

@@ -21,8 +21,8 @@ import pytest
 from typer.testing import CliRunner
 
 import classwise as cw
-from classwise.cli.app import app
-from classwise.rows.writing import write_rows
+from classwise.cli.program import app
+from classwise.rows.sinks import write_rows
 from random_tables import RandomTable, random_table
 from serving import ARROW, Client, stream
 from sql_engines import ENGINES

@@ -17,8 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from typer.testing import CliRunner
 
 import classwise as cw
-from classwise.cli.app import app
-from classwise.rows.reading import read_table
+from classwise.cli.program import app
+from classwise.rows.sources import read_table
 from classwise.statistics.binning import learn_places
 from surgery import closed, found, of_class, opened, replaced
 

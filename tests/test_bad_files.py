@@ -7,7 +7,7 @@ import pytest
 
 import classwise as cw
 from bad_files import CASES, GOOD
-from classwise.rows.writing import write_rows
+from classwise.rows.sinks import write_rows
 
 BAD = [case for case in CASES if case.rows is None]
 RIGHT = [case for case in CASES if case.rows is not None]

@@ -13,11 +13,11 @@ from palmerpenguins import load_penguins
 from typer.testing import CliRunner
 
 import classwise as cw
-from classwise.cli.app import app
+from classwise.cli.program import app
 from classwise.cli.verbs import EXAMPLE
 from classwise.rows.files import read_rows
 from classwise.rows.formats import MISSING
-from classwise.rows.writing import write_rows
+from classwise.rows.sinks import write_rows
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
 PENGUINS = load_penguins()
@@ -873,7 +873,7 @@ class TestStandardOutput:
         assert f"{arguments[-2]} takes the name of a file" in fails(*arguments)
 
     def test_what_is_no_text_is_not_for_a_terminal(self, here, monkeypatch):
-        monkeypatch.setattr(sys.modules["classwise.rows.writing"], "is_terminal", lambda: True)
+        monkeypatch.setattr(sys.modules["classwise.rows.sinks"], "is_terminal", lambda: True)
         for words in (
             ["fit", "penguins.csv", "-t", "species"],
             ["export", "onnx", "lda.cw"],

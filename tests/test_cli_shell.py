@@ -159,7 +159,7 @@ class TestColors:
 
 def test_help_waits_for_nothing(folder):
     code = (
-        "import sys\nfrom classwise.cli.app import app\n"
+        "import sys\nfrom classwise.cli.program import app\n"
         "print(sorted({'numpy', 'scipy', 'sklearn', 'duckdb', 'pyarrow', 'matplotlib'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

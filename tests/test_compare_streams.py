@@ -22,8 +22,8 @@ from sklearn.preprocessing import StandardScaler
 
 import classwise as cw
 from classwise.rows.roles import as_frame
-from classwise.rows.sampling import Part, Sample, fold_of_groups, fold_of_rows, may_be_drawn, ranks_of_rows
-from classwise.rows.writing import write_rows
+from classwise.rows.sampling import Sample, SamplePart, fold_of_groups, fold_of_rows, may_be_drawn, ranks_of_rows
+from classwise.rows.sinks import write_rows
 from classwise.selection.folds import group_bits
 from sql_engines import postgres_engine
 
@@ -238,7 +238,7 @@ class TestSample:
             ranks = ranks_of_rows(rows, seed)
             kept = may_be_drawn(ranks, rows, size)
             table = pa.table({"row": rows[kept]})
-            total = total + Sample(size, (Part(table, ranks[kept], rows[kept], rows[kept] % 2),))
+            total = total + Sample(size, (SamplePart(table, ranks[kept], rows[kept], rows[kept] % 2),))
             assert len(total) <= 4 * size + 400
             first += count
         drawn = total.whole()

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import classwise as cw
 from classwise.engines import BLAS, MemoryEngine
-from classwise.rows.reading import read_table
+from classwise.rows.sources import read_table
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300_000, 10))

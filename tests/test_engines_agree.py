@@ -18,7 +18,7 @@ import pytest
 from sklearn.base import clone
 
 import classwise as cw
-from classwise.rows.writing import write_rows
+from classwise.rows.sinks import write_rows
 from clusters import SPARK, dask_cluster, spark_environment, spark_session
 from sql_engines import absent, postgres_engine
 

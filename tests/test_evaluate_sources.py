@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
-from classwise.rows.writing import write_rows
+from classwise.rows.sinks import write_rows
 from clusters import dask_cluster, spark_session
 
 pytestmark = pytest.mark.xdist_group("engines")

@@ -14,7 +14,7 @@ import classwise as cw
 from classwise.comparison.candidates import Candidate, HeldOut
 from classwise.engines import SourceEngine, open_rows, register_engine, total
 from classwise.engines import rows as opening
-from classwise.engines.protocol import beside
+from classwise.engines.engine import beside
 from classwise.rows.roles import Chunk
 
 RNG = np.random.default_rng(0)

@@ -18,8 +18,7 @@ import pytest
 import classwise as cw
 from classwise import limits
 from classwise.rows.files import RowFile, read_rows
-from classwise.rows.sinks import open_sink
-from classwise.rows.writing import write_rows
+from classwise.rows.sinks import open_sink, write_rows
 from clusters import dask_cluster, spark_session
 
 RNG = np.random.default_rng(11)
@@ -161,7 +160,7 @@ except cw.ClasswiseError as problem:
         out.mkdir()
         script = f"""
 import sys, classwise as cw
-import classwise.estimators.scoring, classwise.export.files
+import classwise.estimators.scoring, classwise.export
 m = cw.load({str(tmp_path / "m.cw")!r})
 print("ready", flush=True)
 while True:

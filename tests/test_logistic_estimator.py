@@ -13,10 +13,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import classwise as cw
 from classwise.engines import MemoryEngine
-from classwise.logistic import PrecisionGroups, Regression, TrainingRows, learn, plan, rows_in_memory, training
+from classwise.logistic import PrecisionGroups, Regression, TrainingRows, learn, logistic_plan, rows_in_memory, training
 from classwise.logistic.evidence import _crossing
 from classwise.logistic.weights import levels_of_rows
-from classwise.rows.reading import read_table
+from classwise.rows.sources import read_table
 
 X, y = load_iris(return_X_y=True)
 RNG = np.random.default_rng(0)
@@ -336,7 +336,9 @@ class TestChunks:
             with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
                 warnings.simplefilter("ignore", cw.ImputedValueWarning)
                 patch.setattr(
-                    plan, "learn", lambda rows, *rest: found.append(rows.regression.direct) or learn(rows, *rest)
+                    logistic_plan,
+                    "learn",
+                    lambda rows, *rest: found.append(rows.regression.direct) or learn(rows, *rest),
                 )
                 cw.BayesianLogistic(precision=1.0, **options).fit(table, y)
             return found[0]

@@ -13,7 +13,7 @@ import pytest
 import classwise as cw
 from classwise.engines import progress as module
 from classwise.engines.progress import Meter, metered
-from classwise.rows.opening import open_stream
+from classwise.rows.streams import open_stream
 
 
 class Part:

@@ -202,7 +202,7 @@ class TestEM:
 
     def test_complete_rows_given_as_if_they_had_gaps_give_the_closed_form(self):
         """The same numbers through the E-step: a pattern without gaps expects nothing."""
-        from classwise.covariance import Parameters
+        from classwise.covariance import GaussianParameters
         from classwise.covariance.completion import Expectation
         from classwise.statistics import Gaps
 
@@ -210,7 +210,7 @@ class TestEM:
         gaps = Gaps(np.arange(3), np.ones((3, 5), dtype=bool), s.moments)
         means, covariances = s.mean, s.scatter / 40
         nothing = cw.summarize(ROWS, y).moments - s.moments
-        moments = Expectation(Parameters(means, covariances), nothing, gaps).moments()
+        moments = Expectation(GaussianParameters(means, covariances), nothing, gaps).moments()
         np.testing.assert_allclose(moments.mean, s.mean, rtol=1e-12)
         np.testing.assert_allclose(moments.scatter.values, s.scatter, rtol=1e-10, atol=1e-10)
 

@@ -16,7 +16,7 @@ from classwise.covariance import FullCovariance, read_prior
 from classwise.densities import Gaussian, Mixture
 from classwise.densities.em import Arranged, PseudoRows, Search, component_counts, fit_mixture, learn_mixture
 from classwise.densities.em.ascent import Climb, as_mixture
-from classwise.densities.em.expectation import Parameters, expect, log_prior, maximize
+from classwise.densities.em.expectation import MixtureParameters, expect, log_prior, maximize
 from classwise.densities.em.starts import Seeding, clusters, nearest
 from classwise.errors import ClasswiseError
 from classwise.statistics import FullScatter, PooledScatter, gather_moments
@@ -363,7 +363,7 @@ class TestStart:
         rows, codes = clustered(40, 2)
         arranged, prior = arrange(rows, codes)
         owner = np.array([0, 0, 1])
-        far = Parameters(owner, np.full(3, 0.5), np.array([[0.0, 0.0], [1e6, 1e6], [0.0, 0.0]]), unit(2))
+        far = MixtureParameters(owner, np.full(3, 0.5), np.array([[0.0, 0.0], [1e6, 1e6], [0.0, 0.0]]), unit(2))
         found = maximize(arranged, expect(arranged, far), prior, owner)
         np.testing.assert_allclose(arranged.centers[0] + found.shift[1], prior.mean, atol=1e-9)
         assert 0 < found.share[1] < 0.1

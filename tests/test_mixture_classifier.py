@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from typer.testing import CliRunner
 
 import classwise as cw
-from classwise.cli.app import app
+from classwise.cli.program import app
 from classwise.densities.em import fit_mixture
 from classwise.errors import ClasswiseError, NotAvailableError
 

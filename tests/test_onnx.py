@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 import classwise as cw
 from classwise.densities import Density
 from classwise.errors import ClasswiseError
-from classwise.export.onnx_graph.bayes import scorable_rows
+from classwise.export.onnx_graph.bayes_rule import scorable_rows
 from classwise.export.onnx_graph.densities import scores
 from classwise.export.onnx_graph.graph import Graph
 

@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 import classwise as cw
 from classwise import plot
 from classwise.plot.canvas import BLUE, CYCLE, GRAY, RED, read_labels
-from classwise.plot.densities import changes
+from classwise.plot.density_curves import changes
 from classwise.plot.view import look
 
 mpl.use("Agg")

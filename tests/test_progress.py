@@ -11,7 +11,7 @@ import pytest
 
 from classwise.engines import in_threads
 from classwise.engines import progress as module
-from classwise.engines.progress import Line, Progress, progress, silent
+from classwise.engines.progress import Progress, TerminalLine, progress, silent
 
 
 class Recorder:
@@ -93,7 +93,7 @@ def test_inner_work_is_silent(clock, monkeypatch):
 
 
 def test_a_line_is_erased(capsys):
-    line = Line("Working")
+    line = TerminalLine("Working")
     line.show(0.5, "half")
     line.close()
     shown = capsys.readouterr().err

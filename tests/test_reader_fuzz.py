@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from pyarrow import feather
 
 import classwise as cw
-from classwise.rows import kinds
+from classwise.rows import texts
 from classwise.rows.files import read_rows
 from classwise.rows.formats import MISSING
-from classwise.rows.opening import open_stream
+from classwise.rows.streams import open_stream
 from classwise.rows.texts import WiderTypeError
 
 MODEL = cw.NaiveBayes().fit(pd.DataFrame({"x": [1.0, 2.0, 8.0, 9.0]}), list("aabb"))
@@ -150,7 +150,7 @@ def same(found, expected):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder for each example, which has no other file."""
-    monkeypatch.setattr(kinds, "SAMPLE", FEW)
+    monkeypatch.setattr(texts, "SAMPLE", FEW)
     numbers = count()
 
     def make():

@@ -11,10 +11,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
-from classwise.rows import kinds
+from classwise.rows import texts
 from classwise.rows.files import read_rows
-from classwise.rows.opening import open_stream
-from classwise.rows.writing import write_rows
+from classwise.rows.sinks import write_rows
+from classwise.rows.streams import open_stream
 from sql_engines import postgres_engine
 
 RNG = np.random.default_rng(5)
@@ -47,7 +47,7 @@ def source(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["o.parquet", "o.csv", "o.tsv", "o.csv.gz", "o.json", "o.jsonl", "o.jsonl.zst", "o.arrow"]
+    "name", ["o.parquet", "o.parquet.gz", "o.csv", "o.tsv", "o.csv.gz", "o.json", "o.jsonl", "o.jsonl.zst", "o.arrow"]
 )
 def test_files(tmp_path, source, name):
     assert cw.predict(MODEL, source, tmp_path / name, keys=["y", "x"]) == N
@@ -153,7 +153,7 @@ class TestWhatGoesAlong:
     @pytest.fixture
     def hostile(self, tmp_path, monkeypatch):
         """A file whose columns begin as one thing and end as another; x and zip are known to the model."""
-        monkeypatch.setattr(kinds, "SAMPLE", 50)
+        monkeypatch.setattr(texts, "SAMPLE", 50)
         n = 300
         columns = {f"c{i}": ["1"] * 100 + [value] * 100 + ["2"] * 100 for i, value in enumerate(HOSTILE)}
         columns |= {"x": ["1.50", "NA", "-0.25"] * 100, "zip": ["10115", "?", "20095"] * 100}

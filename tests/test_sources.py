@@ -9,12 +9,12 @@ from pyarrow import feather
 
 import classwise as cw
 from classwise.errors import ClasswiseError
-from classwise.rows import kinds
+from classwise.rows import texts
 from classwise.rows.files import RowFile, read_rows
 from classwise.rows.formats import Format, find_format
-from classwise.rows.opening import open_stream
+from classwise.rows.sinks import spooled, write_rows, writing
+from classwise.rows.streams import open_stream
 from classwise.rows.texts import WiderTypeError
-from classwise.rows.writing import spooled, write_rows, writing
 
 ROWS = pa.table(
     {
@@ -97,7 +97,7 @@ class TestTypes:
             assert read_rows(path).to_pydict() == {"v": [-9, 1], "w": ["?", "it's"]}
 
 
-LATE = kinds.SAMPLE + 10  # rows after those by which types are told at first
+LATE = texts.SAMPLE + 10  # rows after those by which types are told at first
 
 # What one value makes of a column of whole numbers, wherever it stands.
 ODD = {
@@ -123,7 +123,7 @@ class TestOneTypeAColumn:
     @pytest.mark.parametrize(("value", "type"), ODD.items())
     @pytest.mark.parametrize("place", [0, 50, -1])
     def test_one_value_tells_wherever_it_stands(self, tmp_path, monkeypatch, value, type, place):
-        monkeypatch.setattr(kinds, "SAMPLE", 20)
+        monkeypatch.setattr(texts, "SAMPLE", 20)
         values = [str(1 + i % 5) for i in range(100)]
         values[place] = value
         path = written(tmp_path, "\n".join(["v,w", *(f"{v},a" for v in values)]))
@@ -157,7 +157,7 @@ class TestOneTypeAColumn:
         ],
     )
     def test_dates_and_answers(self, tmp_path, monkeypatch, first, last, type):
-        monkeypatch.setattr(kinds, "SAMPLE", 20)
+        monkeypatch.setattr(texts, "SAMPLE", 20)
         path = written(tmp_path, "\n".join(["v,w", *[f"{first},a"] * 30, f"{last},b"]))
         assert str(read_rows(path)["v"].type) == str(begun_again(open_stream(path))["v"].type) == type
 

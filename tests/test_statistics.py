@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import classwise as cw
-from classwise.rows.labels import code_labels, union_labels
-from classwise.rows.reading import read_table
+from classwise.rows.codes import code_labels, union_labels
+from classwise.rows.sources import read_table
 from classwise.statistics import FullScatter, gather_moments
 from classwise.statistics.chunks import summarize_table
 

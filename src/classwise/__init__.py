@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from classwise.estimators import NearestMean as NearestMean
     from classwise.estimators.scoring import evaluate as evaluate
     from classwise.estimators.scoring import predict as predict
+    from classwise.export import load as load
     from classwise.export import to_onnx as to_onnx
     from classwise.export import to_sql as to_sql
-    from classwise.export.files import load as load
     from classwise.report import write_report as write_report
     from classwise.rows.databases import Query as Query
     from classwise.statistics import ClassStatistics as ClassStatistics
@@ -98,8 +98,7 @@ _HOMES = {
         "RDA",
     ],
     "estimators.scoring": ["evaluate", "predict"],
-    "export.files": ["load"],
-    "export": ["to_onnx", "to_sql"],
+    "export": ["load", "to_onnx", "to_sql"],
     "report": ["write_report"],
     "rows.databases": ["Query"],
     "statistics": ["ClassStatistics", "summarize"],

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Labels
-from classwise.classifier.bayes import BayesClassifier, Priors, class_priors
+from classwise.classifier.bayes import BayesClassifier, Model, Priors, class_priors
 from classwise.classifier.fisher import reduced
-from classwise.classifier.model import Model
 from classwise.classifier.protocol import score
 from classwise.densities import Density, Gaussian, Unseen
 from classwise.densities.blocks import Blocks, Smoothing, warn_of_ignored, warn_of_remarks

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Codes, Labels
 from classwise.engines import MemoryEngine
 from classwise.errors import UnscorableError
-from classwise.rows.checks import INTEGRATE, refuse_unscorable, refuse_unsuitable
 from classwise.rows.schema import Schema
-from classwise.rows.table import Table
+from classwise.rows.table import INTEGRATE, Table, refuse_unscorable, refuse_unsuitable
 
 
 class Classifier(Protocol):

@@ -7,7 +7,7 @@ def main() -> None:
     """Run the command line."""
     if not find_spec("typer"):
         raise SystemExit('classwise: the command line takes typer and more: pip install "classwise[cli]".')
-    from classwise.cli.app import app
+    from classwise.cli.program import app
 
     app(prog_name="classwise")
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.inputs import answered_rows
-from classwise.cli.models import find_label, load_model, model_within
+from classwise.cli.model_files import find_label, load_model, model_within
+from classwise.cli.row_files import answered_rows
 from classwise.cli.verbs import note, print_lines
 from classwise.errors import ClasswiseError
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.models import load_model, model_within
+from classwise.cli.model_files import load_model, model_within
 from classwise.cli.verbs import Verbs, add, say
 from classwise.errors import ClasswiseError
-from classwise.rows.writing import refuse_terminal, writing
+from classwise.rows.sinks import refuse_terminal, writing
 
 app = typer.Typer(cls=Verbs, no_args_is_help=True, help="Write a model for other programs: SQL, ONNX or JSON.")
 

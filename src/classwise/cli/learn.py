@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.inputs import LearningRows, called, learning_rows
-from classwise.cli.models import keep as keep_in_file
-from classwise.cli.models import load_statistics, make_model, refuse_output, refuse_standard
+from classwise.cli.model_files import keep as keep_in_file
+from classwise.cli.model_files import load_statistics, make_model, refuse_output, refuse_standard
+from classwise.cli.row_files import LearningRows, called, learning_rows
 from classwise.cli.verbs import heading, note, print_lines, say, show_table, width
 from classwise.errors import ClasswiseError
-from classwise.rows.writing import refuse_existing
+from classwise.rows.sinks import refuse_existing
 
 if TYPE_CHECKING:
     from classwise.engines.rows import Held

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.inputs import answered_rows
-from classwise.cli.models import load_model, model_within
+from classwise.cli.model_files import load_model, model_within
+from classwise.cli.row_files import answered_rows
 from classwise.cli.verbs import say
 from classwise.errors import ClasswiseError
-from classwise.rows.writing import STANDARD, refuse_existing, refuse_terminal, writing
+from classwise.rows.sinks import STANDARD, refuse_existing, refuse_terminal, writing
 
 PictureKind: TypeAlias = Literal["regions", "pairs", "densities", "projection", "confusion", "reliability"]
 

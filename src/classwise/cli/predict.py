@@ -7,16 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.inputs import called, kept_rows, refuse_absent
-from classwise.cli.models import find_label, load_model, model_within
+from classwise.cli.model_files import find_label, load_model, model_within
+from classwise.cli.row_files import called, kept_rows, refuse_absent
 from classwise.cli.verbs import note
 from classwise.errors import ClasswiseError
 from classwise.rows.databases import read_address
 from classwise.rows.files import read_rows
 from classwise.rows.formats import Format, output_format
-from classwise.rows.opening import open_stream
-from classwise.rows.streams import Stream
-from classwise.rows.writing import STANDARD, refuse_existing, shown_format, write_rows
+from classwise.rows.sinks import STANDARD, refuse_existing, shown_format, write_rows
+from classwise.rows.streams import Stream, open_stream
 
 
 def predict(
@@ -119,7 +118,7 @@ def _with_priors(model: Any, priors: str | None, stream: Stream, features: list[
 def _all_rows(stream: Stream, features: list[str]) -> Any:
     """All rows in memory, with these columns."""
     from classwise.engines import open_rows
-    from classwise.engines.drawing import Keeping
+    from classwise.engines.drawn_rows import Keeping
 
     rows = open_rows(stream, columns=features)
     kept = rows.gather(Keeping(rows.roles, float("inf")), "Reading")

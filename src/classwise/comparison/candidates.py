@@ -25,7 +25,7 @@ from classwise.arrays import Array, Codes, Labels
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic
-from classwise.rows.reading import open_source
+from classwise.rows.sources import open_source
 from classwise.rows.table import Table
 from classwise.selection.crossing import Crossing, Fold
 from classwise.selection.first_pass import Reading

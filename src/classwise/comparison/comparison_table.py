@@ -16,7 +16,7 @@ STYLES = {"best": "bold green", "better": "bold", "tie": ""}
 
 
 @dataclass(frozen=True)
-class Line:
+class ComparisonLine:
     """One model. behind: how much larger its log loss is than that of the best member of the family."""
 
     name: str
@@ -46,7 +46,7 @@ class Line:
 class ComparisonTable:
     """Lines in the order of their log loss, and what they say in sentences."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ComparisonLine, ...]
     sentences: list[str]
     backend: Any = None
 
@@ -64,7 +64,7 @@ class ComparisonTable:
         cells, _ = self._fitted(width)
         return "\n".join([*aligned(cells), "", *self.failures(), *self.footer(cells[0])])
 
-    def _fitted(self, width: int | None = None) -> tuple[list[list[str]], list[Line]]:
+    def _fitted(self, width: int | None = None) -> tuple[list[list[str]], list[ComparisonLine]]:
         """The cells of models that could be fitted, below the header, and their lines."""
         header, *rows = self.cells(width)
         fitted = [(row, line) for row, line in zip(rows, self.lines, strict=True) if line.log_loss]
@@ -149,17 +149,17 @@ def _difference(behind: Estimate | None) -> str:
     return f"{behind.value:+.3f} ± {behind.error:.3f}"
 
 
-def _evidence(line: Line) -> str:
+def _evidence(line: ComparisonLine) -> str:
     return "" if line.log_evidence is None else f"{line.log_evidence:,.0f}{'' if line.evidence == 'exact' else '*'}"
 
 
-def _duration(line: Line) -> str:
+def _duration(line: ComparisonLine) -> str:
     if line.log_loss is None:
         return ""
     return f"{1e3 * line.seconds:.0f} ms" if line.seconds < 1 else f"{line.seconds:.1f} s"
 
 
-COLUMNS: dict[str, Callable[[Line], str]] = {
+COLUMNS: dict[str, Callable[[ComparisonLine], str]] = {
     "model": lambda line: line.name,
     "error %": lambda line: _interval(line.error, 100),
     "log loss": lambda line: _interval(line.log_loss),

@@ -29,9 +29,9 @@ from classwise.engines import BLAS, Rows, in_threads
 from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic, crosses
-from classwise.rows.reading import open_source
 from classwise.rows.roles import Counted, as_frame
-from classwise.rows.sampling import Part
+from classwise.rows.sampling import SamplePart
+from classwise.rows.sources import open_source
 from classwise.selection import first_pass
 from classwise.selection.crossing import Crossing
 from classwise.selection.first_pass import FirstLook, Reading, bytes_by_fold, least_rows, look_at
@@ -288,7 +288,7 @@ class TwoPasses(CrossValidation):
     dealer: Dealer
     readings: tuple[Reading, ...]
     look: FirstLook
-    part: Part
+    part: SamplePart
 
     @classmethod
     def read(

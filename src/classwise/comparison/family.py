@@ -10,8 +10,7 @@ from sklearn.base import clone
 from classwise.arrays import Array
 from classwise.classifier.bayes import BayesClassifier
 from classwise.comparison.candidates import Candidate, HeldOut, Size
-from classwise.comparison.evidence import described
-from classwise.comparison.trial import Trial
+from classwise.comparison.trial import Trial, described
 from classwise.estimators import (
     LDA,
     QDA,

@@ -1,4 +1,4 @@
-"""Rows to learn from, of growing number, and rows held out."""
+"""Learning curves: error and log loss on rows held out, by how many rows models learned from."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +20,8 @@ from classwise.engines import open_rows
 from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError, choose, fraction
 from classwise.estimators import LDA, read_seed
-from classwise.rows.labels import code_labels
-from classwise.rows.reading import read_table
+from classwise.rows.codes import code_labels
+from classwise.rows.sources import read_table
 from classwise.tabular import aligned, html_table
 
 # Rows of each class that every subset has.

@@ -6,7 +6,7 @@ from typing import Any
 
 from classwise.arrays import Codes, Labels
 from classwise.classifier.evaluation import Estimate, merged
-from classwise.comparison.comparison_table import ComparisonTable, Line
+from classwise.comparison.comparison_table import ComparisonLine, ComparisonTable
 from classwise.comparison.family import FamilyMember
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
@@ -122,10 +122,10 @@ class Comparison:
         """All models: a table on a terminal and in a notebook; `.frame()` for code."""
         return ComparisonTable(tuple(map(self._line, self.trials)), self.summary(), self.backend)
 
-    def _line(self, trial: Trial) -> Line:
+    def _line(self, trial: Trial) -> ComparisonLine:
         if trial.reason:
-            return Line(trial.name, trial.kind, seconds=trial.seconds, reason=trial.reason)
-        return Line(
+            return ComparisonLine(trial.name, trial.kind, seconds=trial.seconds, reason=trial.reason)
+        return ComparisonLine(
             trial.name,
             trial.kind,
             trial.estimate("error"),

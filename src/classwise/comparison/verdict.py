@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Codes
 from classwise.classifier.evaluation import Evaluation, merged
 from classwise.comparison.candidates import Candidate, HeldOut
-from classwise.comparison.evidence import by_bic
-from classwise.comparison.trial import Trial
+from classwise.comparison.trial import Trial, by_bic
 from classwise.errors import ClasswiseError
-from classwise.rows.labels import positions
+from classwise.rows.codes import positions
 from classwise.rows.roles import Chunk, as_arrow
 from classwise.rows.sampling import ALL
 from classwise.selection.crossing import Crossing

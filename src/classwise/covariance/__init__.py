@@ -1,6 +1,13 @@
 """How features vary together: structures, sharing and shrinkage."""
 
-from classwise.covariance.completion import TOLERANCE, Completion, Parameters, complete, complete_by, refuse_never_seen
+from classwise.covariance.completion import (
+    TOLERANCE,
+    Completion,
+    GaussianParameters,
+    complete,
+    complete_by,
+    refuse_never_seen,
+)
 from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, PriorForm, log_evidence
 from classwise.covariance.diagonal import DiagonalCovariance, SphericalCovariance
 from classwise.covariance.full import FullCovariance
@@ -37,9 +44,9 @@ __all__ = [
     "Divisor",
     "Fixed",
     "FullCovariance",
+    "GaussianParameters",
     "NormalInverseWishart",
     "OracleApproximating",
-    "Parameters",
     "PriorForm",
     "Recipe",
     "Sharing",

@@ -67,7 +67,9 @@ def complete(statistics: ClassStatistics, recipe: Recipe, tolerance: float = TOL
     """
     refuse_never_seen(statistics, statistics.numbers.present_weight())
     likeliest = replace(recipe, divisor=MaximumLikelihood())
-    return complete_by(statistics, lambda full: Parameters(full.mean, likeliest.blend(full).matrices()), tolerance)
+    return complete_by(
+        statistics, lambda full: GaussianParameters(full.mean, likeliest.blend(full).matrices()), tolerance
+    )
 
 
 def complete_by(statistics: ClassStatistics, maximize: "Maximize", tolerance: float = TOLERANCE) -> Completion:
@@ -98,13 +100,13 @@ class _Climb:
         completed = self._completed(self._expect(current))
         return Completion(completed, np.array(self.path), converged)
 
-    def _expect(self, current: "Parameters") -> "Expectation":
+    def _expect(self, current: "GaussianParameters") -> "Expectation":
         return Expectation(current, self.statistics.moments, self.statistics.numbers.gaps)
 
     def _completed(self, expectation: "Expectation") -> ClassStatistics:
         return self.statistics.with_moments(expectation.moments())
 
-    def _step(self, expectation: "Expectation") -> "Parameters":
+    def _step(self, expectation: "Expectation") -> "GaussianParameters":
         """The rest of an iteration: what was expected is maximized."""
         self.path.append(expectation.log_likelihood())
         completed = self._completed(expectation)
@@ -112,7 +114,9 @@ class _Climb:
         _refuse_drift(following, self.statistics)
         return following
 
-    def _stretch(self, start: "Parameters", first: "Parameters", second: "Parameters") -> "Parameters":
+    def _stretch(
+        self, start: "GaussianParameters", first: "GaussianParameters", second: "GaussianParameters"
+    ) -> "GaussianParameters":
         """One iteration from a point further along the way, if that lies higher; else the second point."""
         further = start.stretched(first, second)
         if further is None:
@@ -123,11 +127,11 @@ class _Climb:
         return self._step(expectation)
 
 
-Maximize: TypeAlias = Callable[[ClassStatistics], "Parameters"]
+Maximize: TypeAlias = Callable[[ClassStatistics], "GaussianParameters"]
 
 
 @dataclass(frozen=True, eq=False)
-class Parameters:
+class GaussianParameters:
     """Means (g, p), and covariances (g, p, p), or (1, p, p) where all classes share one."""
 
     means: Array
@@ -136,7 +140,7 @@ class Parameters:
     def covariance_of(self, codes: Codes) -> Array:
         return self.covariances[np.minimum(codes, len(self.covariances) - 1)]
 
-    def stretched(self, first: "Parameters", second: "Parameters") -> "Parameters | None":
+    def stretched(self, first: "GaussianParameters", second: "GaussianParameters") -> "GaussianParameters | None":
         """self + 2 a r + a² v with r = first - self, v = second - first - r, a = |r| / |v|; None if no model."""
         scale = np.sqrt(np.diagonal(first.covariances[0]))
         if len(self.covariances) != len(first.covariances) or not (scale > 0).all():
@@ -151,14 +155,14 @@ class Parameters:
         covariances = whole[self.means.size :].reshape(self.covariances.shape) * np.outer(scale, scale)
         if min(_pivots(matrix).min(initial=1.0) for matrix in covariances) < DRIFT:
             return None
-        return Parameters(means, covariances)
+        return GaussianParameters(means, covariances)
 
     def _vector(self, scale: Array) -> Array:
         """All numbers in a row, in units of the standard deviations."""
         return np.concatenate([(self.means / scale).ravel(), (self.covariances / np.outer(scale, scale)).ravel()])
 
 
-def _start(statistics: ClassStatistics) -> Parameters:
+def _start(statistics: ClassStatistics) -> GaussianParameters:
     """What each column has by itself: the means of the classes, and variances within them."""
     numbers = statistics.numbers
     parts = numbers.gaps.by_column(len(statistics.labels))
@@ -170,13 +174,13 @@ def _start(statistics: ClassStatistics) -> Parameters:
     away = complete.weight * (complete.mean - means) ** 2 + parts.weight * (parts.mean - means) ** 2
     squares = complete.scatter.pooled_diagonal() + parts.scatter.pooled_diagonal() + away.sum(axis=0)
     variances = squares / weight.sum(axis=0)
-    return Parameters(means, np.diag(np.where(variances > 0, variances, 1.0))[None])
+    return GaussianParameters(means, np.diag(np.where(variances > 0, variances, 1.0))[None])
 
 
 class Expectation:
     """Complete rows and rows with gaps, seen from given parameters."""
 
-    def __init__(self, parameters: Parameters, complete: Moments, gaps: Gaps) -> None:
+    def __init__(self, parameters: GaussianParameters, complete: Moments, gaps: Gaps) -> None:
         self.parameters = parameters
         self.complete = complete
         self.gaps = gaps
@@ -276,7 +280,7 @@ def refuse_never_seen(statistics: ClassStatistics, weight: Array) -> None:
         )
 
 
-def _refuse_drift(current: Parameters, statistics: ClassStatistics) -> None:
+def _refuse_drift(current: GaussianParameters, statistics: ClassStatistics) -> None:
     """Where values are few, their likelihood may have no maximum: EM then drifts, slowly, to a singular covariance."""
     for k, matrix in enumerate(current.covariances):
         pivots = _pivots(matrix)

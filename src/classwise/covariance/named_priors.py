@@ -1,4 +1,4 @@
-"""Evidence: how probable rows are under a prior of the weak one's form, and the prior that makes them most probable.
+"""Priors by name; among them the one of most evidence, which makes the rows most probable.
 
 With that prior all those that have names are known: see `read_prior`.
 
@@ -117,7 +117,7 @@ class FullEvidence(Evidence):
         of_nu -= 0.5 * count * (digammas(np.array([nu]), features)[0] - log_det)
         return float(value), np.array([of_kappa, of_nu * form.freedom + of_scale, of_scale])
 
-    def _posterior(self, size: float, kappa: float) -> "Posterior":
+    def _posterior(self, size: float, kappa: float) -> "PosteriorTerms":
         """Of P = size I + diag(s) + sum of b u u', with b = kappa n / (kappa + n), by Woodbury (1950)."""
         diagonal = size + self.values
         b = kappa * self.weight / (kappa + self.weight)
@@ -130,10 +130,10 @@ class FullEvidence(Evidence):
         plain = self.away / diagonal[:, :, None]
         cross = np.swapaxes(inner, 1, 2) @ self.away
         squares = np.einsum("cpr,cpr->cr", plain, self.away) - np.einsum("crk,crs,csk->ck", cross, inverse, cross)
-        return Posterior(log_det, traces, squares)
+        return PosteriorTerms(log_det, traces, squares)
 
 
-class Posterior(NamedTuple):
+class PosteriorTerms(NamedTuple):
     """log|P| (c,), tr P^-1 E (c,), and u'P^-1 u of each class (c, r)."""
 
     log_det: Array

@@ -3,7 +3,7 @@
 from classwise.densities.absence import Constant, Observed, Presence, Unseen
 from classwise.densities.aode import OneDependence
 from classwise.densities.categorical import Categorical, Levels, levels_evidence
-from classwise.densities.counts import Binomial, Poisson
+from classwise.densities.count_data import Binomial, Poisson
 from classwise.densities.density import Block, Density, Product
 from classwise.densities.gaussian import Gaussian
 from classwise.densities.lognormal import LogNormal

@@ -11,7 +11,7 @@ from classwise.arrays import Array, Labels
 from classwise.covariance import Completion
 from classwise.densities.absence import Constant, Presence
 from classwise.densities.categorical import Categorical, Levels, levels_evidence
-from classwise.densities.counts import Binomial, Poisson
+from classwise.densities.count_data import Binomial, Poisson
 from classwise.densities.density import Block, Density, Product
 from classwise.densities.lognormal import LogNormal
 from classwise.densities.numbers import NumbersFit, borrowers

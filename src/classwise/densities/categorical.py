@@ -17,7 +17,7 @@ from scipy.special import gammaln
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.densities.density import Density
-from classwise.rows.labels import is_sorted
+from classwise.rows.codes import is_sorted
 from classwise.statistics import LevelCounts
 from classwise.storage import stored
 

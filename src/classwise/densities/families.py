@@ -47,7 +47,7 @@ def choose_families(statistics: ClassStatistics) -> dict[int, FamilyChoice]:
     choices = {}
     for i, j in enumerate(schema.candidates):
         assert numbers is not None
-        column = Candidate(
+        column = FamilyEvidence(
             _one(numbers, schema.numbers.index(j)),
             _one(statistics.logs, schema.logs.index(j)),
             _one(statistics.factorials, i),
@@ -73,7 +73,7 @@ def _one(moments: Moments, column: int) -> Moments:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class FamilyEvidence:
     """One column seen four ways: x, log x where it is positive, log x! where it is a count, and value by value."""
 
     numbers: Moments

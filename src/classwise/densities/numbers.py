@@ -21,8 +21,8 @@ from classwise.covariance import (
     Divisor,
     Fixed,
     FullCovariance,
+    GaussianParameters,
     NormalInverseWishart,
-    Parameters,
     Recipe,
     complete,
     complete_by,
@@ -264,9 +264,9 @@ def believe(
 def complete_to_mode(statistics: ClassStatistics, shared: bool, prior: Any, tolerance: float = TOLERANCE) -> Completion:
     """EM to the mode of the posterior, under the prior that the completed rows suggest."""
 
-    def mode(full: ClassStatistics) -> Parameters:
+    def mode(full: ClassStatistics) -> GaussianParameters:
         posterior = read_prior(prior, full, FullCovariance, shared).updated(full, shared)
-        return Parameters(posterior.means, posterior.scale / _mode_divisor(posterior))
+        return GaussianParameters(posterior.means, posterior.scale / _mode_divisor(posterior))
 
     return complete_by(statistics, mode, tolerance)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from classwise import limits
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier.bayes import BayesClassifier
-from classwise.classifier.marginal import flat_blocks, unused_columns
+from classwise.classifier.column_view import flat_blocks, unused_columns
 from classwise.covariance import FullCovariance
 from classwise.densities import Gaussian, Product, Student
 from classwise.diagnostics.check_lines import CheckLine, CheckTable, Histogram, sentences, wrapped

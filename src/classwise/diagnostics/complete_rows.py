@@ -11,11 +11,11 @@ from classwise import limits
 from classwise.arrays import Array, Labels
 from classwise.diagnostics.advice import listed
 from classwise.engines import Engine, MemoryEngine
-from classwise.engines.protocol import S
+from classwise.engines.engine import S
 from classwise.errors import ClasswiseError
-from classwise.rows.labels import code_labels
-from classwise.rows.reading import read_table
+from classwise.rows.codes import code_labels
 from classwise.rows.schema import Families, Family, Schema
+from classwise.rows.sources import read_table
 from classwise.rows.table import Matrix, Table
 from classwise.statistics import ClassStatistics, FullScatter
 from classwise.statistics.chunks import summarize_chunk

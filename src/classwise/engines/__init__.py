@@ -2,9 +2,9 @@
 
 from classwise.engines.blas import BLAS
 from classwise.engines.dask import DaskArrays, DaskEngine, is_dask
-from classwise.engines.drawing import draw
+from classwise.engines.drawn_rows import draw
+from classwise.engines.engine import Engine, SourceEngine, total
 from classwise.engines.memory import MemoryEngine, in_threads
-from classwise.engines.protocol import Engine, SourceEngine, total
 from classwise.engines.rows import Held, Rows, makes_rows, open_rows, register_engine
 from classwise.engines.spark import SparkEngine, is_spark
 from classwise.engines.stream import StreamEngine

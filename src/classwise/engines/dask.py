@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from classwise.engines.protocol import Answer, S, total
+from classwise.engines.engine import Answer, S, total
 from classwise.errors import ClasswiseError
 from classwise.rows.roles import ArrayChunk, Chunk
 from classwise.rows.sampling import PLACES

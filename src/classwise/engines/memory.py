@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.engines.blas import BLAS
-from classwise.engines.protocol import S, total
+from classwise.engines.engine import S, total
 from classwise.rows.table import Table
 
 T = TypeVar("T")

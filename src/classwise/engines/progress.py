@@ -43,7 +43,7 @@ class Deadline:
             raise OutOfTimeError("the time limit was over in the middle of it.")
 
 
-class Line:
+class TerminalLine:
     """One line on a terminal, written again and again."""
 
     def __init__(self, what: str) -> None:
@@ -120,7 +120,7 @@ class Log:
         pass
 
 
-class Measured(Protocol):
+class MeteredPart(Protocol):
     """Part of the rows. size: its bytes; count(): about how many rows it has, None where nobody knows."""
 
     @property
@@ -132,7 +132,7 @@ class Measured(Protocol):
 class Meter:
     """Counts rows as they go by: how many, of how many bytes, how fast, and how long it will take."""
 
-    def __init__(self, what: str, parts: Sequence[Measured], display: Callable[[str], Any] | None) -> None:
+    def __init__(self, what: str, parts: Sequence[MeteredPart], display: Callable[[str], Any] | None) -> None:
         self.what, self._make = what, display
         self._shown: Any = None
         self._start = time.monotonic()
@@ -156,7 +156,7 @@ class Meter:
         """The rows of the part at hand do not count: it is begun again."""
         self._rows, self._inside = self._rows - self._inside, 0
 
-    def finish(self, part: Measured) -> None:
+    def finish(self, part: MeteredPart) -> None:
         """A part is done."""
         self._inside = 0
         self._done += part.size if self._make else 0
@@ -233,7 +233,7 @@ def progress(what: str, steps: int) -> Progress:
     return Progress(what, steps, None if _silence[0] else _display())
 
 
-def metered(what: str, parts: Sequence[Measured]) -> Meter:
+def metered(what: str, parts: Sequence[MeteredPart]) -> Meter:
     """A meter of rows, shown where somebody is looking, and else told to the log, if it listens."""
     logged = Log if LOG.isEnabledFor(logging.INFO) else None
     return Meter(what, parts, None if _silence[0] else _display() or logged)
@@ -248,4 +248,4 @@ def _in_notebook() -> bool:
 def _display() -> Callable[[str], Any] | None:
     if _in_notebook():
         return Widget
-    return Line if sys.stderr is not None and sys.stderr.isatty() else None
+    return TerminalLine if sys.stderr is not None and sys.stderr.isatty() else None

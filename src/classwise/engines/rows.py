@@ -16,12 +16,11 @@ import numpy as np
 from classwise import limits
 from classwise.arrays import Array, Labels
 from classwise.engines.dask import DaskEngine, is_dask
-from classwise.engines.drawing import Count, Drawing, Keeping
-from classwise.engines.protocol import Answer, S, SourceEngine
+from classwise.engines.drawn_rows import Count, Drawing, Keeping
+from classwise.engines.engine import Answer, S, SourceEngine
 from classwise.engines.spark import SparkEngine, is_spark
 from classwise.engines.stream import StreamEngine
 from classwise.errors import ClasswiseError
-from classwise.rows.opening import open_stream
 from classwise.rows.roles import (
     Chunk,
     Counted,
@@ -32,7 +31,7 @@ from classwise.rows.roles import (
     read_weights,
     warn_of_unlabeled,
 )
-from classwise.rows.streams import ChunkPiece, Stream
+from classwise.rows.streams import ChunkPiece, Stream, open_stream
 
 # Where a glance does not tell how many rows there are, as in compressed text, so many bytes stand for a value.
 PACKED = 2.0

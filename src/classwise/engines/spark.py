@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from classwise.engines.protocol import Answer, S, beside, total
+from classwise.engines.engine import Answer, S, beside, total
 from classwise.errors import ClasswiseError
 from classwise.rows.roles import Chunk
 

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from classwise.engines.blas import BLAS
+from classwise.engines.engine import Answer, S, beside, total
 from classwise.engines.memory import threads
 from classwise.engines.progress import Meter, metered
-from classwise.engines.protocol import Answer, S, beside, total
 from classwise.errors import ClasswiseError
 from classwise.rows.roles import Chunk
 from classwise.rows.streams import Piece, Stream, columns_of

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,10 @@ from classwise.classifier.protocol import Classifier, FittedModel, score
 from classwise.classifier.shift import PriorShift, estimate_shift
 from classwise.errors import ClasswiseError
 from classwise.estimators.columns import check_columns
-from classwise.rows.checks import INTEGRATE
-from classwise.rows.labels import code_labels, positions
-from classwise.rows.reading import open_asked, open_row
-from classwise.rows.schema_report import SchemaReport
-from classwise.rows.table import Table
+from classwise.rows.codes import code_labels, positions
+from classwise.rows.schema import SchemaReport
+from classwise.rows.sources import open_asked, open_row
+from classwise.rows.table import INTEGRATE, Table
 
 
 class Answers(ClassifierMixin, BaseEstimator):
@@ -35,8 +34,8 @@ class Answers(ClassifierMixin, BaseEstimator):
     _fitted_by: ClassVar[tuple[str, str]] = ("model_", "fit")
     _remedy: ClassVar[str] = INTEGRATE
 
-    classes_: Labels
-    """The labels, sorted; (g,)."""
+    if TYPE_CHECKING:  # what is declared is read from files, and only a stack keeps its labels by themselves
+        classes_: Labels
 
     n_features_in_: int
     feature_names_in_: Labels

@@ -7,8 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.classifier.bayes import BayesClassifier, Priors
-from classwise.classifier.model import Model
+from classwise.classifier.bayes import BayesClassifier, Model, Priors
 from classwise.classifier.plan import Plan, refuse_few_classes
 from classwise.densities import OneDependence
 from classwise.densities.blocks import warn_of_ignored, why_ignored
@@ -16,8 +15,7 @@ from classwise.engines import Rows
 from classwise.errors import ClasswiseError, above, choose, whole
 from classwise.estimators.generative import TIES
 from classwise.estimators.summary import SummaryEstimator
-from classwise.rows.schema import Families, read_families
-from classwise.rows.schema_report import SchemaReport
+from classwise.rows.schema import Families, SchemaReport, read_families
 from classwise.rows.table import Table
 from classwise.selection.leaving_out import LeavingOut
 from classwise.statistics import (

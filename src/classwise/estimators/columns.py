@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from classwise.errors import ClasswiseError
-from classwise.rows.reading import Source
+from classwise.rows.sources import Source
 from classwise.statistics import ClassStatistics
 
 

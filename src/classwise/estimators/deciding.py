@@ -18,7 +18,7 @@ from classwise.classifier.decision import Policy, read_costs
 from classwise.classifier.novelty import learned_threshold
 from classwise.engines import open_rows
 from classwise.errors import ClasswiseError, choose, fraction
-from classwise.rows.targets import read_labels
+from classwise.rows.frames import read_labels
 from classwise.storage import shown, stored
 
 LAWS = {"leave-one-out": False, "chi-square": True}

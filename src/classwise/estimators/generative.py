@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Labels
-from classwise.classifier.bayes import BayesClassifier, Calibration, Priors
+from classwise.classifier.bayes import BayesClassifier, Calibration, Model, Priors
 from classwise.classifier.decision import break_ties
 from classwise.classifier.density_grid import DensityGrid, density_grid
 from classwise.classifier.explanation import Explanation, explain
-from classwise.classifier.model import Model
 from classwise.classifier.novelty import Ordinary, is_present
 from classwise.classifier.plan import Plan
 from classwise.classifier.protocol import score

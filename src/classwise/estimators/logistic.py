@@ -35,8 +35,8 @@ from classwise.logistic import (
     rows_of_table,
     warn_of_imputed,
 )
-from classwise.rows.reading import open_source
 from classwise.rows.schema import Families
+from classwise.rows.sources import open_source
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics, DiagonalScatter, summarize_rows
 from classwise.statistics.chunks import summarize_table

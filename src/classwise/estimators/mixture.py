@@ -28,8 +28,8 @@ from classwise.errors import ClasswiseError, NotAvailableError, at_least, choose
 from classwise.estimators.answers import codes_among, read_generator, required
 from classwise.estimators.generative import GenerativeAnswers
 from classwise.estimators.summary import read_common
-from classwise.rows.reading import open_source
 from classwise.rows.schema import Families
+from classwise.rows.sources import open_source
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
 from classwise.storage import stored

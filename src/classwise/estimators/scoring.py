@@ -23,10 +23,9 @@ from classwise.rows.files import no_such_column
 from classwise.rows.formats import Format, find_format
 from classwise.rows.roles import Chunk, Roles, warn_of_unlabeled
 from classwise.rows.schema import label_columns
-from classwise.rows.sinks import is_text_sink, open_sink
+from classwise.rows.sinks import STANDARD, is_text_sink, open_sink, writing
 from classwise.rows.streams import FilePiece, Stream, arrow_batches
 from classwise.rows.texts import WiderTypeError
-from classwise.rows.writing import STANDARD, writing
 
 # A text file of fewer bytes is seen whole when its types are told.
 ALL_SEEN = 40_000
@@ -67,7 +66,7 @@ def predict(
     ['a', 'a', 'b', 'b']
     """
     rows = open_rows(source, text=text_columns(model), missing=missing_marks(model))
-    answer = Answer.read(model, rows.roles.features, keys, columns, proba, rows.name)
+    answer = ModelAnswer.read(model, rows.roles.features, keys, columns, proba, rows.name)
     if rows.is_clustered:
         if sink is not None:
             raise ClasswiseError("Leave sink out: what is returned for rows of Dask or Spark can write itself.")
@@ -81,7 +80,7 @@ def predict(
     return _write(rows, answer, fspath(sink), overwrite, format)
 
 
-def _as_they_stand(stream: Stream, answer: "Answer", to_text: bool) -> tuple[Stream, "Answer"]:
+def _as_they_stand(stream: Stream, answer: "ModelAnswer", to_text: bool) -> tuple[Stream, "ModelAnswer"]:
     """Keys as files have them. What the model reads too is read twice, under another name, where that may differ: as
     text that is to be text again, and where some values stand for none.
     """
@@ -104,7 +103,7 @@ def _unused(names: Sequence[str]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ModelAnswer:
     """A chunk of rows, as a table of any library, to the columns asked for and the model's answers beside them.
 
     copies: under which names chunks have those keys that the model reads as something else.
@@ -117,7 +116,7 @@ class Answer:
     copies: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, model: Any, names: Sequence[str], keys: Any, columns: Any, proba: bool, where: str) -> "Answer":
+    def read(cls, model: Any, names: Sequence[str], keys: Any, columns: Any, proba: bool, where: str) -> "ModelAnswer":
         """By the names of the rows' columns; what is not there is an error."""
         features = feature_columns(model, columns)
         carried = names if keys is None else [keys] if isinstance(keys, str) else keys
@@ -218,7 +217,7 @@ def missing_marks(model: Any) -> tuple[str, ...] | None:
     return getattr(schema, "marks", None)
 
 
-def _reader(rows: Rows, answer: Answer) -> Any:
+def _reader(rows: Rows, answer: ModelAnswer) -> Any:
     """Answers as a stream of Arrow batches."""
     import pyarrow as pa
 
@@ -235,7 +234,7 @@ def _reader(rows: Rows, answer: Answer) -> Any:
     return pa.RecordBatchReader.from_batches(first.schema, batches())
 
 
-def _kept(rows: Rows, answer: Answer) -> Iterator[Any]:
+def _kept(rows: Rows, answer: ModelAnswer) -> Iterator[Any]:
     """Answers from a file, when they are complete: what has been handed over cannot be begun again."""
     import pyarrow as pa
 
@@ -253,7 +252,7 @@ def may_begin_again(stream: Stream) -> bool:
     return any(format in texts and (compression or size > ALL_SEEN) for size, format, compression in files)
 
 
-def _spool(rows: Rows, answer: Answer, format: str | None) -> int:
+def _spool(rows: Rows, answer: ModelAnswer, format: str | None) -> int:
     """Answers to standard output when they are complete: what has been printed cannot be begun again."""
     with TemporaryDirectory(prefix="classwise-") as folder:
         kept = Path(folder) / f"answers.{format or 'csv'}"
@@ -263,7 +262,7 @@ def _spool(rows: Rows, answer: Answer, format: str | None) -> int:
     return count
 
 
-def _write(rows: Rows, answer: Answer, sink: str, overwrite: bool, format: str | None) -> int:
+def _write(rows: Rows, answer: ModelAnswer, sink: str, overwrite: bool, format: str | None) -> int:
     """Answers to a sink; begun again where a file turns out to hold other types than its first rows."""
     while True:
         try:

@@ -23,8 +23,8 @@ from classwise.errors import ClasswiseError, at_least, choose, whole
 from classwise.estimators.answers import read_seed, required
 from classwise.estimators.columns import check_columns
 from classwise.estimators.generative import TIES, GenerativeAnswers
-from classwise.rows.labels import code_labels
-from classwise.rows.reading import open_source
+from classwise.rows.codes import code_labels
+from classwise.rows.sources import open_source
 from classwise.selection.crossing import Crossing
 from classwise.selection.leaving_out import LeavingOut
 from classwise.selection.tuning import Tuning, fit_temperature, tune

@@ -3,11 +3,11 @@
 score = V z;  P(label | score) by logit, probit or softmax;  V ~ N(0, 1 / precision);  predict by averaging over V
 """
 
-from classwise.logistic.classifier import LogisticClassifier
 from classwise.logistic.design import Design, make_design
 from classwise.logistic.evidence import PrecisionGroups
 from classwise.logistic.gibbs import Chain, Diagnostics, diagnose_chains, draw_chain
 from classwise.logistic.likelihood import Logit, Probit, Softmax
+from classwise.logistic.logistic_classifier import LogisticClassifier
 from classwise.logistic.logistic_model import (
     Coefficient,
     Coefficients,
@@ -16,8 +16,8 @@ from classwise.logistic.logistic_model import (
     linear_explanation,
     warn_of_imputed,
 )
+from classwise.logistic.logistic_plan import MISSING, LogisticPlan, check_options
 from classwise.logistic.newton import Expansion
-from classwise.logistic.plan import MISSING, LogisticPlan, check_options
 from classwise.logistic.posterior import Laplace
 from classwise.logistic.regression import Regression
 from classwise.logistic.training import TrainingRows, rows_in_memory, rows_of_source, rows_of_table

@@ -1,4 +1,4 @@
-"""Whether draws can be trusted: how many independent ones they are worth, and whether the chains agree.
+"""Exact draws of the weights by Gibbs' sampler, and diagnostics that say whether to trust them.
 
 R-hat      the deviation over all halves of chains, over that within them; above 1.01 they have not met (Gelman et al.)
 ESS        N / (1 + 2 sum of autocorrelations), summed in pairs until one is negative (Geyer 1992, Vehtari et al. 2021)

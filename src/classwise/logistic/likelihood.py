@@ -1,4 +1,4 @@
-"""Scores of g classes that matter only by their differences: coordinates in which nothing is left over.
+"""Likelihoods of labels given scores: logit, probit and softmax; and the contrasts that scores of many classes have.
 
 Softmax does not change if the same is added to all scores. Weights W (g, q) with independent Gaussian priors of one
 precision for each column split, orthogonally, into contrasts V = U'W (g - 1, q) and the mean over the classes:

@@ -13,13 +13,13 @@ from classwise.arrays import Array, Labels
 from classwise.classifier.boundary import Boundary, Section, column_names, read_section
 from classwise.classifier.explanation import Explanation
 from classwise.errors import ClasswiseError, ImputedValueWarning
-from classwise.logistic.classifier import LogisticClassifier
 from classwise.logistic.design import NUMBER, marked_levels
 from classwise.logistic.evidence import PrecisionGroups
 from classwise.logistic.gibbs import Diagnostics
 from classwise.logistic.likelihood import Likelihood, Probit
+from classwise.logistic.logistic_classifier import LogisticClassifier
 from classwise.logistic.posterior import Draws
-from classwise.rows.labels import is_sorted
+from classwise.rows.codes import is_sorted
 from classwise.rows.schema import Schema, find_column
 from classwise.storage import stored
 from classwise.tabular import Tabular

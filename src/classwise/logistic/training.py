@@ -22,8 +22,7 @@ from classwise.errors import ClasswiseError
 from classwise.logistic.design import counts_of_levels
 from classwise.logistic.posterior import Laplace
 from classwise.logistic.regression import Regression
-from classwise.rows.coding import Coded
-from classwise.rows.labels import code_labels, positions
+from classwise.rows.codes import Coded, code_labels, positions
 from classwise.rows.roles import Chunk, Counted, Roles
 from classwise.rows.sampling import uniform_of_rows
 from classwise.rows.schema import Schema

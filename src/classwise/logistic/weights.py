@@ -1,4 +1,4 @@
-"""Learning weights: passes over the rows, each of which gathers the curvature at some weights.
+"""The weights of logistic regression, learned in passes that each gather the curvature at some weights.
 
 Many rows are come near by way of fewer. Curvature of some rows, scaled to the weight of all, is right to about
 sqrt(weights / rows). With it as the metric, each gradient of all rows shortens the way to their mode by about that

@@ -7,7 +7,7 @@ import numpy as np
 
 from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError, MissingExtraError
-from classwise.rows.targets import read_labels as read_any_labels
+from classwise.rows.frames import read_labels as read_any_labels
 
 # Colors that people with color-blindness can tell apart (Okabe and Ito 2008).
 BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = (

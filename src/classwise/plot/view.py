@@ -12,8 +12,14 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier.bayes import BayesClassifier
 from classwise.classifier.boundary import Discriminant, discriminant
-from classwise.classifier.column_view import ColumnView, choose_columns, read_model, refuse_posteriors
-from classwise.classifier.marginal import flat_blocks, moments
+from classwise.classifier.column_view import (
+    ColumnView,
+    choose_columns,
+    flat_blocks,
+    moments,
+    read_model,
+    refuse_posteriors,
+)
 from classwise.covariance import FullCovariance
 from classwise.densities import Binomial, Block, Gaussian, Poisson
 from classwise.plot.canvas import Style, class_styles

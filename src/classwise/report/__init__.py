@@ -7,7 +7,7 @@ from classwise.comparison import Comparison
 from classwise.errors import ClasswiseError
 from classwise.report.page import page
 from classwise.report.sections import SECTIONS, ReportData
-from classwise.rows.writing import writing
+from classwise.rows.sinks import writing
 
 __all__ = ["ReportData", "report_html", "write_report"]
 

@@ -25,7 +25,7 @@ from classwise.errors import ClasswiseError
 from classwise.plot import plot_confusion, plot_projection, plot_regions
 from classwise.plot.view import look
 from classwise.report.page import Markup, code, definitions, draw, figure, items, paragraph, section, table
-from classwise.rows.labels import is_missing
+from classwise.rows.codes import is_missing
 
 
 @dataclass(frozen=True, eq=False)

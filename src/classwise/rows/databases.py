@@ -12,6 +12,7 @@ from typing import Any
 from classwise.errors import ClasswiseError, MissingExtraError
 from classwise.rows.files import database, import_duckdb, no_such_column, quieten, unmarked, without
 from classwise.rows.formats import marked
+from classwise.rows.texts import quoted
 
 SERVERS = ("postgresql://", "postgres://")
 FILES = (".duckdb", ".ddb", ".db")
@@ -194,11 +195,6 @@ def table_name(text: str) -> str:
     '"sales"."people"'
     """
     return text if '"' in text else ".".join(map(quoted, text.split(".")))
-
-
-def quoted(name: str) -> str:
-    """A name as SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _refuse_unknown(columns: Sequence[str], names: Sequence[str], query: Query) -> None:

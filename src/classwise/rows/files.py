@@ -1,4 +1,4 @@
-"""Reading files of rows: DuckDB reads them, and hands over Arrow tables or batches.
+"""Files of rows: DuckDB reads them, and hands over Arrow tables or batches.
 
 The first line of a text file names the columns. What a column of a text file holds is told by all its values: a number,
 if every value is one, yes or no if every value is true or false, and else text; dates and times are what they are, and
@@ -17,10 +17,22 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from classwise.errors import ClasswiseError, MissingExtraError
-from classwise.rows.formats import MISSING, Format, find_format, marked
-from classwise.rows.kinds import EXACT, KINDS, NUMBER, TEXT, WHOLE, Kind, find_kinds
-from classwise.rows.lines import Head, literal, matching, misfit, read_head
-from classwise.rows.texts import MISFIT, Reading, WiderTypeError, quoted, read_texts, sql_text
+from classwise.rows.formats import MISSING, Format, Head, find_format, literal, marked, matching, misfit, read_head
+from classwise.rows.texts import (
+    EXACT,
+    KINDS,
+    MISFIT,
+    NUMBER,
+    TEXT,
+    WHOLE,
+    Kind,
+    TextReading,
+    WiderTypeError,
+    find_kinds,
+    quoted,
+    read_texts,
+    sql_text,
+)
 
 # Rows of a batch, unless another number is asked for.
 BATCH = 65_536
@@ -89,8 +101,8 @@ class RowFile:
     def batches(self, size: int = BATCH, wider: dict[str, Kind] | None = None) -> Iterator[Any]:
         """Record batches of at most so many rows; at no time are all rows in memory.
 
-        Whole numbers in text files are numbers here, unless every digit counts. wider: as for Reading; WiderTypeError
-        where a text file is to be begun again.
+        Whole numbers in text files are numbers here, unless every digit counts. wider: as for TextReading;
+        WiderTypeError where a text file is to be begun again.
         """
         with self._chosen({} if wider is None else wider, whole=False) as rows:
             for batch in rows.to_arrow_reader(size):
@@ -99,7 +111,7 @@ class RowFile:
     @contextmanager
     def _chosen(self, wider: dict[str, Kind], whole: bool) -> Iterator[Any]:
         """The relation of the columns asked for, as they stand in the file or of the types that their values tell."""
-        reading = Reading(self.exact, whole, wider)
+        reading = TextReading(self.exact, whole, wider)
         with reading.widening(self.path), self.opened() as opened:
             asked = self._asked(list(opened.values))
             typed = {name: opened.values[name] for name in asked if name not in self.copies}

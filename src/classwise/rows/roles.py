@@ -1,4 +1,4 @@
-"""Which column is what, by name, and chunks of rows parted accordingly: what is learned from, labels, weights."""
+"""Roles of columns, by name, and chunks of rows by role: what is learned from, labels, weights, groups."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels, unmasked
 from classwise.errors import ClasswiseError, MissingLabelWarning
-from classwise.rows.coding import code_series
+from classwise.rows.codes import code_labels, code_series, sort_labels
 from classwise.rows.files import no_such_column
-from classwise.rows.frames import made_dense, open_frame
-from classwise.rows.labels import code_labels, sort_labels
-from classwise.rows.reading import Source, open_source
-from classwise.rows.targets import read_labels
+from classwise.rows.frames import made_dense, open_frame, read_labels
+from classwise.rows.sources import Source, open_source
 
 
 @dataclass(frozen=True)

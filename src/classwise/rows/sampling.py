@@ -1,4 +1,4 @@
-"""Chance by place: which fold a row is in, and whether it is drawn, as functions of its number in the stream alone.
+"""Random folds and samples of rows, by the number of each row in its stream alone.
 
 Row i has the 64 random bits that SplitMix64 (Steele, Lea and Flood 2014) gives for the counter seed + i: whoever reads
 the rows again, in whatever chunks, finds every row in the same fold, and the same rows drawn.
@@ -74,7 +74,7 @@ def ranks_of_rows(rows: Codes, seed: int = 0) -> Bits:
 MARGIN, FEW = 2.0, 50
 
 
-class Part(NamedTuple):
+class SamplePart(NamedTuple):
     """Rows of one chunk, as a table of pyarrow's, with their ranks, numbers and folds (m,)."""
 
     table: Any
@@ -82,8 +82,8 @@ class Part(NamedTuple):
     rows: Codes
     folds: Codes
 
-    def take(self, kept: Codes) -> "Part":
-        return Part(self.table.take(kept), self.ranks[kept], self.rows[kept], self.folds[kept])
+    def take(self, kept: Codes) -> "SamplePart":
+        return SamplePart(self.table.take(kept), self.ranks[kept], self.rows[kept], self.folds[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class Sample:
     """At most `size` rows, and for the time being some more: which stay is decided now and then."""
 
     size: int
-    parts: tuple[Part, ...] = ()
+    parts: tuple[SamplePart, ...] = ()
 
     def __len__(self) -> int:
         return sum(len(part.ranks) for part in self.parts)
@@ -109,12 +109,12 @@ class Sample:
         kept = [part.take(np.flatnonzero(part.ranks <= last)) for part in self.parts]
         return Sample(self.size, tuple(part for part in kept if len(part.ranks)))
 
-    def whole(self) -> Part:
+    def whole(self) -> SamplePart:
         """The rows of least rank as one table, in the order of the stream."""
         parts = self.least().parts
         table = joined([part.table for part in parts])
         ranks, rows, folds = (np.concatenate(values) for values in list(zip(*parts, strict=True))[1:])
-        return Part(table, ranks, rows, folds).take(np.argsort(rows))
+        return SamplePart(table, ranks, rows, folds).take(np.argsort(rows))
 
 
 def may_be_drawn(ranks: Bits, rows: Codes, size: int) -> Codes:

@@ -1,20 +1,27 @@
-"""Sinks: rows are written as they come, and are there under their name only when all are.
+"""Sinks: files and tables that rows are written to, as they come; and files written all at once or not at all.
 
 A file is written under another name first; a table is made in one transaction. Whatever ends the writing early, an
 error, a full disk, Ctrl-C or a lost machine, nothing that could be taken for a result is left.
 """
 
+import json
 import os
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from tempfile import NamedTemporaryFile, TemporaryDirectory
+from typing import IO, Any, TypeAlias
 
 from classwise.errors import ClasswiseError
 from classwise.rows.databases import Query, import_adbc, read_address, table_name
 from classwise.rows.files import import_duckdb
-from classwise.rows.formats import Format, find_format, output_format
-from classwise.rows.writing import STANDARD, json_rows, shown_format, write_csv, writing
+from classwise.rows.formats import COMPRESSIONS, SUFFIXES, Format, find_format, output_format, sniff_format
+
+# Standard output, and standard input.
+STANDARD = "-"
 
 # What takes the next table of pyarrow's; the first one tells the columns.
 Write: TypeAlias = Callable[[Any], None]
@@ -69,6 +76,17 @@ def _alike(write: Write, where: str) -> Write:
 # Files ----------------------------------------------------------------------------------------------------------------
 
 
+def write_rows(table: Any, path: str, *, format: Format | None = None, force: bool = False) -> None:
+    """Write a table of pyarrow's; "-" is standard output, in CSV unless another format is given."""
+    if path == STANDARD:
+        format, compression = shown_format(format), None
+    else:
+        named, compression = output_format(path)
+        format = format or named
+    with writing(path, force=force) as file, _encoding(file, format, compression) as write:
+        write(table)
+
+
 @contextmanager
 def _file(path: str, overwrite: bool, chosen: Format | None) -> Iterator[Write]:
     if path == STANDARD:
@@ -79,17 +97,92 @@ def _file(path: str, overwrite: bool, chosen: Format | None) -> Iterator[Write]:
     if not overwrite and Path(path).exists():
         raise ClasswiseError(f"sink={path!r} exists already; overwrite=True replaces it.")
     try:
-        with writing(path, force=True) as file, ExitStack() as stack:
-            target = stack.enter_context(_compressed(file, compression)) if compression else file
-            yield stack.enter_context(WRITERS[chosen or format](target))
+        with writing(path, force=True) as file, _encoding(file, chosen or format, compression) as write:
+            yield write
     except OSError as problem:
         raise ClasswiseError(f"sink={path!r} cannot be written: {problem.strerror or problem}.") from problem
 
 
-def _compressed(file: Any, compression: str) -> Any:
-    import pyarrow as pa
+@contextmanager
+def _encoding(file: IO[bytes], format: Format, compression: str | None) -> Iterator[Write]:
+    """What writes tables to a file; only text is compressed as a whole, since other formats compress what they hold."""
+    with ExitStack() as stack:
+        target: Any = file
+        if compression and format.is_text:
+            import pyarrow as pa
 
-    return pa.CompressedOutputStream(file, compression)
+            target = stack.enter_context(pa.CompressedOutputStream(file, compression))
+        yield stack.enter_context(WRITERS[format](target))
+
+
+@contextmanager
+def writing(path: str, *, force: bool = False) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes its name when it is complete; "-" is standard output.
+
+    force: a file of that name is replaced, which else is an error.
+    """
+    if path == STANDARD:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    refuse_existing(path, force)
+    with NamedTemporaryFile("wb", dir=Path(path).parent, prefix=".classwise-", delete=False) as file:
+        try:
+            yield file
+            file.close()
+            _bring_to_disk(file.name)
+            Path(file.name).chmod(0o666 & ~_umask())
+            os.replace(file.name, path)
+        except BaseException:
+            file.close()
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def _bring_to_disk(path: str) -> None:
+    """Before it takes its name: else a machine that loses power might have the name without the rows."""
+    with Path(path).open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def refuse_existing(path: str, force: bool) -> None:
+    """Refuse to replace a file, unless by force."""
+    if path == STANDARD:
+        return
+    if not force and Path(path).exists():
+        raise ClasswiseError(f"The file {path!r} exists already; --force replaces it.")
+    if not Path(path).parent.is_dir():
+        raise ClasswiseError(f"There is no folder {str(Path(path).parent)!r} to write {path!r} in.")
+
+
+def _umask() -> int:
+    """What the user lets others not do; it can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def shown_format(format: Format | None) -> Format:
+    """The format of standard output: CSV, unless another is given; on a terminal, one that people can read."""
+    format = format or Format.CSV
+    if not format.is_text:
+        refuse_terminal(STANDARD, format.value)
+    return format
+
+
+def refuse_terminal(path: str, what: str) -> None:
+    """Refuse to show what is no text on a terminal, where a path is standard output and that is one."""
+    if path == STANDARD and is_terminal():
+        raise ClasswiseError(f"{what} is not for reading on a terminal; give a file, or send it to a program.")
+
+
+def is_terminal() -> bool:
+    """Whether standard output is one."""
+    return sys.stdout.isatty()
+
+
+# Formats --------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -129,7 +222,7 @@ def _csv(file: Any, separator: str = ",") -> Iterator[Write]:
     begun: list[bool] = []
 
     def write(table: Any) -> None:
-        write_csv(table, file, separator, names=not begun)
+        _write_csv(table, file, separator, names=not begun)
         begun.append(True)
 
     yield write
@@ -139,9 +232,38 @@ def _tsv(file: Any) -> Any:
     return _csv(file, "\t")
 
 
+def _write_csv(table: Any, file: Any, separator: str, names: bool) -> None:
+    """With quotes only where some value takes them; then pyarrow puts them around all text.
+
+    names: whether the first line names the columns.
+    """
+    from pyarrow import csv
+
+    header = any(_takes_quotes(name, separator) for name in table.column_names)
+    values = any(map(partial(_some_take_quotes, separator=separator), table.columns))
+    options: dict[str, Any] = {"quoting_header": QUOTING[header], "quoting_style": QUOTING[values]}
+    csv.write_csv(table, file, csv.WriteOptions(include_header=names, delimiter=separator, **options))
+
+
+QUOTING = {False: "none", True: "needed"}
+
+
+def _takes_quotes(text: str, separator: str) -> bool:
+    return any(sign in text for sign in (separator, '"', "\n", "\r"))
+
+
+def _some_take_quotes(column: Any, separator: str) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+        return pa.types.is_dictionary(column.type) or pa.types.is_nested(column.type)
+    return bool(pc.any(pc.match_substring_regex(column, f'[{separator}"\n\r]')).as_py())
+
+
 @contextmanager
 def _lines(file: Any) -> Iterator[Write]:
-    yield lambda table: file.write("".join(line + "\n" for line in json_rows(table)).encode())
+    yield lambda table: file.write("".join(line + "\n" for line in _json_rows(table)).encode())
 
 
 @contextmanager
@@ -149,12 +271,27 @@ def _json(file: Any) -> Iterator[Write]:
     begun: list[bool] = []
 
     def write(table: Any) -> None:
-        for line in json_rows(table):
+        for line in _json_rows(table):
             file.write(((",\n " if begun else "[") + line).encode())
             begun[:] = [True]
 
     yield write
     file.write(b"]\n" if begun else b"[]\n")
+
+
+def _json_rows(table: Any) -> Iterator[str]:
+    """Each row as a line of JSON."""
+    for batch in table.to_batches():
+        for row in batch.to_pylist():
+            yield json.dumps(_plain(row), ensure_ascii=False, default=str)
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """NaN and infinity are not JSON: nothing stands for them."""
+    return {
+        name: None if isinstance(value, float) and not abs(value) < float("inf") else value
+        for name, value in row.items()
+    }
 
 
 WRITERS: dict[Format, Callable[[Any], Any]] = {
@@ -221,3 +358,28 @@ DATABASES = {False: _duckdb_table, True: _postgres_table}
 
 def _refused(query: Query, problem: Exception) -> str:
     return f"{query.name} cannot be written: {' '.join(str(problem).split())[:300]}"
+
+
+# Standard input as a file: rows are looked at twice, once for their types ---------------------------------------------
+
+# So many bytes tell the format.
+ENOUGH = 64
+
+
+@contextmanager
+def spooled(stream: IO[bytes] | None = None) -> Iterator[Path]:
+    """A temporary file that holds what a stream holds, named after its format; standard input, unless given."""
+    stream = sys.stdin.buffer if stream is None else stream
+    with TemporaryDirectory(prefix="classwise-") as folder:
+        start = stream.read(ENOUGH)
+        path = Path(folder) / f"rows{_suffix(start)}"
+        with path.open("wb") as file:
+            file.write(start)
+            shutil.copyfileobj(stream, file)
+        yield path
+
+
+def _suffix(start: bytes) -> str:
+    format, compression = sniff_format(start)
+    name = next(suffix for suffix, known in SUFFIXES.items() if known is format)
+    return name + next((suffix for suffix, known in COMPRESSIONS.items() if known == compression), "")

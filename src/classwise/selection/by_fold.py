@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Codes, Labels
-from classwise.rows.labels import positions, union_labels
+from classwise.rows.codes import positions, union_labels
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics, Scatter
 from classwise.statistics.chunks import summarize_table

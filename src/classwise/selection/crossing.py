@@ -12,11 +12,11 @@ from classwise.classifier.bayes import BayesClassifier
 from classwise.classifier.plan import Fit, Plan, refuse_few_classes, refuse_underflow
 from classwise.engines import Rows
 from classwise.errors import ClasswiseError
-from classwise.rows.labels import code_labels, positions
-from classwise.rows.reading import Source, open_source, read_counted
+from classwise.rows.codes import code_labels, positions
 from classwise.rows.roles import Counted, as_frame
-from classwise.rows.sampling import Part
+from classwise.rows.sampling import SamplePart
 from classwise.rows.schema import Schema
+from classwise.rows.sources import Source, open_source, read_counted
 from classwise.rows.table import Table
 from classwise.selection.by_fold import FoldStatistics, summarize_folds
 from classwise.selection.first_pass import FirstLook, Reading, look_at
@@ -76,7 +76,7 @@ class Crossing:
 
     @classmethod
     def of_look(
-        cls, look: FirstLook, position: int, families: Any, X: Any, y: Any, weights: Any, part: Part
+        cls, look: FirstLook, position: int, families: Any, X: Any, y: Any, weights: Any, part: SamplePart
     ) -> "Crossing":
         """The statistics by fold of all rows, as one of the readings of a first look has them.
 

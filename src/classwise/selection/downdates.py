@@ -1,4 +1,4 @@
-"""Leaving out one row: what its class and the pool lose is a matrix of rank one.
+"""Downdates for leave-one-out: what a class and the pool lose with one row is a matrix of rank one.
 
 Without a row x of weight w, a class of weight n, mean m and scatter S has, with d = x - m,
 

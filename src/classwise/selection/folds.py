@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Codes
 from classwise.errors import ClasswiseError
-from classwise.rows.coding import code_series
+from classwise.rows.codes import code_series
 from classwise.rows.roles import Chunk, Counted, Roles
 from classwise.rows.sampling import Bits, bits_of, fold_of_groups, fold_of_rows
 

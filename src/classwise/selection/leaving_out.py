@@ -12,7 +12,7 @@ from classwise.covariance import DiagonalCovariance
 from classwise.densities import Constant, Gaussian, Unseen
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, SingularRowWarning
-from classwise.rows.reading import Source
+from classwise.rows.sources import Source
 from classwise.rows.table import Table
 from classwise.selection.downdates import Downdates, groups_of
 from classwise.statistics import ClassStatistics

@@ -1,4 +1,4 @@
-"""Leaving out one row of a conjugate posterior: its class loses a matrix of rank one, and so does the prior.
+"""Leave-one-out predictives of a conjugate posterior: its class loses a matrix of rank one, and so does the prior.
 
 Without a row x of weight w, at d = x - m of its class's mean,
 

@@ -1,4 +1,4 @@
-"""Tuning: from a plan with options left open to one with nothing left to choose, by rows held out."""
+"""From a plan with options left open to one with nothing left to choose, by rows held out."""
 
 from dataclasses import dataclass
 from typing import Any

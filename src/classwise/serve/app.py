@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from classwise.rows.reading import Source
+from classwise.rows.sources import Source
 from classwise.serve import arrow
 from classwise.serve.facts import ModelFacts, brief, explained_row, full, health, prediction
 from classwise.serve.models import Models, Served, read_names
@@ -32,7 +32,7 @@ from classwise.serve.requests import (
     read_json,
     read_query,
 )
-from classwise.serve.resources import Deadline, Room, Workers, held_body, left
+from classwise.serve.resources import RequestDeadline, Room, Workers, held_body, left
 from classwise.serve.settings import Limits
 
 
@@ -159,25 +159,25 @@ class Desk:
         return Response(self.metrics.text(), media_type=MEDIA_TYPE)
 
     async def _answer(
-        self, request: Request, name: str, work: Callable[[Served, bytes, Deadline], Response]
+        self, request: Request, name: str, work: Callable[[Served, bytes, RequestDeadline], Response]
     ) -> Response:
         """Small work at once, large work in a thread."""
         async with held_body(request, self.limits, self.room) as body:
             served = self.models[name]  # from here on, whatever becomes of the file
             if len(body) <= self.limits.inline_bytes:
-                return work(served, body, Deadline(self.limits.score_seconds))
+                return work(served, body, RequestDeadline(self.limits.score_seconds))
             return await self.workers.run(partial(work, served, body), left(request))
 
     # ----------------------------------------------------------------------------------------------------------------
 
-    def _predict_json(self, asked: dict[str, Any], served: Served, body: bytes, deadline: Deadline) -> Response:
+    def _predict_json(self, asked: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
         rows, options = self._read_json(served, body, asked, deadline)  # the JSON itself is large, and not kept
         answer = served.scorer.answer(rows, options, deadline)
         self.metrics.rows.labels(served.name).inc(len(rows.values))
         return Response(prediction(served, answer, deadline), media_type=JSON)
 
     def _read_json(
-        self, served: Served, body: bytes, asked: dict[str, Any], deadline: Deadline
+        self, served: Served, body: bytes, asked: dict[str, Any], deadline: RequestDeadline
     ) -> tuple[Source, Options]:
         deadline.check()
         content = read_json(body)
@@ -190,7 +190,7 @@ class Desk:
         options = checked({**asked, **content}, Options)
         return served.scorer.reader.read(given, self.limits.rows), options
 
-    def _predict_arrow(self, asked: dict[str, Any], served: Served, body: bytes, deadline: Deadline) -> Response:
+    def _predict_arrow(self, asked: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
         options, scorer = checked(asked, StreamOptions), served.scorer
         arrow.check_names(body, scorer.reader, options.keep, self.limits.extra_columns)
         table = arrow.read_table(body, self.limits.rows, deadline)
@@ -200,7 +200,7 @@ class Desk:
         self.metrics.rows.labels(served.name).inc(len(table))
         return Response(content, media_type=ARROW)
 
-    def _explain(self, served: Served, body: bytes, deadline: Deadline) -> Response:
+    def _explain(self, served: Served, body: bytes, deadline: RequestDeadline) -> Response:
         asked = checked(read_json(body), ExplainRequest)
         rows = served.scorer.reader.read_rows([asked.row])
         explained = served.scorer.explain(rows, asked.label, asked.against)

@@ -22,10 +22,12 @@ from flatbuffers.number_types import Uint8Flags
 from flatbuffers.table import Table as FlatTable
 
 from classwise.arrays import Array, Labels
-from classwise.rows.coding import Coded
-from classwise.rows.reading import Source
+from classwise.rows.codes import Coded
 from classwise.rows.schema import label_columns
-from classwise.serve.inputs import (
+from classwise.rows.sources import Source
+from classwise.serve.problems import Problem, misfit
+from classwise.serve.resources import RequestDeadline
+from classwise.serve.validation import (
     Checked,
     InputColumn,
     LevelColumn,
@@ -34,8 +36,6 @@ from classwise.serve.inputs import (
     refuse_many,
     refuse_other_names,
 )
-from classwise.serve.problems import Problem, misfit
-from classwise.serve.resources import Deadline
 
 # What the header of a message is, and the places of fields in it, as Arrow's Message.fbs and Schema.fbs have them.
 SCHEMA, DICTIONARY_BATCH, RECORD_BATCH = 1, 2, 3
@@ -91,7 +91,7 @@ def _check_schema(message: FlatTable, most_columns: int) -> None:
 # The rows of a stream -----------------------------------------------------------------------------------------------
 
 
-def read_table(body: bytes, most_rows: int, deadline: Deadline) -> pa.Table:
+def read_table(body: bytes, most_rows: int, deadline: RequestDeadline) -> pa.Table:
     """The table that a stream holds, sound in every part."""
     with _blaming():
         for message in _messages(body):
@@ -125,7 +125,7 @@ def _refuse_growing(message: FlatTable) -> None:
         raise Problem(422, "The stream is compressed; send it without (compression=None).")
 
 
-def _read_batches(body: bytes, most_rows: int, deadline: Deadline) -> pa.Table:
+def _read_batches(body: bytes, most_rows: int, deadline: RequestDeadline) -> pa.Table:
     batches: list[pa.RecordBatch] = []
     count = 0
     with pa.ipc.open_stream(pa.BufferReader(body)) as stream:
@@ -138,7 +138,7 @@ def _read_batches(body: bytes, most_rows: int, deadline: Deadline) -> pa.Table:
         return pa.Table.from_batches(batches, stream.schema)
 
 
-def _sound(name: str, column: pa.ChunkedArray, size: int, most_rows: int, deadline: Deadline) -> pa.ChunkedArray:
+def _sound(name: str, column: pa.ChunkedArray, size: int, most_rows: int, deadline: RequestDeadline) -> pa.ChunkedArray:
     """A column that was checked. Offsets and lengths inside a stream are the client's word; nothing may read memory by
     them unchecked.
     """
@@ -218,12 +218,12 @@ def _count(table: FlatTable, field: int) -> int:
 # Columns of a model -------------------------------------------------------------------------------------------------
 
 
-def read_rows(table: pa.Table, reader: RowReader, deadline: Deadline) -> Source:
+def read_rows(table: pa.Table, reader: RowReader, deadline: RequestDeadline) -> Source:
     """The model's columns of a table, found by name, checked."""
     return reader.checked([_read_column(column, table.column(column.name), deadline) for column in reader.columns])
 
 
-def _read_column(column: InputColumn, values: pa.ChunkedArray, deadline: Deadline) -> Checked:
+def _read_column(column: InputColumn, values: pa.ChunkedArray, deadline: RequestDeadline) -> Checked:
     deadline.check()
     return _read_numbers(column, values) if isinstance(column, NumberColumn) else _read_levels(column, values)
 

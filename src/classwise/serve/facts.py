@@ -14,11 +14,11 @@ from msgspec.structs import asdict
 
 from classwise.arrays import Array, Labels
 from classwise.classifier.explanation import Explanation
-from classwise.serve.inputs import InputColumn, LevelColumn
 from classwise.serve.models import Models, Served
 from classwise.serve.requests import Probability
-from classwise.serve.resources import Deadline
+from classwise.serve.resources import RequestDeadline
 from classwise.serve.scorer import Scored, column_reports, kind_of, stack_report
+from classwise.serve.validation import InputColumn, LevelColumn
 
 # So many rows are written at a time: other threads get a turn in between.
 PART = 2000
@@ -165,7 +165,7 @@ def explained_row(served: Served, explained: Explanation) -> ExplainedRow:
     return ExplainedRow(served.name, served.sha256, label, against, odds, prior, volume, shares)
 
 
-def prediction(served: Served, answer: Scored, deadline: Deadline) -> bytes:
+def prediction(served: Served, answer: Scored, deadline: RequestDeadline) -> bytes:
     """A Prediction as JSON, written part by part."""
     parts = [served.opening]
     if answer.labels is not None:
@@ -175,7 +175,7 @@ def prediction(served: Served, answer: Scored, deadline: Deadline) -> bytes:
     return b"".join([*parts, b"}"])
 
 
-def _written(values: Labels | Array, deadline: Deadline) -> bytes:
+def _written(values: Labels | Array, deadline: RequestDeadline) -> bytes:
     parts = []
     for start in range(0, len(values), PART):
         deadline.check()

@@ -22,11 +22,11 @@ from time import time
 from typing import Any
 
 from classwise.errors import ClasswiseError, StoredFileError
-from classwise.export.files import load
+from classwise.export import load
 from classwise.serve.problems import Problem
 from classwise.serve.prometheus import Metrics
 from classwise.serve.requests import Options
-from classwise.serve.resources import Deadline
+from classwise.serve.resources import RequestDeadline
 from classwise.serve.scorer import Scorer
 from classwise.storage import Description, describe
 
@@ -51,7 +51,7 @@ class Served:
         """A fitted estimator, ready: it has scored a row of its own, so that one that cannot is found out now."""
         scorer = Scorer(estimator)
         try:
-            scorer.answer(scorer.reader.read_rows([scorer.example()]), Options(), Deadline())
+            scorer.answer(scorer.reader.read_rows([scorer.example()]), Options(), RequestDeadline())
         except Problem as problem:
             raise ClasswiseError(f"The model {name!r} cannot score a row of its own: {problem.detail}") from None
         return cls(name, scorer, time())

@@ -13,7 +13,7 @@ from classwise.serve import facts, problems, prometheus
 from classwise.serve.models import Models, Served
 from classwise.serve.problems import ProblemDetails, plain
 from classwise.serve.requests import ARROW, JSON, Options, StreamOptions
-from classwise.serve.resources import Deadline
+from classwise.serve.resources import RequestDeadline
 from classwise.serve.settings import Limits
 
 Json = dict[str, Any]
@@ -98,8 +98,8 @@ def _predict(served: Served, limits: Limits) -> Json:
         "lists": {"summary": "Rows as lists, in the order of columns", "value": {"rows": [values], "output": "label"}},
         "columns": {"summary": "Columns", "value": {"columns": {name: [value] for name, value in by_name.items()}}},
     }
-    scored = scorer.answer(scorer.reader.read_rows([values]), Options(), Deadline())
-    example = json.loads(facts.prediction(served, scored, Deadline()))
+    scored = scorer.answer(scorer.reader.read_rows([values]), Options(), RequestDeadline())
+    example = json.loads(facts.prediction(served, scored, RequestDeadline()))
     told = _answer("The answer, in the order of the rows.", facts.Prediction, example)
     told["content"][ARROW] = BINARY
     return {

@@ -136,12 +136,12 @@ def give_memory_back() -> None:
 # Threads ------------------------------------------------------------------------------------------------------------
 
 
-class Deadline:
+class RequestDeadline:
     """Until when an answer is wanted: so many seconds from now, or until it is given up.
 
     A thread cannot be stopped from outside; work asks between its parts.
 
-    >>> Deadline().check()
+    >>> RequestDeadline().check()
     """
 
     def __init__(self, seconds: float = inf) -> None:
@@ -166,12 +166,12 @@ class Workers:
         self._room = limits.workers + limits.waiting
         self._seconds = limits.score_seconds
 
-    async def run(self, work: Callable[[Deadline], T], left: Coroutine[Any, Any, None]) -> T:
+    async def run(self, work: Callable[[RequestDeadline], T], left: Coroutine[Any, Any, None]) -> T:
         """What work gives, from a thread; a Problem if too many wait, if it takes too long, or if the client has left.
 
         left: ends when the client leaves.
         """
-        leaving, deadline = asyncio.create_task(left), Deadline(self._seconds)
+        leaving, deadline = asyncio.create_task(left), RequestDeadline(self._seconds)
         try:
             under_way = self._begin(work, deadline)
             # The place is free when the thread is, not when the client was told that it takes too long.
@@ -187,7 +187,7 @@ class Workers:
             deadline.give_up()
             leaving.cancel()
 
-    def _begin(self, work: Callable[[Deadline], T], deadline: Deadline) -> "Future[T]":
+    def _begin(self, work: Callable[[RequestDeadline], T], deadline: RequestDeadline) -> "Future[T]":
         if self._room <= 0:
             raise busy("Too many large requests are waiting")
         if self._pool is None:

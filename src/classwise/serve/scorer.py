@@ -12,13 +12,13 @@ from classwise.classifier.explanation import Explanation
 from classwise.comparison.stack import AutoClassifier
 from classwise.errors import ClasswiseError
 from classwise.estimators import Decision, model_within
-from classwise.rows.checks import RANGES
-from classwise.rows.reading import Source
 from classwise.rows.schema import Family
-from classwise.serve.inputs import InputColumn, LevelColumn, RowReader
+from classwise.rows.sources import Source
+from classwise.rows.table import RANGES
 from classwise.serve.problems import Problem, as_json, listed, shown
 from classwise.serve.requests import Options
-from classwise.serve.resources import Deadline
+from classwise.serve.resources import RequestDeadline
+from classwise.serve.validation import InputColumn, LevelColumn, RowReader
 
 # Large requests are scored in parts of so many rows, and given up between two of them if time is up.
 PART = 100_000
@@ -61,7 +61,7 @@ class Scorer:
         """Reads rows for this model."""
         return reader_of(self.inner)
 
-    def answer(self, rows: Source, options: Options, deadline: Deadline) -> Scored:
+    def answer(self, rows: Source, options: Options, deadline: RequestDeadline) -> Scored:
         """Labels and posteriors of rows."""
         model, parts = self._asked(options), []
         for start in range(0, len(rows.values), PART):

@@ -15,8 +15,7 @@ import numpy as np
 from classwise import limits
 from classwise.arrays import Array, Codes, slices
 from classwise.errors import ClasswiseError
-from classwise.rows.coding import Coded
-from classwise.rows.labels import code_labels
+from classwise.rows.codes import Coded, code_labels
 from classwise.rows.table import Columns, Table
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.pairs import PairCounts, gather_pairs
@@ -34,7 +33,7 @@ def learn_places(table: Table, bins: int, *, missing: bool = False) -> tuple[Pla
     bins: how many ranges numbers are cut into. missing: count missing values too, in columns that have some, at a place
     of their own.
 
-    >>> from classwise.rows.reading import read_table
+    >>> from classwise.rows.sources import read_table
     >>> places = learn_places(read_table([[1.0, "a"], [2.0, "b"], [5.0, "a"]]), bins=7)
     >>> [place.names for place in places]
     [[1.0, 2.0, 5.0], ['a', 'b']]

@@ -10,7 +10,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, Labels, spread
 from classwise.errors import StatisticsError
-from classwise.rows.labels import is_sorted, positions, union_labels
+from classwise.rows.codes import is_sorted, positions, union_labels
 from classwise.rows.schema import Column, Family, Schema
 from classwise.statistics.counts import Counts, LevelCounts
 from classwise.statistics.gaps import Gaps, Numbers

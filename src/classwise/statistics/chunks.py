@@ -11,7 +11,7 @@ import numpy as np
 from classwise.engines import Engine, MemoryEngine
 from classwise.errors import ClasswiseError
 from classwise.limits import CHUNK_SIZE, COPY_SIZE, chunk_rows
-from classwise.rows.labels import code_labels
+from classwise.rows.codes import code_labels
 from classwise.rows.roles import ArrayChunk, Chunk, Roles, warn_of_unlabeled
 from classwise.rows.schema import Families
 from classwise.rows.table import Table

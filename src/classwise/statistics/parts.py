@@ -14,9 +14,8 @@ from scipy.special import gammaln
 from classwise import limits
 from classwise.arrays import Array, Codes
 from classwise.errors import ClasswiseError
-from classwise.rows.checks import refuse_unsuitable
 from classwise.rows.schema import Schema
-from classwise.rows.table import Table
+from classwise.rows.table import Table, refuse_unsuitable
 from classwise.statistics.columnwise import gather_from_columns, suits_columns
 from classwise.statistics.counts import Counts, LevelCounts, gather_counts
 from classwise.statistics.gaps import Gaps, Numbers

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import StatisticsError
-from classwise.rows.labels import is_sorted, positions, union_labels
+from classwise.rows.codes import is_sorted, positions, union_labels
 from classwise.statistics.quantiles import middles
 from classwise.storage import stored
 

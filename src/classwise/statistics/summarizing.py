@@ -9,11 +9,10 @@ from classwise.engines import DaskArrays, DaskEngine, Rows, StreamEngine, is_das
 from classwise.engines.stream import Gathered
 from classwise.engines.stream import named as named_piece
 from classwise.errors import ClasswiseError, SkippedFileWarning, choose, whole
-from classwise.rows.opening import open_stream
-from classwise.rows.reading import read_table
 from classwise.rows.roles import Roles, level_columns
 from classwise.rows.schema import Families
-from classwise.rows.streams import Stream
+from classwise.rows.sources import read_table
+from classwise.rows.streams import Stream, open_stream
 from classwise.statistics.binning import Also, Pairing, sketched_places, with_sketches
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.checkpoint import Checkpoint

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from classwise import limits
 from classwise.classifier.plan import refuse_few_classes
-from classwise.comparison.stack.answers import AutoAnswers
 from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.members import read_members
+from classwise.comparison.stack.stack_model import AutoAnswers
 from classwise.comparison.stack.stacking import LearnedStack, learn
 from classwise.comparison.stack.sums import AutoStatistics
 from classwise.comparison.stack.trained import MadeOfSums
@@ -19,12 +19,11 @@ from classwise.engines import open_rows
 from classwise.engines.progress import Deadline
 from classwise.errors import ClasswiseError, at_least, choose
 from classwise.estimators import check_columns, codes_among, read_seed, required
-from classwise.rows.checks import refuse_unsuitable
-from classwise.rows.labels import code_labels, is_sorted
-from classwise.rows.reading import open_source, read_counted
+from classwise.rows.codes import code_labels, is_sorted
 from classwise.rows.roles import Chunk, Roles
 from classwise.rows.schema import Families
-from classwise.rows.table import Table
+from classwise.rows.sources import open_source, read_counted
+from classwise.rows.table import Table, refuse_unsuitable
 from classwise.selection import assign_folds, no_more_than
 from classwise.storage import shown, stored
 

@@ -200,7 +200,7 @@ def _roots(rows: Array, weights: Array) -> Array:
 # independent of the others. So all vectors here have p + 1 numbers.
 
 
-class Metrics(NamedTuple):
+class GapMetrics(NamedTuple):
     """Of b patterns that lack `gaps` (b, u): precision (p + 1, p + 1): Q; rest (b, u, u): Q[u, u]^-1; volume (b,):
     1/2 log|2π C[o, o]|.
     """
@@ -210,9 +210,9 @@ class Metrics(NamedTuple):
     rest: Array
     volume: Array
 
-    def of(self, group: Codes) -> "Metrics":
+    def of(self, group: Codes) -> "GapMetrics":
         """Those of some patterns, in any order and any number."""
-        return Metrics(self.gaps[group], self.precision, self.rest[group], self.volume[group])
+        return GapMetrics(self.gaps[group], self.precision, self.rest[group], self.volume[group])
 
     def project(self, vectors: Array) -> "Projected":
         """Q v, that in u, and t; (b, c, p + 1) -> the same, (b, c, u) twice."""
@@ -243,7 +243,7 @@ class Projected(NamedTuple):
     lacking: Array
 
 
-def metrics_of(covariance: FullCovariance, kind: int, gaps: Codes) -> Metrics:
+def metrics_of(covariance: FullCovariance, kind: int, gaps: Codes) -> GapMetrics:
     """Of one of several covariances; gaps (b, u): the columns that patterns lack, and p for the column of nothing."""
     features = covariance.values.shape[1]
     precision = np.eye(features + 1)
@@ -257,7 +257,7 @@ def metrics_of(covariance: FullCovariance, kind: int, gaps: Codes) -> Metrics:
     there = features - (gaps < features).sum(axis=1)
     determinant = 0.5 * np.linalg.slogdet(inner)[1] - np.log(scale).sum(axis=1)
     volume = covariance.half_log_det[kind] + determinant + 0.5 * log(2 * pi) * there
-    return Metrics(gaps, precision, np.linalg.inv(inner) * units, volume)
+    return GapMetrics(gaps, precision, np.linalg.inv(inner) * units, volume)
 
 
 def _twice(gaps: Codes, features: int) -> NDArray[np.bool_]:

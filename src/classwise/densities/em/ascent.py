@@ -12,7 +12,7 @@ import numpy as np
 from classwise.arrays import Array, Codes
 from classwise.covariance import FullCovariance
 from classwise.densities.em.arranged import Arranged
-from classwise.densities.em.expectation import Parameters, PseudoRows, expect, log_prior, maximize
+from classwise.densities.em.expectation import MixtureParameters, PseudoRows, expect, log_prior, maximize
 from classwise.densities.em.starts import Seeding, component_counts
 from classwise.densities.gaussian import Gaussian
 from classwise.densities.mixture import Mixture
@@ -72,7 +72,7 @@ class Climb:
     """EM from given parameters, as far as it is asked to go."""
 
     def __init__(
-        self, arranged: Arranged, prior: PseudoRows, start: Parameters, deadline: Deadline | None = None
+        self, arranged: Arranged, prior: PseudoRows, start: MixtureParameters, deadline: Deadline | None = None
     ) -> None:
         self.arranged = arranged
         self.prior = prior
@@ -120,7 +120,7 @@ def learn_mixture(arranged: Arranged, prior: PseudoRows, search: Search, random_
     return Learned(as_mixture(arranged, best.parameters), best.ascent())
 
 
-def _best_of_each(climbs: Sequence[Climb], best: Climb) -> Parameters:
+def _best_of_each(climbs: Sequence[Climb], best: Climb) -> MixtureParameters:
     """For each class the components that serve its rows best, under one covariance."""
     covariance = best.parameters.covariance
     tried = [replace(climb.parameters, covariance=covariance) for climb in climbs]
@@ -128,10 +128,10 @@ def _best_of_each(climbs: Sequence[Climb], best: Climb) -> Parameters:
     chosen = [(tried[winner], tried[winner].of(k)) for k, winner in enumerate(scores.argmax(axis=0).tolist())]
     parts = [(of.owner[own], of.share[own], of.shift[own]) for of, own in chosen]
     owner, share, shift = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Parameters(owner, share, shift, covariance)
+    return MixtureParameters(owner, share, shift, covariance)
 
 
-def as_mixture(arranged: Arranged, parameters: Parameters) -> Mixture:
+def as_mixture(arranged: Arranged, parameters: MixtureParameters) -> Mixture:
     """The density."""
     owner, covariance = parameters.owner, parameters.covariance
     if arranged.kinds > 1:

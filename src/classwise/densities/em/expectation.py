@@ -19,7 +19,7 @@ import numpy as np
 from classwise.arrays import Array, Codes, log_sum_exp, product, row_norms, sums_by
 from classwise.covariance import Conjugate, FullCovariance
 from classwise.covariance.conjugate import weak_form
-from classwise.densities.em.arranged import Arranged, Complete, Gappy, Metrics, inverse, metrics_of
+from classwise.densities.em.arranged import Arranged, Complete, GapMetrics, Gappy, inverse, metrics_of
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError
 from classwise.statistics import Moments
@@ -72,7 +72,7 @@ class PseudoRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Parameters:
+class MixtureParameters:
     """owner (q,): the class of each component, in order; share (q,); shift (q, p): its mean less the center of its
     class; covariance: one for all, or one for each class.
     """
@@ -119,7 +119,7 @@ class Response(NamedTuple):
     products: Array | float = 0.0
 
 
-def expect(arranged: Arranged, parameters: Parameters) -> Expected:
+def expect(arranged: Arranged, parameters: MixtureParameters) -> Expected:
     """One pass over the rows, at given parameters; threads share it where rows are many."""
     by_class, products = np.zeros(len(arranged.weight)), arranged.products.copy()
     weight, sums = np.zeros(len(parameters.owner)), np.zeros(parameters.shift.shape)
@@ -133,7 +133,7 @@ def expect(arranged: Arranged, parameters: Parameters) -> Expected:
     return Expected(float(by_class.sum()) - _shared(arranged, parameters), by_class, weight, sums, products)
 
 
-def maximize(arranged: Arranged, expected: Expected, prior: PseudoRows, owner: Codes) -> Parameters:
+def maximize(arranged: Arranged, expected: Expected, prior: PseudoRows, owner: Codes) -> MixtureParameters:
     """The most probable parameters, given what components are responsible for.
 
     m_c = (kappa mean + s_c) / (kappa + n_c), and (worth + n) C = scale + sum of w P(c | x) (x - m_c)(x - m_c)' + kappa
@@ -150,10 +150,10 @@ def maximize(arranged: Arranged, expected: Expected, prior: PseudoRows, owner: C
     divisor = prior.worth + arranged.weight_of_kinds(arranged.weight)
     covariance = FullCovariance(scatter / divisor[:, None, None])
     share = expected.weight + prior.alike
-    return Parameters(owner, share / np.bincount(owner, share)[owner], shift, covariance)
+    return MixtureParameters(owner, share / np.bincount(owner, share)[owner], shift, covariance)
 
 
-def log_prior(arranged: Arranged, parameters: Parameters, prior: PseudoRows) -> float:
+def log_prior(arranged: Arranged, parameters: MixtureParameters, prior: PseudoRows) -> float:
     """Up to a constant; see PseudoRows."""
     covariance, total = parameters.covariance, prior.alike * float(np.log(parameters.share).sum())
     away = parameters.shift - (prior.mean - arranged.centers)[parameters.owner]
@@ -168,14 +168,14 @@ def log_prior(arranged: Arranged, parameters: Parameters, prior: PseudoRows) -> 
 # Rows ---------------------------------------------------------------------------------------------------------------
 
 
-def _shared(arranged: Arranged, parameters: Parameters) -> float:
+def _shared(arranged: Arranged, parameters: MixtureParameters) -> float:
     """sum of w (1/2 log|2π C| + r'P r / 2) over complete rows: from their weights and products."""
     volume = parameters.covariance.half_log_det + 0.5 * parameters.shift.shape[1] * log(2 * pi)
     squares = 0.5 * float((parameters.precision * arranged.products).sum())
     return float(arranged.weight_of_kinds(arranged.complete_weight) @ volume) + squares
 
 
-def _respond(arranged: Arranged, parameters: Parameters, part: Complete | Gappy) -> Response:
+def _respond(arranged: Arranged, parameters: MixtureParameters, part: Complete | Gappy) -> Response:
     own, kind = parameters.of(part.k), arranged.kind(part.k)
     shift, log_share = parameters.shift[own], np.log(parameters.share[own])
     if isinstance(part, Complete):
@@ -192,7 +192,7 @@ def _respond_complete(part: Complete, shift: Array, log_share: Array, precision:
     return Response(part.k, float(part.weights @ total), responsible.sum(axis=1), product(responsible, part.rows))
 
 
-def _respond_gappy(part: Gappy, shift: Array, log_share: Array, metrics: Metrics) -> Response:
+def _respond_gappy(part: Gappy, shift: Array, log_share: Array, metrics: GapMetrics) -> Response:
     """The same for each pattern in its metric, and its rows completed: r_c = B r + around_c."""
     shift = np.column_stack([shift, np.zeros(len(shift))])
     projected = metrics.project(shift * part.present)
@@ -212,7 +212,7 @@ def _respond_gappy(part: Gappy, shift: Array, log_share: Array, metrics: Metrics
     return Response(part.k, score, weight.sum(axis=0)[:, 0], sums[:, :-1], products[:-1, :-1])
 
 
-def _about_zero(part: Gappy, metrics: Metrics) -> tuple[float, Array]:
+def _about_zero(part: Gappy, metrics: GapMetrics) -> tuple[float, Array]:
     """Of rows about the center of their class: the sum of w r'P r / 2, and that of w r r', completed, with what is left
     of what is missing; (p + 1, p + 1).
     """

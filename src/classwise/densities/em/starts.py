@@ -14,7 +14,7 @@ import numpy as np
 from classwise import limits
 from classwise.arrays import EPS, Array, Codes, product, row_norms
 from classwise.densities.em.arranged import Arranged, Complete, Gappy, metrics_of
-from classwise.densities.em.expectation import Expected, Parameters, PseudoRows, expect, maximize
+from classwise.densities.em.expectation import Expected, MixtureParameters, PseudoRows, expect, maximize
 
 # A class has at most one component for each so many rows.
 ROWS_PER_COMPONENT = 5
@@ -31,7 +31,7 @@ def component_counts(weight: Array, components: int) -> Codes:
     return np.clip(weight // ROWS_PER_COMPONENT, 1, components).astype(np.intp)
 
 
-def one_each(arranged: Arranged, prior: PseudoRows) -> tuple[Parameters, Expected]:
+def one_each(arranged: Arranged, prior: PseudoRows) -> tuple[MixtureParameters, Expected]:
     """One component for each class: the most probable, and what it is responsible for."""
     count, features = arranged.centers.shape
     owner = np.arange(count)
@@ -49,19 +49,19 @@ class Seeding:
 
     arranged: Arranged
     prior: PseudoRows
-    single: Parameters
+    single: MixtureParameters
     expected: Expected
 
     @classmethod
     def of(cls, arranged: Arranged, prior: PseudoRows) -> Self:
         return cls(arranged, prior, *one_each(arranged, prior))
 
-    def starts(self, counts: Codes, tries: int, generator: np.random.Generator) -> list[Parameters]:
+    def starts(self, counts: Codes, tries: int, generator: np.random.Generator) -> list[MixtureParameters]:
         """So many starts, with so many components in each class at most."""
         by_class = [self._of_class(k, int(count), tries, generator) for k, count in enumerate(counts)]
         return [self._joined([tried[i] for tried in by_class]) for i in range(tries)]
 
-    def _joined(self, clusters: Sequence[tuple[Array, Array]]) -> Parameters:
+    def _joined(self, clusters: Sequence[tuple[Array, Array]]) -> MixtureParameters:
         """Parameters from the weights and sums of clusters in each class."""
         owner = np.repeat(np.arange(len(clusters)), [len(weight) for weight, _ in clusters])
         weight, sums = (np.concatenate([of[i] for of in clusters]) for i in (0, 1))

@@ -71,6 +71,6 @@ def to_sql(
         import sqlglot  # noqa: F401
     except ImportError as problem:
         raise MissingExtraError('SQL is written with sqlglot: pip install "classwise[export]".') from problem
-    from classwise.export.sql.scoring import write_query
+    from classwise.export.sql.query import write_query
 
     return write_query(model, table, dialect, columns, output, features)

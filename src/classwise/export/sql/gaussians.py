@@ -30,8 +30,7 @@ from classwise.export.sql.arithmetic import (
     times,
     total,
 )
-from classwise.export.sql.draft import Draft, near
-from classwise.export.sql.steps import Step
+from classwise.export.sql.draft import Draft, Step, near
 
 # From a column of the model, an origin, and the least standard deviation that matters to what the query calls the
 # number (or its logarithm) minus the origin.

@@ -1,0 +1,61 @@
+"""The program `classwise`: all verbs, in the order of its help."""
+
+from typing import Annotated
+
+import typer
+
+from classwise import __version__
+from classwise.cli import export
+from classwise.cli.explain import explain
+from classwise.cli.learn import compare, fit
+from classwise.cli.plot import plot
+from classwise.cli.predict import predict, sample
+from classwise.cli.summarize import info, merge, subtract, summarize
+from classwise.cli.verbs import DEBUG, Verbs, add, flowing
+
+ABOUT = """Classify by modeling each class: which classifier to trust, and the model in a file.
+
+Rows come from CSV, TSV, JSON, Parquet or Arrow files, compressed or not; "-" is standard input or output. Tables go to
+standard output, all else to standard error."""
+
+app = typer.Typer(
+    cls=Verbs,
+    name="classwise",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: classwise compare penguins.csv --target species",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"classwise {__version__}")
+        raise typer.Exit
+
+
+@app.callback(help=flowing(ABOUT))
+def classwise(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version, and leave.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error arose; also after a verb.")] = False,
+) -> None:
+    """All verbs."""
+    context.meta[DEBUG] = debug
+
+
+add(app, compare, "Choose")
+add(app, fit, "Choose")
+add(app, predict, "Use")
+add(app, explain, "Use")
+add(app, sample, "Use")
+add(app, plot, "Use")
+add(app, info, "Use")
+add(app, summarize, "Statistics that add up")
+add(app, merge, "Statistics that add up")
+add(app, subtract, "Statistics that add up")
+app.add_typer(export.app, name="export", rich_help_panel="Elsewhere")
+add(app, export.serve, "Elsewhere")

@@ -1,0 +1,237 @@
+"""A fitted stack: posteriors from the pool of its members, and new rows from those members that are models of rows."""
+
+import sys
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classwise.arrays import Array, Codes, Labels, first_leader, log_normalize
+from classwise.classifier.bayes import Priors, class_priors
+from classwise.classifier.explanation import Explanation
+from classwise.classifier.protocol import score
+from classwise.comparison.stack.pool import Pool
+from classwise.comparison.stack.stacking import AutoReport
+from classwise.comparison.stack.trained import Trained
+from classwise.comparison.stack.transforms import Encoding
+from classwise.errors import ClasswiseError, NotAvailableError
+from classwise.estimators import Answers, read_generator, required
+from classwise.rows.frames import make_frame
+from classwise.rows.schema import Schema
+from classwise.rows.table import Table, refuse_unsuitable
+
+# Rows are scored in blocks of this many.
+BLOCK_OF_ROWS = 4096
+
+# How far from its center a column of numbers is looked at, in standard units.
+REACH = 2.5
+
+
+class AutoAnswers(Answers):
+    """What a fitted stack has to say besides."""
+
+    _fitted_by = ("pool_", "fit")
+
+    classes_: Labels
+    pool_: Pool
+    members_: dict[str, Trained]
+    report_: AutoReport
+    _schema: Schema
+    _levels: dict[int, Labels]
+    _shift: Array
+    _totals: Array
+
+    def with_priors(self, priors: Priors) -> Self:
+        """The same model under other class priors: posteriors times the ratio of the priors; a new estimator."""
+        given = class_priors(priors, self.classes_, self._fitted()._totals)
+        other = copy(self)
+        with np.errstate(divide="ignore"):
+            other._shift = np.log(given) - np.log(self._totals / self._totals.sum())
+        return other
+
+    @property
+    def priors_(self) -> Array:
+        """The prior of each class; (g,)."""
+        priors = self._fitted()._totals * np.exp(self._shift)
+        return np.asarray(priors / priors.sum())
+
+    @property
+    def model_(self) -> "StackModel":
+        """The pool of its members, with what each column was taken for."""
+        pooled = PooledClassifier(self._fitted().classes_, self.members_, self.pool_, self._shift)
+        return StackModel(pooled, self._schema, self._levels)
+
+    @property
+    def classifier_(self) -> "PooledClassifier":
+        """What makes posteriors of rows as the table has them."""
+        classifier = self.model_.classifier
+        if not classifier.sees_rows:
+            raise NotAvailableError(
+                "A member that is a classifier of your own sees rows as they came, and pictures are of columns alone."
+            )
+        return classifier
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """The weight of each member; they sum to one."""
+        return dict(zip(self._fitted().members_, self.pool_.weights.tolist(), strict=True))
+
+    @property
+    def temperatures_(self) -> dict[str, float]:
+        """The temperature of each member: its posteriors are raised to one over it."""
+        return dict(zip(self._fitted().members_, (1 / self.pool_.powers).tolist(), strict=True))
+
+    def sample(self, n: int = 1, random_state: Any = None) -> tuple[Any, Labels]:
+        """n new rows (n, p) and their labels (n,), drawn from the members that are models of rows, by their weights."""
+        if not (isinstance(n, (int, np.integer)) and n >= 0):
+            raise ClasswiseError(f"n={n!r} is not a number of rows.")
+        used = {name: trained for name, trained in self.model_.classifier.used.items() if trained.can_sample}
+        if not used:
+            raise NotAvailableError("No member with weight is a model of the rows, so none can be drawn.")
+        generator = read_generator(random_state)
+        weights = np.array([self.weights_[name] for name in used])
+        drawn = generator.choice(len(used), size=int(n), p=weights / weights.sum())
+        codes = generator.choice(len(self.classes_), size=int(n), p=self.priors_)
+        rows = np.empty((int(n), len(self._schema)))
+        for i, trained in enumerate(used.values()):
+            rows[drawn == i] = trained.sample(codes[drawn == i], generator)
+        return make_frame(rows, self._schema, self._levels), self.classes_[codes]
+
+    # ----------------------------------------------------------------------------------------------------------------
+
+    def _reasons(self, table: Table, first: int, second: int) -> Explanation:
+        """A column adds the log odds less those without it: columns that say the same add little each."""
+        rows = np.repeat(np.asarray(table.rows, dtype=np.float64), len(self._schema) + 1, axis=0)
+        for j in range(len(self._schema)):
+            rows[j, j] = -1 if j in self._levels else np.nan
+        scores = self.classifier_.log_posterior(rows)
+        odds = scores[first] - scores[second]
+        prior = float(np.log(self.priors_[first] / self.priors_[second]))
+        shares = odds[-1] - odds[:-1]
+        names = list(self._schema.names or range(len(self._schema)))
+        return Explanation(
+            self.classes_.tolist()[first],
+            self.classes_.tolist()[second],
+            float(odds[-1]),
+            prior,
+            float(odds[-1] - prior - shares.sum()),
+            dict(zip(names, shares.tolist(), strict=True)),
+            dict(zip(names, table.shown(0), strict=True)),
+            "together",
+        )
+
+    def _table(self, X: Any, y: Any = None, sample_weight: Any = None) -> "NativeTable":
+        table = super()._table(X, y, sample_weight)
+        return NativeTable(table.source, table.schema, table.levels, table.labels, table.weights, X)
+
+    def _labeled(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        return self._table(X, required(y), sample_weight)  # all rows: a member may see them as they came
+
+    def _apply(self, function: Callable[[Any, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
+        refuse_unsuitable(table, allow_missing=True)
+        classifier = self.model_.classifier
+        if not classifier.sees_rows:
+            if not isinstance(table, NativeTable):
+                raise NotAvailableError(
+                    "A member that is a classifier of your own sees rows as they came; explain cannot."
+                )
+            classifier = replace(classifier, X=table.X)
+        return score(function, classifier, table)
+
+
+@dataclass(frozen=True, eq=False)
+class NativeTable(Table):
+    """A table, and the rows as they came."""
+
+    X: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class PooledClassifier:
+    """members by name, pooled by weight; shift (g,): added to log posteriors, where classes are mixed in other shares
+    than those learned from. X: the rows that are asked about as they came, for members that look at these.
+    """
+
+    labels: Labels
+    members: Mapping[str, Trained]
+    pool: Pool
+    shift: Array
+    X: Any = None
+
+    @cached_property
+    def used(self) -> dict[str, Trained]:
+        """The members that have weight."""
+        pairs = zip(self.members.items(), self.pool.weights.tolist(), strict=True)
+        return {name: trained for (name, trained), weight in pairs if weight > 0}
+
+    @property
+    def sees_rows(self) -> bool:
+        """Whether rows as the table has them are all that it looks at."""
+        return all(trained.sees_rows for trained in self.used.values())
+
+    def log_posterior(self, rows: Array) -> Array:
+        """log P(k | x); (m, p) -> (g, m)."""
+        rows = np.asarray(rows, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            answers = [
+                trained.log_posterior(rows, self.X).T if name in self.used else None
+                for name, trained in self.members.items()
+            ]
+            pooled = self.pool(answers)
+            return (log_normalize(pooled + self.shift, 1) if self.shift.any() else pooled).T
+
+    def posterior(self, rows: Array) -> Array:
+        """P(k | x); (m, p) -> (g, m)."""
+        return np.exp(self.log_posterior(rows))
+
+    def announced(self, rows: Array) -> Array:
+        """The same as log_posterior: what decisions need; (m, p) -> (g, m)."""
+        return self.log_posterior(rows)
+
+    def decide(self, rows: Array) -> Codes:
+        """The most probable class, the first of equals; (m, p) -> (m,)."""
+        return first_leader(self.log_posterior(rows))
+
+    def observing(self) -> "PooledClassifier":
+        """The same: members know what to do with a gap."""
+        return self
+
+    def chunk_rows(self, copied: bool) -> int:
+        """How many rows to score at once; all of them, where some member sees them as they came."""
+        return BLOCK_OF_ROWS if self.sees_rows else sys.maxsize
+
+
+@dataclass(frozen=True, eq=False)
+class StackModel:
+    """The pool of a stack, and its columns; the share of gaps in each is not kept."""
+
+    classifier: PooledClassifier
+    schema: Schema
+    levels: dict[int, Labels]
+    notes: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> Array:
+        return np.zeros(len(self.schema))
+
+    def reach(self) -> Array:
+        """How far rows reach in each column: the lowest, the middle and the highest; (3, p)."""
+        places = np.array([[-1.0], [0.0], [1.0]]) * np.ones(len(self.schema))
+        for j, levels in self.levels.items():
+            places[:, j] = [0, 0, len(levels) - 1]
+        encodings = (getattr(member, "encoding", None) for member in self.classifier.used.values())
+        for encoding in filter(None, encodings):
+            _put(encoding, places)
+        return places
+
+
+def _put(encoding: Encoding, places: Array) -> None:
+    numbers = encoding.numbers
+    places[:, numbers.columns] = numbers.center + REACH * numbers.scale * np.array([[-1.0], [0.0], [1.0]])
+    for category in encoding.categories:
+        if category.column in encoding.few:
+            places[:, category.column] = category.values[[0, len(category.values) // 2, -1]]

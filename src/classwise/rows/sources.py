@@ -1,0 +1,326 @@
+"""Sources in memory: arrays, and any frame that narwhals knows, which are read as tables."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from types import NoneType
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
+
+from classwise.arrays import DATES, Array, Codes, Labels, unmasked
+from classwise.errors import ClasswiseError, MissingLabelWarning
+from classwise.rows.codes import Coded, code_values
+from classwise.rows.frames import FrameSource, as_numbers, natural_family_of, of_no_kind, open_frame, read_labels
+from classwise.rows.schema import Column, Families, Family, Schema, read_families
+from classwise.rows.table import Columns, Matrix, Table, TableRows
+
+
+class Values(Protocol):
+    """Where columns come from."""
+
+    backend: str | None
+    keys: list[Any]
+    names: tuple[str, ...] | None
+
+    @property
+    def missing(self) -> tuple[str, ...] | None: ...
+
+    def __len__(self) -> int: ...
+
+    def type(self, column: int) -> tuple[str, tuple[str, ...] | None]: ...
+
+    def natural_family(self, column: int) -> Family: ...
+
+    def numbers(self, column: int) -> NDArray[Any]: ...
+
+    def coded(self, column: int) -> Coded: ...
+
+    def take(self, part: slice | Codes) -> Self: ...
+
+
+# What the values of an array are taken for, and what that is called in a schema.
+GAUSSIAN = Family("gaussian")
+ARRAY_FAMILIES = {"b": Family("bernoulli")}
+ARRAY_TYPES = {"gaussian": "Float64", "bernoulli": "Boolean", "categorical": "Object"}
+
+
+class ArraySource:
+    """The columns of an array: numbers, yes and no, dates, or objects."""
+
+    backend: str | None = None
+    missing: tuple[str, ...] | None = None
+
+    def __init__(self, values: NDArray[Any], names: tuple[str, ...] | None = None) -> None:
+        self.values = values
+        self.names = names
+        self.keys: list[Any] = list(names or range(values.shape[1]))
+        self._families: dict[int, Family] = {}
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def type(self, column: int) -> tuple[str, None]:
+        return ARRAY_TYPES[self.natural_family(column).name], None
+
+    def natural_family(self, column: int) -> Family:
+        """The family that the values of a column stand for; dates stand for none, which is an error."""
+        if column not in self._families:
+            self._families[column] = self._natural_family(column)
+        return self._families[column]
+
+    def _natural_family(self, column: int) -> Family:
+        kind = self.values.dtype.kind
+        if kind in DATES and not np.isnat(self.values[:, column]).all():
+            raise of_no_kind(self.keys[column], self.values.dtype)
+        return natural_family_of(self.values[:, column]) if kind == "O" else ARRAY_FAMILIES.get(kind, GAUSSIAN)
+
+    def numbers(self, column: int) -> NDArray[Any]:
+        return as_numbers(self.values[:, column], str(column))
+
+    def coded(self, column: int) -> Coded:
+        return code_values(self.values[:, column])
+
+    def take(self, part: slice | Codes) -> "ArraySource":
+        return ArraySource(self.values[part], self.names)
+
+
+class Source:
+    """Rows whose columns are known by name, and not yet read."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.names = values.names
+        self.n_features = len(values.keys)
+
+    def take(self, part: slice | Codes) -> "Source":
+        """Some of the rows, as a source of their own."""
+        return Source(self.values.take(part))
+
+    def read(
+        self,
+        families: Families = "auto",
+        y: Any = None,
+        weights: Any = None,
+        strict: bool = False,
+        known: Sequence[Column | None] = (),
+    ) -> Table:
+        """As a table, to learn from.
+
+        known: what rows learned from before have shown columns to be, None where they have not. strict: a missing
+        label is an error.
+        """
+        schema = self._schema(families, known)
+        rows, levels = self._rows(schema, None)
+        labels, labeled = (None, None) if y is None else _read_labels(y, len(self.values), strict)
+        return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), labeled))
+
+    def read_like(self, schema: Schema, levels: dict[int, Labels], y: Any = None, weights: Any = None) -> Table:
+        """As a table of rows that a model can score: the same families, categories as positions among its levels."""
+        rows, _ = self._rows(schema, levels)
+        labels, known = (None, None) if y is None else _read_labels(y, len(self.values), strict=False)
+        return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), known))
+
+    def _schema(self, families: Families, known: Sequence[Column | None]) -> Schema:
+        values = self.values
+        plain = isinstance(values, ArraySource) and values.values.dtype.kind in "fiu" and values.names is None
+        if plain and not known and isinstance(families, str) and families == "auto":
+            return Schema.of_numbers(self.n_features, ARRAY_TYPES["gaussian"])
+        return Schema(tuple(self._columns(families, known)), values.backend, values.missing)
+
+    def _columns(self, families: Families, known: Sequence[Column | None]) -> list[Column]:
+        seen = {j: column for j, column in enumerate(known) if column is not None}
+        natural = {j: self.values.natural_family(j) for j in range(self.n_features) if j not in seen}
+        numbers = [j in natural and not natural[j].has_levels for j in range(self.n_features)]
+        asked = read_families(families, self.values.keys, numbers)
+        by_name = not isinstance(families, str)
+        return [
+            self._column(j, seen[j].family, seen[j].asked)
+            if j in seen
+            else self._column(j, asked.get(j, natural[j]), by_name and j in asked)
+            for j in range(self.n_features)
+        ]
+
+    def _column(self, j: int, family: Family, asked: bool) -> Column:
+        name = None if self.names is None else self.names[j]
+        type, declared = self.values.type(j)
+        return Column(name, type, family, asked, declared, j)
+
+    def _rows(self, schema: Schema, known: dict[int, Labels] | None) -> tuple[TableRows, dict[int, Labels]]:
+        if isinstance(self.values, ArraySource) and not schema.levels and self.values.values.dtype.kind in "fiub":
+            return Matrix(self.values.values), {}
+        columns: list[NDArray[Any] | Coded] = []
+        levels = {}
+        for j, column in enumerate(schema.columns):
+            if column.family.has_levels:
+                coded = self.values.coded(j)
+                levels[j] = coded.sorted_levels(f"column {self.values.keys[j]!r}") if known is None else known[j]
+                _refuse_other_kind(coded, levels[j], self.values.keys[j])
+                columns.append(coded.among(levels[j]))
+            else:
+                columns.append(self._numbers(j, column))
+        return Columns(columns), levels
+
+    def _numbers(self, j: int, column: Column) -> NDArray[Any]:
+        natural = self.values.natural_family(j)
+        if natural.kind == "category" and len(self.values.coded(j).levels):
+            raise ClasswiseError(
+                f"Column {self.values.keys[j]!r} is to be a {column.family.kind} ({column.family}), and it holds text; "
+                "turn it into numbers, or take it for a category when fitting."
+            )
+        return self.values.numbers(j) if natural.kind != "category" else np.full(len(self.values), np.nan)
+
+
+def _refuse_other_kind(coded: Coded, levels: Labels, key: Any) -> None:
+    """Text where there were numbers, or numbers where there was text, is no new level but another column."""
+    given, known = coded.levels[:1], levels.tolist()[:1]
+    if given and known and isinstance(given[0], str) != isinstance(known[0], str):
+        held, was = (_sort_of(value[0]) for value in (given, known))
+        raise ClasswiseError(f"Column {key!r} holds {held}, such as {given[0]!r}, and it held {was} during fit.")
+
+
+def _sort_of(level: Any) -> str:
+    if isinstance(level, str):
+        return "text"
+    return "yes and no" if isinstance(level, (bool, np.bool_)) else "numbers"
+
+
+def open_source(X: Any) -> Source:
+    """An array, or any frame that narwhals knows (pandas, polars, pyarrow, ...), ready to be read.
+
+    A source is one already: whoever has checked columns, as a server has, can hand them over as they are.
+    """
+    if isinstance(X, Source):
+        return X
+    if not isinstance(X, np.ndarray):
+        frame = open_frame(X)
+        if frame is not None:
+            if not all(frame.shape):
+                check_array(np.empty(frame.shape, dtype=bool))  # no rows, no columns: the same message as for arrays
+            return Source(FrameSource(frame))
+    return Source(ArraySource(_read_array(X)))
+
+
+def open_asked(X: Any, names: tuple[str, ...] | None) -> Source:
+    """What a model is asked about: rows as they were at fit, or one row as a Series or a mapping from its columns."""
+    if isinstance(X, np.ndarray) or not (isinstance(X, Mapping) or _is_named_row(X)):
+        return open_source(X)
+    return open_row(X, names)
+
+
+def _is_named_row(row: Any) -> bool:
+    return hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1
+
+
+def open_row(row: Any, names: tuple[str, ...] | None) -> Source:
+    """One row: a table of one row, a mapping from column to value, or the values in order."""
+    if _is_named_row(row):
+        row = row.to_dict()
+    if isinstance(row, Mapping):
+        row = list(row.values()) if names is None else _in_order(row, names)
+    if not isinstance(row, (list, tuple, np.ndarray)) or np.ndim(np.asarray(row, dtype=object)) != 1:
+        return open_source(row)
+    values = np.empty((1, len(row)), dtype=object)
+    values[0] = list(row)
+    return Source(ArraySource(values, names if names is not None and len(names) == len(row) else None))
+
+
+def _in_order(row: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
+    """The values of a row, each column with one."""
+    for name in names:
+        if name not in row:
+            raise ClasswiseError(f"The row lacks the column {name!r}; give every column a value, None if missing.")
+        if isinstance(row[name], (list, tuple, np.ndarray)):
+            raise ClasswiseError(
+                f"A mapping is one row, and it holds a {type(row[name]).__name__} in column {name!r}; for several rows "
+                "give a table."
+            )
+    return [row[name] for name in names]
+
+
+def read_table(X: Any, y: Any = None, weights: Any = None, families: Families = "auto", strict: bool = False) -> Table:
+    """Rows, labels and weights as a table.
+
+    >>> import pandas as pd
+    >>> table = read_table(pd.DataFrame({"length": [1, 2], "color": ["red", "blue"]}), ["a", "b"])
+    >>> table.schema.names, table.rows
+    (('length', 'color'), array([[1., 1.],
+           [2., 0.]]))
+    """
+    return open_source(X).read(families, y, weights, strict)
+
+
+def read_counted(
+    X: Any, y: Any, weights: Any = None, families: Families = "auto", strict: bool = False
+) -> tuple[Source, Table, NDArray[np.bool_]]:
+    """The rows that count, as a source and as a table, and which of all rows (n,) they are.
+
+    A row of weight zero, or without a label, is no row: whoever deals rows out must not see it, nor its levels.
+    """
+    source = open_source(X)
+    table = source.read(families, y, weights, strict)
+    counted = np.ones(len(table), dtype=bool) if table.weights is None else table.weights > 0
+    if counted.all():
+        return source, table, counted
+    kept = table.weighted()
+    source = source.take(np.flatnonzero(counted))
+    return source, source.read(families, kept.labels, kept.weights, strict), counted
+
+
+def _read_array(X: Any) -> NDArray[Any]:
+    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "fiub" and X.dtype.itemsize <= 8:
+        return X  # what scikit-learn's check would say yes to, which takes longer than fitting a small table
+    # NumPy would make text of numbers beside text, and numbers of yes and no beside numbers.
+    values = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else unmasked(X)
+    kind = values.dtype.kind if isinstance(values, np.ndarray) else ""
+    if kind in (*"OUST", *DATES):
+        objects = values if kind in DATES else values.astype(object)
+        return _simplest(check_array(objects, dtype=None, ensure_all_finite=False, input_name="X"))
+    rows = check_array(values, dtype="numeric", ensure_all_finite=False, input_name="X")
+    return rows if rows.dtype.kind in "fiub" and rows.dtype.itemsize <= 8 else rows.astype(np.float64)
+
+
+def _simplest(values: NDArray[Any]) -> NDArray[Any]:
+    """Objects that are all of one kind, as an array of that kind."""
+    kinds = set(map(type, values.ravel().tolist())) if values.dtype.kind == "O" else set()
+    if kinds and kinds <= {float, NoneType}:
+        return values.astype(np.float64)
+    simple = {frozenset({bool}): np.bool_, frozenset({int}): np.int64}.get(frozenset(kinds))
+    try:
+        return values if simple is None else values.astype(simple)
+    except OverflowError:  # integers beyond 2**63
+        return values
+
+
+def _read_labels(y: Any, length: int, strict: bool) -> tuple[Labels, NDArray[np.bool_] | None]:
+    """The labels, and which rows have one, where not all do."""
+    labels, missing = read_labels(y)
+    if len(labels) != length:
+        raise ClasswiseError(f"X has {length} rows and y has {len(labels)} labels; every row needs one label.")
+    if missing is None:
+        return labels, None
+    count = int(missing.sum())
+    if strict:
+        raise ClasswiseError(f"y contains missing labels in {count} rows; remove those rows or give them a label.")
+    if count == length:
+        raise ClasswiseError("y contains missing labels in every row, so there is nothing to learn from.")
+    warnings.warn(f"{count} of {length} rows have no label and were left out.", MissingLabelWarning, stacklevel=5)
+    return np.where(missing, labels[~missing][:1], labels), ~missing  # their weight will be zero
+
+
+def _read_weights(weights: Any, length: int, labeled: NDArray[np.bool_] | None) -> Array | None:
+    """The weights, zero for rows without a label."""
+    if weights is None:
+        return None if labeled is None else labeled.astype(np.float64)
+    values = np.asarray(unmasked(weights), dtype=np.float64)
+    if values.ndim == 0:
+        values = np.full(length, float(values))
+    if values.shape != (length,):
+        raise ClasswiseError(f"X has {length} rows and weights have shape {values.shape}; every row needs one weight.")
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(bad):
+        raise ClasswiseError(f"Weights must be finite and not negative; row {bad[0]} has weight {values[bad[0]]}.")
+    if not values.any():
+        raise ClasswiseError("Every weight is zero, so there are no rows to learn from.")
+    return values if labeled is None else values * labeled
