@@ -41,7 +41,7 @@ class Answers(ClassifierMixin, BaseEstimator):
     feature_names_in_: Labels
 
     @property
-    def _model_seen(self) -> FittedModel:
+    def _fitted_model(self) -> FittedModel:
         """The fitted model: a classifier, and the columns of its rows."""
         model: FittedModel = self._fitted().model_
         return model
@@ -142,7 +142,7 @@ class Answers(ClassifierMixin, BaseEstimator):
           0      4  +4.345
           1      1  -1.586
         """
-        model = self._model_seen
+        model = self._fitted_model
         source = open_row(row, model.schema.names)
         check_columns(self, source)
         table = source.read_like(model.schema, model.levels)
@@ -158,19 +158,19 @@ class Answers(ClassifierMixin, BaseEstimator):
     @property
     def schema_(self) -> SchemaReport:
         """What each column was taken for: type, kind, family, levels, missing values; a table."""
-        model = self._model_seen
+        model = self._fitted_model
         return SchemaReport.of(model.schema, model.levels, model.missing, model.notes)
 
     @property
     def families_(self) -> dict[Any, str]:
         """The family of each column, by name (or position)."""
-        schema = self._model_seen.schema
+        schema = self._fitted_model.schema
         return {key: str(column.family) for key, column in zip(schema.names or range(len(schema)), schema, strict=True)}
 
     # ----------------------------------------------------------------------------------------------------------------
 
     def _table(self, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
-        model = self._model_seen
+        model = self._fitted_model
         source = open_asked(X, model.schema.names)
         check_columns(self, source)
         return source.read_like(model.schema, model.levels, y, sample_weight)
@@ -186,7 +186,7 @@ class Answers(ClassifierMixin, BaseEstimator):
     @property
     def _classifier(self) -> Classifier:
         """What makes posteriors of rows."""
-        classifier: Classifier = self._model_seen.classifier
+        classifier: Classifier = self._fitted_model.classifier
         return classifier
 
     def _codes_of(self, table: Table) -> NDArray[Any]:

@@ -128,7 +128,7 @@ def write_query(
     estimator = question.estimator
     names = result_names(output, estimator.classes_.tolist(), kind)
     keys = key_names(columns, names)
-    model = estimator._model_seen
+    model = estimator._fitted_model
     draft = Draft(kind, feature_names(model.schema, features, kind), model.levels, len(estimator.classes_))
     carried = [exp.alias_(exp.column(draft.key(i, key)), key, quoted=True) for i, key in enumerate(keys)]
     question.add_scores(draft, output)
@@ -188,7 +188,7 @@ class Question:
     def add_scores(self, draft: Draft, output: str) -> None:
         """Scores of which softmax is P(k | x), as terms of a draft."""
         only_label = output == "label" and self.policy is None
-        add_classifier(self.estimator._classifier, self.estimator._model_seen, draft, only_label)
+        add_classifier(self.estimator._classifier, self.estimator._fitted_model, draft, only_label)
         if self.estimator._strict:
             draft.refusals += draft.missing
 
