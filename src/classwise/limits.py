@@ -112,7 +112,7 @@ STEP_WORK = 3e7
 # Multiplications: with more, the prior of own covariances is chosen in one fold, among fewer.
 SEARCH_WORK = 3e11
 
-# Diagnosis, check and report ------------------------------------------------------------------------------------------
+# Diagnosis, check, report and summary ---------------------------------------------------------------------------------
 
 # Where there are too many columns to test all rows for Normality, so many of each class are tested, evenly spaced.
 NORMALITY_ROWS = 2000
@@ -122,3 +122,7 @@ PAIRED_COLUMNS = 40
 
 # The pictures of a report show so many rows, drawn by chance.
 REPORT_ROWS = 1000
+
+# Tables of m.summary() have so many lines and so many columns; what is cut is counted below them.
+SUMMARY_LINES = 20
+SUMMARY_COLUMNS = 8

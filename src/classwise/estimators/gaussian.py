@@ -2,7 +2,9 @@
 
 from typing import Any, Literal
 
+from classwise.arrays import Array
 from classwise.classifier.bayes import Priors
+from classwise.classifier.fisher import linear_functions
 from classwise.classifier.plan import BlockPlan
 from classwise.covariance import (
     ESTIMATES,
@@ -15,8 +17,9 @@ from classwise.covariance import (
     check_prior,
 )
 from classwise.densities.numbers import Believed, Estimated
-from classwise.errors import ClasswiseError, at_least, choose
+from classwise.errors import ClasswiseError, NotAvailableError, at_least, choose
 from classwise.estimators.discriminating import Discriminating
+from classwise.estimators.fit_summary import SummaryTable, column_tables, means_table
 from classwise.estimators.summary import SummaryEstimator, read_common
 from classwise.rows.schema import Families
 from classwise.selection.dials import DialChoice, is_cv, read_dials
@@ -157,3 +160,61 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
     def em_(self) -> Completion | None:
         """How learning from rows with gaps went: iterations, log-likelihood, convergence; None if not by EM."""
         return self.model_.completion
+
+    # Linear classification functions ----------------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> Array:
+        """The weights of the linear classification functions, where all classes share a covariance.
+
+        As in scikit-learn: (g, p), and for two classes (1, p), those of the second class against the first. The
+        softmax of `X @ coef_.T + intercept_` is `predict_proba(X)`; for two classes the sum is `decision_function(X)`.
+        A column that was left out has a weight of 0. It takes a model of numbers alone, and estimate="mle" or
+        "unbiased". Weights of scikit-learn's default solver are those of "mle" since its version 1.9.1, and those of
+        "unbiased" before. Its other solvers divide as "mle" does; with more than two classes they add one vector to
+        the weights of all classes, which changes no decision.
+
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> GaussianClassifier(share=1).fit(X, y).coef_.round(2)
+        array([[  6.44,  12.39, -17.29, -21.19],
+               [ -1.56,  -4.47,   4.79,   3.13],
+               [ -4.88,  -7.92,  12.5 ,  18.07]])
+        """
+        weights = self._in_all_columns(self._linear_functions("coef_")[0])
+        return weights if len(weights) > 2 else weights[1:] - weights[:1]
+
+    @property
+    def intercept_(self) -> Array:
+        """The constants of the linear classification functions; (g,), and (1,) for two classes. See `coef_`."""
+        constants = self._linear_functions("intercept_")[1]
+        return constants if len(constants) > 2 else constants[1:] - constants[:1]
+
+    def _linear_functions(self, name: str) -> tuple[Array, Array]:
+        """Weights and constants of the columns that were not left out, or why there are none."""
+        self._refuse_columns_beside(name)
+        if self._is_bayes:
+            raise NotAvailableError(f"With estimate='bayes' classes are Student-t, and not linear: there is no {name}.")
+        if len(self.gaussian_.covariance.values) > 1:
+            raise NotAvailableError(
+                f"Each class has a covariance of its own, so that nothing is linear, and there is no {name}: it takes "
+                "share=1. discriminant(label) has the polynomial of a class."
+            )
+        return linear_functions(self.gaussian_, self.classifier_)
+
+    def _refuse_columns_beside(self, name: str) -> None:
+        if not self._is_of_numbers_alone():
+            raise NotAvailableError(
+                f"{name} is for numbers alone, and this model has other columns, or learns from what is missing: see "
+                "schema_. explain(row) says what each column adds to the log odds, and parameters_ has what was "
+                "estimated of each."
+            )
+
+    def _summary_tables(self) -> list[SummaryTable]:
+        if not hasattr(self, "gaussian_"):
+            return column_tables(self)
+        return [means_table(self), *column_tables(self, but=self._numbers_block()[0].tolist())]
+
+    def _log_determinants(self) -> Array | None:
+        covariance = self.gaussian_.covariance if hasattr(self, "gaussian_") else None
+        return None if covariance is None or len(covariance.values) == 1 else 2 * covariance.half_log_det

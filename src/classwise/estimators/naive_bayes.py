@@ -7,7 +7,7 @@ from classwise.classifier.bayes import Priors
 from classwise.classifier.plan import BlockPlan
 from classwise.covariance import ESTIMATES, DiagonalCovariance, check_prior
 from classwise.densities.numbers import Believed, Floored
-from classwise.errors import choose, fraction
+from classwise.errors import NotAvailableError, choose, fraction
 from classwise.estimators.discriminating import Discriminating
 from classwise.estimators.gaussian import Calibrate, Estimate, Missing, Prior, Ties
 from classwise.estimators.summary import SummaryEstimator, read_common
@@ -100,3 +100,42 @@ class NaiveBayes(Discriminating, SummaryEstimator):
     def variances_(self) -> Array:
         """The variance of each Gaussian column within each class, floored; of Student-t densities the shape; (g, p)."""
         return self.gaussian_.covariance.values
+
+    # As GaussianNB calls it -------------------------------------------------------------------------------------------
+
+    @property
+    def theta_(self) -> Array:
+        """The mean of each column within each class, as in scikit-learn's GaussianNB; (g, p).
+
+        Like `var_`, it is for models whose columns are all Gaussian.
+        """
+        self._refuse_other_columns("theta_")
+        return self._with_constants(self.means_)
+
+    @property
+    def var_(self) -> Array:
+        """The variance of each column within each class, as in scikit-learn's GaussianNB; (g, p).
+
+        They are floored: a variance is at least `floor` times that of the column over all rows. GaussianNB adds
+        var_smoothing times the largest variance of any column instead, so that NaiveBayes(floor=0) has the numbers of
+        GaussianNB(var_smoothing=0). A column that never varies was left out, and has a variance of 0.
+        """
+        self._refuse_other_columns("var_")
+        return self._in_all_columns(self.variances_)
+
+    @property
+    def class_prior_(self) -> Array:
+        """The prior of each class, as in scikit-learn: priors_; (g,)."""
+        return self.priors_
+
+    @property
+    def class_count_(self) -> Array:
+        """The rows of each class, or their weight, as in scikit-learn; (g,)."""
+        return self._fitted().statistics_.weight
+
+    def _refuse_other_columns(self, name: str) -> None:
+        if not self._is_gaussian_alone():
+            raise NotAvailableError(
+                f"{name} is for Gaussian columns alone, and this model has others: see families_ and estimate. "
+                "parameters_ has what was estimated of each column."
+            )

@@ -1,17 +1,21 @@
 """Well-known names: each is GaussianClassifier with other defaults, and nothing more."""
 
 import inspect
+import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from classwise.arrays import Array
 from classwise.classifier.bayes import BayesClassifier
 from classwise.classifier.fisher import FisherProjection, fisher_projection
+from classwise.classifier.plan import BlockPlan
 from classwise.densities import Observed
 from classwise.errors import ClasswiseError, NotAvailableError
+from classwise.estimators.fit_summary import SummaryTable, directions_table
 from classwise.estimators.gaussian import GaussianClassifier
 from classwise.storage import stored
 
@@ -73,6 +77,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
     >>> m = LDA().fit(X, y)
     >>> int((m.predict(X) != y).sum()), m.transform(X).shape
     (3, (150, 2))
+    >>> m.explained_variance_ratio_.round(4)
+    array([0.9912, 0.0088])
     """
 
     n_components: int | None
@@ -113,6 +119,59 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
                 f"Fisher's directions need one covariance for all classes: share=1, not {self.share}."
             )
         return fisher_projection(self.gaussian_, self.priors_).first(self.n_components)
+
+    @property
+    def scalings_(self) -> Array:
+        """Fisher's directions, as scikit-learn calls them: `(X - xbar_) @ scalings_` is `transform(X)`; (p, r).
+
+        Those of scikit-learn's default solver up to signs, divided as `coef_` says; `projection_` has them, too. Like
+        `xbar_` and `explained_variance_ratio_`, they are for models of numbers alone.
+        """
+        self._refuse_columns_beside("scalings_")
+        return self._in_all_columns(self.projection_.directions.T).T
+
+    @property
+    def xbar_(self) -> Array:
+        """The overall mean: that of the class means, weighted by the priors; (p,)."""
+        self._refuse_columns_beside("xbar_")
+        return self._with_constants(self.projection_.center)
+
+    @property
+    def explained_variance_ratio_(self) -> Array:
+        """The share of the between-class variance that each direction accounts for, the largest first; (r,).
+
+        R calls it the proportion of trace. With n_components they are shares of all directions, also of those that
+        were given up, and that takes the statistics of the model.
+        """
+        self._refuse_columns_beside("explained_variance_ratio_")
+        ratios = self._ratios()
+        if ratios is None:
+            raise NotAvailableError(
+                "With n_components, explained_variance_ratio_ needs what was gathered from the rows, which was left "
+                "out when the model was saved (statistics=False); save it with statistics, or fit again."
+            )
+        return ratios
+
+    def _ratios(self) -> Array | None:
+        """Each direction's share of all between-class variance (r,); None if what was given up is not known."""
+        if self.n_components is None:
+            return self.projection_.ratios
+        if not self.statistics_.parts:
+            return None
+        plan = self._settled_plan()
+        assert isinstance(plan, BlockPlan)
+        whole = clone(self).set_params(n_components=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there is to say was said at fit
+            whole._keep(replace(plan, rank=None).model(self.statistics_), self.statistics_)
+        ratios: Array = whole.projection_.ratios[: self.n_components]
+        return ratios
+
+    def _summary_tables(self) -> list[SummaryTable]:
+        tables = super()._summary_tables()
+        if not hasattr(self, "projection_"):
+            return tables
+        return [tables[0], directions_table(self, self.projection_.directions, self._ratios()), *tables[1:]]
 
     @property
     def _n_features_out(self) -> int:
