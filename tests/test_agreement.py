@@ -115,7 +115,8 @@ KINDS = {
         fits=lambda table: refused_label(table) is not None,
     ),
     "decided, text beside numbers": Kind(
-        lambda table: decided(table, naive(table), reject=0.3), fits=lambda t: not isinstance(t.classes[0], str)
+        lambda table: decided(table, naive(table), reject=0.3, reject_label="better ask"),
+        fits=lambda table: not isinstance(table.classes[0], str),
     ),
     "decided, novelty": Kind(lambda table: decided(table, naive(table), novelty=0.1)),
     "decided, stack": Kind(lambda table: decided(table, stack("sql")(table))),
