@@ -5,6 +5,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -101,18 +102,21 @@ def test_a_line_is_erased(capsys):
     assert shown.endswith("\r")
 
 
-def test_threads_that_have_not_begun_never_do():
-    begun = []
+def test_tasks_that_have_not_begun_when_interrupted_never_do_and_no_thread_is_left():
+    begun, done, before = [], [], threading.active_count()
 
     def work(i):
         begun.append(i)
         time.sleep(0.01)
-        return i
 
-    for result in in_threads(work, list(range(200))):
-        if result == 3:
-            break
-    time.sleep(0.05)
+    def step():
+        done.append(1)
+        if len(done) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(work, list(range(200)), step)
+    assert threading.active_count() == before
     assert len(begun) < 50
 
 

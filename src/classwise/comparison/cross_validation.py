@@ -26,6 +26,7 @@ from classwise.comparison.stack import AutoClassifier
 from classwise.comparison.trial import Trial
 from classwise.comparison.verdict import CHANGED, ChangedRowsError, Ready, SecondPass, Verdict
 from classwise.engines import BLAS, Rows, in_threads
+from classwise.engines.memory import one_by_one
 from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic, crosses
@@ -160,12 +161,11 @@ class CrossValidation(ABC):
             return model if self.is_streamed else None, answer
 
         parts = self._parts(candidate)
-        asked: Iterable[tuple[Any, Array | None]] = in_threads(ask, parts) if chosen.in_threads else map(ask, parts)
-        for held, (model, answer) in zip(parts, asked, strict=True):
+        several = in_threads if chosen.in_threads else one_by_one
+        for held, (model, answer) in zip(parts, several(ask, parts, step), strict=True):
             models.append(model)
             if answers is not None and answer is not None:
                 answers[held.fold.rows] = answer
-            step()
         trial, whole = chosen.described(candidate.trial(), crossing)
         powers = None
         if calibrate and answers is not None:

@@ -49,13 +49,28 @@ class MemoryEngine:
         return whole
 
 
-def in_threads(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
-    """function of each task, in their order, several at a time; what is not begun when the caller leaves never is."""
+def in_threads(function: Callable[[T], R], tasks: Sequence[T], step: Callable[[], None] = lambda: None) -> list[R]:
+    """function of each task, in their order, several at a time; step is called as each is done.
+
+    What is not begun when the caller is interrupted never is, and no thread is left behind.
+    """
     if len(tasks) < 2 or OURS.working:
-        yield from map(function, tasks)
-        return
+        return one_by_one(function, tasks, step)
+    results = []
     with threads(len(tasks)) as pool:
-        yield from pool.map(function, tasks)
+        for result in pool.map(function, tasks):
+            results.append(result)
+            step()
+    return results
+
+
+def one_by_one(function: Callable[[T], R], tasks: Sequence[T], step: Callable[[], None] = lambda: None) -> list[R]:
+    """The same in this thread alone."""
+    results = []
+    for task in tasks:
+        results.append(function(task))
+        step()
+    return results
 
 
 class Ours(local):

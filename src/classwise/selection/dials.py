@@ -1,7 +1,6 @@
 """The dials by themselves: share and shrink chosen by cross-validated log loss."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -123,13 +122,8 @@ class Tries:
 
     def by_path(self) -> Array:
         """All amounts of shrinking at once, for each share; (folds, shares, shrinks)."""
-        losses = np.empty((len(self.crossing), len(self.shares), len(self.shrinks)))
         with progress("Choosing dials", len(self.crossing)) as bar:
-            tasks = [partial(self._path_losses, fold) for fold in self.crossing.each()]
-            for fold, of_fold in enumerate(in_threads(lambda task: task(), tasks)):
-                losses[fold] = of_fold
-                bar.step()
-        return losses
+            return np.array(in_threads(self._path_losses, self.crossing.each(), bar.step))
 
     def _path_losses(self, fold: Fold) -> Array:
         """(shares, shrinks)."""

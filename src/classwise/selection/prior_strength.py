@@ -132,9 +132,8 @@ def _left_out(plan: BlockPlan, crossing: Crossing, forms: tuple[PriorForm, ...],
         return (log_sum_exp(scores) - scores[k]).T
 
     with progress("Choosing a prior", len(tasks)) as bar:
-        for (which, _, _, _, own), lost in zip(tasks, in_threads(lose, tasks), strict=True):
+        for (which, _, _, _, own), lost in zip(tasks, in_threads(lose, tasks, bar.step), strict=True):
             losses[which, own] = lost
-            bar.step()
     return losses
 
 

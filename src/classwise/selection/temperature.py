@@ -146,7 +146,7 @@ class _Kept:
             return np.stack([sums_by(folds, weights * value, self.count) for value in values])
 
         blocks = list(slices(len(self.own), max(BLOCK_OF_POSTERIORS // len(self.logs), 1)))
-        sums = np.sum(list(in_threads(of_block, blocks)), axis=0) if blocks else np.zeros((3, self.count))
+        sums = np.sum(in_threads(of_block, blocks), axis=0) if blocks else np.zeros((3, self.count))
         return Slopes(*sums)
 
 

@@ -191,7 +191,7 @@ def scored(classifier: BayesClassifier, encoded: Array) -> Array:
     """log P(k | x) of transformed rows, in threads; (m, g)."""
     size = max(BLOCK // classifier.density.width, 16)
     parts = [encoded[part] for part in slices(len(encoded), size)]
-    return np.concatenate(list(in_threads(classifier.log_posterior, parts)), axis=1).T
+    return np.concatenate(in_threads(classifier.log_posterior, parts), axis=1).T
 
 
 # Recipes --------------------------------------------------------------------------------------------------------------
