@@ -112,6 +112,14 @@ STEP_WORK = 3e7
 # Multiplications: with more, the prior of own covariances is chosen in one fold, among fewer.
 SEARCH_WORK = 3e11
 
+# Evaluation -----------------------------------------------------------------------------------------------------------
+
+# The AUC of so many scores at once, rows times classes, is exact: they are sorted. Of more it has a bound.
+EXACT_AUC_SCORES = 300_000
+
+# An evaluation of at most so many classes prints its tables by class.
+MOST_CLASSES_PRINTED = 20
+
 # Diagnosis, check and report ------------------------------------------------------------------------------------------
 
 # Where there are too many columns to test all rows for Normality, so many of each class are tested, evenly spaced.
