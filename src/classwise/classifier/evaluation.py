@@ -318,18 +318,20 @@ NAMES = {
 # Numbers below this are not seen in a table of four digits.
 ROUNDING = 5e-5
 
+# Of percents.
+MOST_DIGITS = 6
 
-def _percent(share: float, *interval: float) -> list[str]:
-    """Shares as percent, with as many digits as their interval warrants; only a share of 1 is shown as 100.
+
+def _percent(share: float, low: float, high: float) -> list[str]:
+    """A share and its interval as percent, with the digits that the interval warrants; only 1 is shown as 100.
 
     >>> _percent(0.9333, 0.89, 0.96), _percent(0.99842, 0.9980, 0.9987), _percent(0.995, 0.97, 0.999)
-    (['93', '89', '96'], ['99.84', '99.80', '99.87'], ['99.5', '97.0', '99.9'])
+    (['93', '89', '96'], ['99.84', '99.8', '99.87'], ['99.5', '97', '99.9'])
     """
-    low, high = interval
-    digits = max(0, int(np.ceil(-np.log10(100 * (high - low)))))
-    while digits < 6 and share < 1 and float(f"{100 * share:.{digits}f}") == 100:
+    digits = max(0, int(np.ceil(-np.log10(50 * (high - low)))))
+    while digits < MOST_DIGITS and share < 1 and round(100 * share, digits) == 100:
         digits += 1
-    return [f"{100 * value:.{digits}f}" for value in (share, low, high)]
+    return [f"{round(100 * value, digits):.10g}" for value in (share, low, high)]
 
 
 def _share(part: Array, whole: Array) -> Array:
