@@ -454,6 +454,22 @@ class TestEvaluate:
         assert page.count("<figure>") == 2
         assert "exists" in fails("evaluate", "nb.cw", "penguins.csv", "-t", "species", "--html", "page.html")
 
+    def test_missing_values_are_those_of_the_model_or_those_given(self, here):
+        rows = PENGUINS[["bill_length_mm", "species"]].dropna()
+        rows.to_csv("whole.csv", index=False)
+        run("fit", "whole.csv", "-t", "species", "-m", "lda", "-o", "whole.cw")
+        gaps = rows.assign(bill_length_mm=rows["bill_length_mm"].where(rows.index % 7 != 0))
+        gaps.to_csv("gaps.csv", index=False, na_rep="-9")
+        expected = cw.evaluate(cw.load("whole.cw"), gaps, target="species")
+        assert run("evaluate", "whole.cw", "gaps.csv", "--missing=-9").stdout == f"{expected}\n"
+        assert run("evaluate", "whole.cw", "gaps.csv").stdout != f"{expected}\n"
+
+    def test_labels_that_look_like_numbers(self, here):
+        rows = PENGUINS[NUMBERS].assign(kind=PENGUINS["species"].map({"Adelie": "01", "Chinstrap": "2", "Gentoo": "3"}))
+        cw.save(cw.LDA().fit(rows[NUMBERS], rows["kind"]), "kinds.cw")
+        rows[rows["kind"] != "01"].to_csv("kinds.csv", index=False)  # a file whose labels are all written as numbers
+        assert "Right on" in run("evaluate", "kinds.cw", "kinds.csv").stdout
+
     def test_what_cannot_be_evaluated(self, here):
         assert "has no column 'spices'" in fails("evaluate", "nb.cw", "penguins.csv", "-t", "spices")
         assert "which is not a class" in fails("evaluate", "nb.cw", "penguins.csv", "-t", "year")

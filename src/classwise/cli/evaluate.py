@@ -13,7 +13,7 @@ from classwise.cli.row_files import called, kept_rows
 from classwise.cli.verbs import print_lines, say
 from classwise.errors import ClasswiseError
 from classwise.rows.sinks import STANDARD, refuse_existing
-from classwise.rows.streams import open_stream
+from classwise.rows.streams import Stream, open_stream
 
 
 def evaluate(
@@ -29,6 +29,7 @@ def evaluate(
         ),
     ] = None,
     weights: o.Weights = None,
+    missing: o.Missing = None,
     html: Annotated[
         str | None, o.output_option(help="Write the answer with pictures to this file.", metavar="FILE")
     ] = None,
@@ -43,6 +44,7 @@ def evaluate(
     Example: classwise evaluate model.cw penguins.csv --target species
     """
     import classwise as cw
+    from classwise.estimators.scoring import missing_marks, text_columns
 
     refuse_standard(html, "--html")
     refuse_existing(html or STANDARD, force)
@@ -53,11 +55,13 @@ def evaluate(
     name = ", ".join(map(called, sources))
     with kept_rows(sources[0]) as path:
         rows = path if len(sources) == 1 else sources
-        there = _columns(rows)
+        there = _opened(rows).names
         features = list(getattr(model_within(fitted), "feature_names_in_", ()))
         found = target or _only_other(there, [*features, *([weights] if weights else ())], bool(features), name)
         columns = features or [each for each in there if each not in (found, weights)]
-        evaluation = cw.evaluate(fitted, rows, target=found, columns=columns, weights=weights)
+        marks = missing or missing_marks(fitted)
+        stream = _opened(rows, exact=[found], text=text_columns(fitted, found), missing=marks)
+        evaluation = cw.evaluate(fitted, stream, target=found, columns=columns, weights=weights)
     if as_json:
         about = {"model": model, "data": sources, "target": found}
         print_lines(json.dumps(_plain(about | _answer(evaluation)), indent=2, ensure_ascii=False, default=str))
@@ -70,10 +74,10 @@ def evaluate(
         say(f"The page is in {html}; open it in a browser.")
 
 
-def _columns(rows: str | list[str]) -> list[str]:
-    stream = open_stream(rows)
+def _opened(rows: str | list[str], **options: Any) -> Stream:
+    stream = open_stream(rows, **options)
     assert stream is not None
-    return stream.names
+    return stream
 
 
 def _only_other(there: Sequence[str], known: Sequence[str], has_names: bool, where: str) -> str:
