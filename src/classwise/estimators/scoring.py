@@ -288,9 +288,9 @@ def evaluate(
 ) -> Evaluation:
     """How good a model is on labeled rows wherever they are: print the answer, or read its measures.
 
-    The numbers are those of `model.evaluate(X, y, sample_weight)`, gathered chunk by chunk in one pass; memory stays flat.
-    The AUC is within its `auc_bound`. Rows of Dask and Spark are evaluated by their workers. Of a Decision, the
-    posteriors of its model are evaluated.
+    The numbers are those of `model.evaluate(X, y, sample_weight)`, gathered in one pass; memory stays flat. The AUC is
+    within its `auc_bound`. Rows of Dask and Spark are evaluated by their workers. Of a Decision, the posteriors of its
+    model are evaluated.
 
     model: a fitted classifier, of classwise or of scikit-learn. source: rows wherever they are, as for `predict`.
     target: the column of the labels; rows without one are left out, and a warning says how many.
