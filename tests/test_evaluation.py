@@ -243,7 +243,7 @@ class TestArea:
         merged = in_parts(logs, codes, LABELS[:2], np.ones(20_000), 20)
         assert 0 < merged.auc_bound < 0.002
         assert merged.auc == pytest.approx(exact_auc(logs, codes), abs=2e-5)
-        assert "The AUC was gathered in batches, and is within 0.00" in str(merged)
+        assert "The AUC was counted in fine bins: it is within 0.00" in str(merged)
 
     def test_rows_taken_away(self):
         logs, codes, weights = some_rows(size=400)

@@ -12,18 +12,17 @@ calibration error  of the rows decided with confidence near c, is a share of c r
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.stats import t as student_t
 
-from classwise import limits
 from classwise.arrays import EPS, Array, Codes, Labels, first_class, ratio, sums_by
+from classwise.classifier import evaluation_text
 from classwise.classifier.rank_sums import RankSums
 from classwise.errors import ClasswiseError
 from classwise.storage import stored
-from classwise.tabular import Cells, LabeledTable, aligned, count_text, html_table
+from classwise.tabular import LabeledTable
 
 # Bins of equal width for confidence.
 BINS = 15
@@ -101,10 +100,9 @@ class Evaluation:
         of_decided = _binned(confidence[None], weights, np.zeros_like(codes), confidence, weights * (decided == codes))
         of_classes = _binned(posterior, weights, codes, own, weights)
         bins = np.concatenate([of_decided, of_classes])
-        sums = (float(weights @ values) for values in (losses, squares, losses**2))
-        total, scores, squared = sums
+        sums = [float(weights @ values) for values in (losses, squares, losses**2)]
         ranks = RankSums.of(posterior, codes, weights) if auc else None
-        return cls(labels, confusion, total, scores, bins, squared, ranks)
+        return cls(labels, confusion, sums[0], sums[1], bins, sums[2], ranks)
 
     def __add__(self, other: Self) -> Self:
         return self._combined(other, 1)
@@ -265,73 +263,16 @@ class Evaluation:
 
     def summary(self) -> str:
         """One sentence: how many rows of a hundred are decided rightly."""
-        if not self.weight:
-            return "There are no rows."
-        right, low, high = _percent(self.accuracy, *self.accuracy_interval)
-        return f"Right on {right} of 100 rows (95 % interval {low} to {high}), {count_text(self.weight)} rows."
-
-    def _tables(self) -> list[Cells]:
-        """The measures, and by class where classes are few enough."""
-        tables: list[Cells] = [self._measured()]
-        if len(self.labels) <= limits.MOST_CLASSES_PRINTED:
-            tables += [self.by_class().cells(), self.confusion_table().cells()]
-        return tables
-
-    def _measured(self) -> Cells:
-        intervals = {"accuracy": self.accuracy_interval, "log_loss": self.log_loss_interval}
-        shown = {name: f"{low:.4f} to {high:.4f}" for name, (low, high) in intervals.items() if low == low}
-        values = {NAMES[name]: (f"{value:.4f}", shown.get(name, "")) for name, value in self.measures().items()}
-        if self.ranks is None:
-            del values["AUC"]
-        return [("measure", "value", "95 % interval"), *((name, *cells) for name, cells in values.items())]
-
-    def _notes(self) -> list[str]:
-        notes = []
-        if self.auc_bound >= ROUNDING:
-            notes.append(f"The AUC was gathered in batches, and is within {self.auc_bound:.1g} of the exact one.")
-        if len(self.labels) > limits.MOST_CLASSES_PRINTED:
-            notes.append(f"by_class() and confusion_table() are the tables of all {len(self.labels)} classes.")
-        return notes
+        return evaluation_text.summary(self)
 
     def __str__(self) -> str:
-        tables = ["\n".join(aligned(cells)) for cells in self._tables()]
-        return "\n\n".join([self.summary(), *tables, *self._notes()])
+        return evaluation_text.text(self)
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        first, *notes = (f"<p>{escape(text)}</p>" for text in (self.summary(), *self._notes()))
-        return "".join([first, *(html_table(cells, "<") for cells in self._tables()), *notes])
-
-
-# What tables call the measures.
-NAMES = {
-    "accuracy": "accuracy",
-    "balanced_accuracy": "balanced accuracy",
-    "log_loss": "log loss",
-    "brier": "Brier score",
-    "auc": "AUC",
-    "calibration_error": "calibration error",
-}
-
-# Numbers below this are not seen in a table of four digits.
-ROUNDING = 5e-5
-
-# Of percents.
-MOST_DIGITS = 6
-
-
-def _percent(share: float, low: float, high: float) -> list[str]:
-    """A share and its interval as percent, with the digits that the interval warrants; only 1 is shown as 100.
-
-    >>> _percent(0.9333, 0.89, 0.96), _percent(0.99842, 0.9980, 0.9987), _percent(0.995, 0.97, 0.999)
-    (['93', '89', '96'], ['99.84', '99.8', '99.87'], ['99.5', '97', '99.9'])
-    """
-    digits = max(0, int(np.ceil(-np.log10(50 * (high - low)))))
-    while digits < MOST_DIGITS and share < 1 and round(100 * share, digits) == 100:
-        digits += 1
-    return [f"{round(100 * value, digits):.10g}" for value in (share, low, high)]
+        return evaluation_text.html(self)
 
 
 def _share(part: Array, whole: Array) -> Array:
