@@ -384,6 +384,98 @@ DECISIONS = {
 }
 
 
+class TestEvaluate:
+    @pytest.fixture
+    def expected(self, here):
+        rows = read_rows("penguins.csv")
+        return cw.load("nb.cw").evaluate(rows.drop_columns(["species", "year"]), PENGUINS["species"].to_numpy())
+
+    def test_a_plain_answer(self, here, expected):
+        result = run("evaluate", "nb.cw", "penguins.csv", "-t", "species")
+        assert result.stdout == f"{expected}\n"
+        assert not result.stderr
+        assert run("evaluate", "nb.cw", "-t", "species", input=Path("penguins.csv").read_text()).stdout == result.stdout
+
+    def test_json(self, here, expected):
+        found = json.loads(run("evaluate", "nb.cw", "penguins.csv", "-t", "species", "--json").stdout)
+        assert found["summary"] == expected.summary()
+        assert found["target"] == "species"
+        for name, value in expected.measures().items():
+            assert found[name] == pytest.approx(value, rel=1e-12)
+        assert found["accuracy_interval"] == pytest.approx(list(expected.accuracy_interval))
+        assert [row["class"] for row in found["classes"]] == expected.labels.tolist()
+        assert found["confusion"]["true_by_predicted"] == expected.confusion.tolist()
+
+    def test_json_has_null_for_what_is_not_defined(self, here):
+        PENGUINS[PENGUINS["species"] == "Adelie"].to_csv("adelie.csv", index=False)
+        found = json.loads(run("evaluate", "nb.cw", "adelie.csv", "-t", "species", "--json").stdout)
+        assert found["auc"] is None
+        assert found["classes"][1]["recall"] is None
+
+    def test_rows_wherever_they_are(self, here, expected):
+        import duckdb
+
+        for i in range(3):
+            PENGUINS[i::3].to_csv(f"site-{i}.csv", index=False)
+        with duckdb.connect("zoo.duckdb") as connection:
+            connection.execute("CREATE TABLE penguins AS SELECT * FROM read_csv('penguins.csv', nullstr=['', 'NA'])")
+        sources = (["site-*.csv"], [f"site-{i}.csv" for i in range(3)], ["zoo.duckdb#penguins"])
+        for source in (*sources, ["SELECT * FROM 'site-*.csv'"]):
+            found = json.loads(run("evaluate", "nb.cw", *source, "-t", "species", "--json").stdout)
+            assert found["log_loss"] == pytest.approx(expected.log_loss, rel=1e-9)
+            assert abs(found["auc"] - expected.auc) <= found["auc_bound"] + 1e-12
+
+    def test_weights(self, here):
+        found = json.loads(run("evaluate", "nb.cw", "penguins.csv", "-t", "species", "-w", "year", "--json").stdout)
+        assert found["weight"] == PENGUINS["year"].sum()
+
+    def test_the_target_may_be_left_out_where_there_is_no_other_column(self, here, expected):
+        assert "Name it with --target: penguins.csv has species, year." in fails("evaluate", "nb.cw", "penguins.csv")
+        PENGUINS.drop(columns="year").to_csv("labeled.csv", index=False)
+        assert run("evaluate", "nb.cw", "labeled.csv").stdout == f"{expected}\n"
+        assert run("evaluate", "nb.cw", "penguins.csv", "-w", "year").stdout.startswith("Right on ")
+        PENGUINS.drop(columns=["species", "year"]).to_csv("bare.csv", index=False)
+        assert "has no labels: the model reads all of its columns" in fails("evaluate", "nb.cw", "bare.csv")
+
+    def test_a_model_of_columns_without_names(self, here):
+        rows = PENGUINS[[*NUMBERS, "species"]].dropna()
+        rows.to_csv("numbers.csv", index=False)
+        model = cw.LDA().fit(rows[NUMBERS].to_numpy(), rows["species"].to_numpy())
+        cw.save(model, "bare.cw")
+        expected = model.evaluate(rows[NUMBERS].to_numpy(), rows["species"].to_numpy())
+        assert run("evaluate", "bare.cw", "numbers.csv", "-t", "species").stdout == f"{expected}\n"
+        assert "Name it with --target" in fails("evaluate", "bare.cw", "numbers.csv")
+
+    def test_a_page(self, here, expected):
+        run("evaluate", "nb.cw", "penguins.csv", "-t", "species", "--html", "page.html")
+        page = Path("page.html").read_text()
+        assert "<title>How good is nb.cw on penguins.csv?</title>" in page
+        assert f"<p>{expected.summary()}</p>" in page
+        assert page.count("<figure>") == 2
+        assert "exists" in fails("evaluate", "nb.cw", "penguins.csv", "-t", "species", "--html", "page.html")
+
+    def test_missing_values_are_those_of_the_model_or_those_given(self, here):
+        rows = PENGUINS[["bill_length_mm", "species"]].dropna()
+        rows.to_csv("whole.csv", index=False)
+        run("fit", "whole.csv", "-t", "species", "-m", "lda", "-o", "whole.cw")
+        gaps = rows.assign(bill_length_mm=rows["bill_length_mm"].where(rows.index % 7 != 0))
+        gaps.to_csv("gaps.csv", index=False, na_rep="-9")
+        expected = cw.evaluate(cw.load("whole.cw"), gaps, target="species")
+        assert run("evaluate", "whole.cw", "gaps.csv", "--missing=-9").stdout == f"{expected}\n"
+        assert run("evaluate", "whole.cw", "gaps.csv").stdout != f"{expected}\n"
+
+    def test_labels_that_look_like_numbers(self, here):
+        rows = PENGUINS[NUMBERS].assign(kind=PENGUINS["species"].map({"Adelie": "01", "Chinstrap": "2", "Gentoo": "3"}))
+        cw.save(cw.LDA().fit(rows[NUMBERS], rows["kind"]), "kinds.cw")
+        rows[rows["kind"] != "01"].to_csv("kinds.csv", index=False)  # a file whose labels are all written as numbers
+        assert "Right on" in run("evaluate", "kinds.cw", "kinds.csv").stdout
+
+    def test_what_cannot_be_evaluated(self, here):
+        assert "has no column 'spices'" in fails("evaluate", "nb.cw", "penguins.csv", "-t", "spices")
+        assert "which is not a class" in fails("evaluate", "nb.cw", "penguins.csv", "-t", "year")
+        assert "standard input, which cannot be" in fails("evaluate", "nb.cw", "penguins.csv", "-", "-t", "species")
+
+
 class TestDecisions:
     """A Decision from a file decides in the shell as it does everywhere."""
 

@@ -73,6 +73,14 @@ START_ROWS_OF_KIND = 100
 # The Hessian of more weights than this takes 3 GB and more: refused.
 MOST_WEIGHTS = 20_000
 
+# Evaluation -----------------------------------------------------------------------------------------------------------
+
+# The AUC of so many scores at once, rows times classes, is exact: they are sorted. Of more it has a bound.
+EXACT_AUC_SCORES = 300_000
+
+# An evaluation of at most so many classes prints its tables by class.
+MOST_CLASSES_PRINTED = 20
+
 # Comparing ------------------------------------------------------------------------------------------------------------
 
 # Nearest neighbors and softmax regression, ten times each, take minutes from about here on: rows times columns.

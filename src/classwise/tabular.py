@@ -4,7 +4,8 @@ A table is its cells, text in rows with the header first, and its sides: "<" for
 left, and ">" for one of numbers, which end at the right. Columns beyond the sides that are given are numbers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.util import find_spec
 from typing import Any, ClassVar, TypeAlias
@@ -86,3 +87,52 @@ class Tabular:
 
     def _repr_html_(self) -> str:
         return html_table(self.cells())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabeledTable(Tabular):
+    """Numbers with a label for each row and a name for each column.
+
+    corner: what the labels are; shares: columns from 0 to 1, which are shown with three digits.
+
+    >>> LabeledTable("class", ["a", "b"], {"recall": [0.5, float("nan")], "rows": [8.0, 0.0]}, ("recall",))
+    class  recall  rows
+    a       0.500     8
+    b           -     0
+    """
+
+    sides = "<"
+
+    corner: str
+    labels: Sequence[Any]
+    columns: Mapping[str, Sequence[float]]
+    shares: Collection[str] = ()
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """The table as text, header first; what is not defined is a dash."""
+        texts = [
+            [_share(value) if name in self.shares else count_text(value) for value in values]
+            for name, values in self.columns.items()
+        ]
+        return [(self.corner, *self.columns), *zip(map(str, self.labels), *texts, strict=True)]
+
+    def records(self) -> dict[str, list[Any]]:
+        """The table as columns of plain values."""
+        return {self.corner: list(self.labels)} | {name: list(values) for name, values in self.columns.items()}
+
+    def frame(self, backend: str | None = None) -> Any:
+        """The same as a data frame: of pandas, polars or pyarrow, whichever is there, or of the one named."""
+        return data_frame(self.records(), backend)
+
+
+def _share(value: float) -> str:
+    return "-" if value != value else f"{value:.3f}"
+
+
+def count_text(value: float) -> str:
+    """A number of rows: whole, or with up to two digits where rows have weights.
+
+    >>> count_text(12.0), count_text(1234567.5)
+    ('12', '1234567.5')
+    """
+    return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -198,6 +198,7 @@ def _show_next(data: str, target: str, save: str | None, html: str | None) -> No
     if html:
         say(f"  the report is in {html}; open it in a browser")
     if save:
+        say(f"  classwise evaluate {quote(save)} test.csv --target {quote(target)}")
         say(f"  classwise predict {quote(save)} new.csv --proba")
         say(f"  classwise explain {quote(save)} {quote(data)} --row 1")
     else:

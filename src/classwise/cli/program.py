@@ -6,6 +6,7 @@ import typer
 
 from classwise import __version__
 from classwise.cli import export
+from classwise.cli.evaluate import evaluate
 from classwise.cli.explain import explain
 from classwise.cli.learn import compare, fit
 from classwise.cli.plot import plot
@@ -49,6 +50,7 @@ def classwise(
 
 add(app, compare, "Choose")
 add(app, fit, "Choose")
+add(app, evaluate, "Use")
 add(app, predict, "Use")
 add(app, explain, "Use")
 add(app, sample, "Use")

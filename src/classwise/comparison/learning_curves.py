@@ -232,7 +232,7 @@ class Contestant:
         logs = np.full((len(held), len(labels)), -np.inf)
         with np.errstate(divide="ignore"):
             logs[:, np.searchsorted(labels, fitted.classes_)] = np.log(posterior)
-        evaluation = Evaluation.of(logs, codes[held], labels)
+        evaluation = Evaluation.of(logs, codes[held], labels, auc=False)
         return evaluation.error, evaluation.log_loss
 
 

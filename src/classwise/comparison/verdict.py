@@ -95,10 +95,10 @@ class Ready:
         if len(told) < len(held):
             answers = answers[told]
         codes, weights, labels = held.codes[told], held.scored[told], held.fold.crossing.labels
-        found = {Version(held.number, False): Evaluation.of(answers, codes, labels, weights)}
+        found = {Version(held.number, False): Evaluation.of(answers, codes, labels, weights, auc=False)}
         if self.powers is not None:
             powered = self.powers[held.number] * answers
-            found[Version(held.number, True)] = Evaluation.of(powered, codes, labels, weights)
+            found[Version(held.number, True)] = Evaluation.of(powered, codes, labels, weights, auc=False)
         return Score(found, likelihood)
 
     def _answers(self, held: HeldOut) -> Array:

@@ -82,12 +82,33 @@ class Answers(ClassifierMixin, BaseEstimator):
         return np.asarray(scores[1] - scores[0])
 
     def evaluate(self, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
-        """Error, log loss, Brier score, confusion and calibration on labeled rows; evaluations of batches add up.
+        """How good the model is on labeled rows: print the answer, or read its measures. Those of batches add up.
 
         >>> import classwise as cw
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
-        >>> cw.LDA().fit(X[::2], y[::2]).evaluate(X[1::2], y[1::2]).confusion
+        >>> found = cw.LDA().fit(X[::2], y[::2]).evaluate(X[1::2], y[1::2])
+        >>> print(found)
+        Right on 96 of 100 rows (95 % interval 89 to 99), 75 rows.
+        <BLANKLINE>
+        measure             value     95 % interval
+        accuracy           0.9600  0.8889 to 0.9863
+        balanced accuracy  0.9600
+        log loss           0.0779  0.0000 to 0.1602
+        Brier score        0.0486
+        AUC                0.9979
+        calibration error  0.0269
+        <BLANKLINE>
+        class  precision  recall     f1  support
+        0          1.000   1.000  1.000       25
+        1          0.923   0.960  0.941       25
+        2          0.958   0.920  0.939       25
+        <BLANKLINE>
+        true \\ predicted   0   1   2
+        0                 25   0   0
+        1                  0  24   1
+        2                  0   2  23
+        >>> found.confusion
         array([[25.,  0.,  0.],
                [ 0., 24.,  1.],
                [ 0.,  2., 23.]])

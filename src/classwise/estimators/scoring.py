@@ -201,14 +201,16 @@ def answer_columns(classes: Labels, proba: bool) -> list[str]:
     return ["label", "posterior", *(label_columns("posterior_", classes.tolist()) if proba else ())]
 
 
-def text_columns(model: Any) -> list[str]:
-    """The columns that hold text for a model, even where all values of a file look like numbers."""
+def text_columns(model: Any, target: str | None = None) -> list[str]:
+    """The columns that hold text for a model, even where all values of a file look like numbers; target: the labels."""
+    is_text = target is not None and any(isinstance(label, str) for label in np.asarray(model.classes_).tolist())
+    labels = [str(target)] if is_text else []
     inner: Any = getattr(model_within(model), "model_", None)
     if not hasattr(inner, "levels") or not hasattr(inner, "schema"):
-        return []
+        return labels
     names = [column.name for column in inner.schema.columns]
     texts = [j for j, levels in inner.levels.items() if any(isinstance(level, str) for level in levels)]
-    return [name for j in texts if (name := names[j]) is not None]
+    return [name for j in texts if (name := names[j]) is not None] + labels
 
 
 def missing_marks(model: Any) -> tuple[str, ...] | None:
@@ -284,10 +286,11 @@ def _write(rows: Rows, answer: ModelAnswer, sink: str, overwrite: bool, format: 
 def evaluate(
     model: Any, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
 ) -> Evaluation:
-    """Error, log loss, Brier score, confusion and calibration on labeled rows wherever they are; memory stays flat.
+    """How good a model is on labeled rows wherever they are: print the answer, or read its measures.
 
-    The numbers are those of `model.evaluate(X, y, sample_weight)`, gathered chunk by chunk in one pass. Rows of Dask
-    and Spark are evaluated by their workers. Of a Decision, the posteriors of its model are evaluated.
+    The numbers are those of `model.evaluate(X, y, sample_weight)`, gathered in one pass; memory stays flat. The AUC is
+    within its `auc_bound`. Rows of Dask and Spark are evaluated by their workers. Of a Decision, the posteriors of its
+    model are evaluated.
 
     model: a fitted classifier, of classwise or of scikit-learn. source: rows wherever they are, as for `predict`.
     target: the column of the labels; rows without one are left out, and a warning says how many.
@@ -300,10 +303,8 @@ def evaluate(
     >>> cw.evaluate(m, rows, target="y").error
     0.0
     """
-    named = any(isinstance(label, str) for label in np.asarray(model.classes_).tolist())
-    text = [*text_columns(model), *([target] if named else ())]
     features = feature_columns(model, columns)
-    options: dict[str, Any] = {"text": text, "missing": missing_marks(model)}
+    options: dict[str, Any] = {"text": text_columns(model, target), "missing": missing_marks(model)}
     rows = open_rows(source, target=target, columns=features, weights=weights, **options)
     if rows.roles.features != tuple(features):
         taken = next(name for name in features if name not in rows.roles.features)

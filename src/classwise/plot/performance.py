@@ -108,7 +108,7 @@ def _evaluated(model: Any, X: Any, y: Any) -> Evaluation:
     with np.errstate(divide="ignore"):  # a probability of zero is one
         log_posterior = np.log(np.asarray(model.predict_proba(X), dtype=np.float64))
     places = np.array([known.tolist().index(label) for label in labels.tolist()])
-    return Evaluation.of(log_posterior, places[codes], known)
+    return Evaluation.of(log_posterior, places[codes], known, auc=False)
 
 
 def draw_reliability(

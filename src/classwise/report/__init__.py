@@ -1,15 +1,16 @@
-"""A comparison as a page: one HTML file with its pictures, to be read without a network."""
+"""A comparison or an evaluation as a page: one HTML file with its pictures, to be read without a network."""
 
 from pathlib import Path
 from typing import Any
 
+from classwise.classifier.evaluation import Evaluation
 from classwise.comparison import Comparison
 from classwise.errors import ClasswiseError
 from classwise.report.page import page
-from classwise.report.sections import SECTIONS, ReportData
+from classwise.report.sections import SECTIONS, ReportData, evaluation_sections
 from classwise.rows.sinks import writing
 
-__all__ = ["ReportData", "report_html", "write_report"]
+__all__ = ["ReportData", "report_html", "write_evaluation", "write_report"]
 
 
 def write_report(
@@ -55,3 +56,9 @@ def report_html(study: ReportData) -> str:
     """The page as text."""
     title = f"Which classifier for {study.target or study.source or 'these rows'}?"
     return page(title, [make(study) for make in SECTIONS])
+
+
+def write_evaluation(evaluation: Evaluation, path: str | Path, title: str) -> None:
+    """Write an evaluation as one HTML file, with its tables, reliability and confusion."""
+    with writing(str(path), force=True) as file:
+        file.write(page(title, evaluation_sections(evaluation)).encode())

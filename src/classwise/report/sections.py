@@ -23,6 +23,7 @@ from classwise.comparison import Comparison
 from classwise.diagnostics import Diagnosis, diagnose
 from classwise.errors import ClasswiseError
 from classwise.plot import plot_confusion, plot_projection, plot_regions
+from classwise.plot.performance import draw_reliability
 from classwise.plot.view import look
 from classwise.report.page import Markup, code, definitions, draw, figure, items, paragraph, section, table
 from classwise.rows.codes import is_missing
@@ -217,15 +218,30 @@ def errors(study: ReportData) -> Markup:
     """Which classes are taken for which."""
     evaluation = study.evaluation
     words = f"{study.comparison.winner.name} errs in {evaluation.error:.1%} of the rows held out."
-    parts = [paragraph(words), _mistakes(study)]
+    parts = [paragraph(words), _mistakes(evaluation)]
     if len(evaluation.labels) <= MOST_CLASSES:
         caption = "Confusion on rows held out: how often each class (rows) was taken for each class (columns)."
         parts.append(_pictured(lambda: plot_confusion(evaluation), caption))
     return section("errors", "Where it errs", *parts)
 
 
-def _mistakes(study: ReportData) -> Markup:
-    counts, labels = study.evaluation.confusion.copy(), study.evaluation.labels
+def evaluation_sections(evaluation: Evaluation) -> list[Markup]:
+    """How good a model is on rows with labels: the measures, reliability, and what is taken for what."""
+    announced = "Reliability: what was announced, and what came true. On the diagonal, both are the same."
+    sure = _pictured(lambda: draw_reliability({"the model": evaluation}), announced)
+    wrong = [_mistakes(evaluation)]
+    if len(evaluation.labels) <= MOST_CLASSES:
+        caption = "Confusion: how often each class (rows) was taken for each class (columns)."
+        wrong.append(_pictured(lambda: plot_confusion(evaluation), caption))
+    return [
+        section("data", "How good it is", f"<div class='wide'>{evaluation._repr_html_()}</div>"),
+        section("sureness", "How sure it is", sure),
+        section("errors", "Where it errs", *wrong),
+    ]
+
+
+def _mistakes(evaluation: Evaluation) -> Markup:
+    counts, labels = evaluation.confusion.copy(), evaluation.labels
     of_class = counts.sum(axis=1)
     np.fill_diagonal(counts, 0)
     places = np.argsort(-counts, axis=None, kind="stable")[:MISTAKES]
@@ -234,7 +250,7 @@ def _mistakes(study: ReportData) -> Markup:
         [str(labels[i]), str(labels[j]), f"{counts[i, j]:g}", f"{counts[i, j] / of_class[i]:.1%}"] for i, j in pairs
     ]
     if not rows:
-        return paragraph("No row held out was taken for a wrong class.")
+        return paragraph("No row was taken for a wrong class.")
     return table([["class", "taken for", "rows", "of its class"], *rows], "<<")
 
 
