@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.integrate import quad
-from scipy.special import expit
+from scipy.special import expit, ndtr
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
 from classwise import logistic
 from classwise.logistic import Design, Expansion, Laplace, Logit, Probit, Regression, Softmax
-from classwise.logistic.predictive import cubature, grid, lattice, log_average
+from classwise.logistic.predictive import _log_rare_vast, _log_rare_wide, cubature, grid, lattice, log_average
 from classwise.statistics.curvature import Indicated, gather_curvature
 
 IRIS = load_iris(return_X_y=True)
@@ -289,9 +289,25 @@ class TestAverages:
         assert np.exp(ours[1, 0]) == pytest.approx(exact, rel=1e-9)
         assert np.exp(ours).sum() == pytest.approx(1, abs=1e-12)
 
-    def test_probit_in_closed_form_is_the_integral(self):
-        from scipy.special import ndtr
+    @pytest.mark.parametrize("mean", [0.0, -1.0, -50.0, -480.5, -961.0, -1441.5])
+    def test_of_two_classes_the_rules_for_wide_and_for_vast_gaussians_agree(self, mean):
+        for deviation in (20.0, 30.0, 40.0):
+            wide, vast = (rule(np.array([mean]), np.array([deviation])) for rule in (_log_rare_wide, _log_rare_vast))
+            np.testing.assert_allclose(vast, wide, rtol=1e-12, atol=1e-12)
 
+    def test_of_two_classes_a_gaussian_may_be_of_any_width(self):
+        """A row far from all others: points as close as the score bends would fill the memory."""
+        means, deviations = np.array([[0.0, 3.0, -1e9, -1e20]]), np.array([[[1e9, 1e9, 1e8, 1e9]]])
+        logs = log_average(Logit(), means, deviations**2)
+        np.testing.assert_allclose(np.exp(logs).sum(axis=0), 1)
+        np.testing.assert_allclose(logs[:, 0], np.log(0.5))
+        np.testing.assert_allclose(np.exp(logs[1]), ndtr(means[0] / deviations[0, 0]), rtol=1e-7)
+
+    def test_a_row_far_from_all_others_is_predicted(self):
+        m = cw.BayesianLogistic().fit([[1.0], [2.0], [6.0], [7.0]], ["low", "low", "high", "high"])
+        np.testing.assert_allclose(m.predict_proba([[1e12], [-1e12]]).sum(axis=1), 1)
+
+    def test_probit_in_closed_form_is_the_integral(self):
         exact, _ = quad(lambda t: ndtr(0.4 + 1.5 * t) * np.exp(-0.5 * t * t) / np.sqrt(2 * np.pi), -10, 10)
         ours = log_average(Probit(), np.array([[0.4]]), np.array([[[2.25]]]))
         assert np.exp(ours[1, 0]) == pytest.approx(exact, abs=1e-9)

@@ -5,8 +5,9 @@ A row depends on the weights by its scores alone, so that averages are over thes
 Probabilities:
 
     probit      Φ(m / sqrt(1 + v)), exactly
-    logit       Gauss-Hermite's rule of 32 points, for deviations up to 1; beyond, the trapezoidal rule with points so
-                close that its error, which falls as exp(-2π² / (h sqrt v)), is rounding
+    logit       Gauss-Hermite's rule of 32 points, for deviations up to 1; up to 30, the trapezoidal rule with points
+                so close that its error, which falls as exp(-2π² / (h sqrt v)), is rounding; beyond, closed tails and
+                Gauss-Legendre's rule between them
     moderated   1 / (1 + exp(-m / sqrt(1 + π v / 8))), MacKay's (1992) approximation
 
 Losses, to rounding:
@@ -30,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit, logsumexp, ndtri
+from scipy.special import erfcx, expit, log_expit, log_ndtr, logsumexp, ndtri
 
 from classwise.arrays import BLOCK_SIZE, Array, Codes, log_normalize, slices
 from classwise.logistic.likelihood import Binary, Likelihood, Logit, Losses
@@ -40,6 +41,11 @@ NARROW = 1.0
 # The trapezoidal rule in deviations: how far, and how close in units of the score.
 FAR = 9.0
 CLOSE = 0.6
+
+# Beyond this deviation its points would be too many: the rule on a window of scores serves, and so many points of it.
+VAST = 30.0
+ENDS = 40.0
+LEGENDRE = 160
 
 # Points of the lattice, half of them mirrored; the total variance of scores up to which fewer do.
 POINTS = 2048
@@ -101,7 +107,8 @@ def _log_rare(mean: Array, deviation: Array) -> Array:
     result[~wide] = _log_sum(mean[~wide] + nodes * deviation[~wide], weights)
     order = np.flatnonzero(wide)[np.argsort(deviation[wide])]  # rows of similar deviations take as many points
     for some in slices(len(order), WIDE_ROWS):
-        result[order[some]] = _log_rare_wide(mean[order[some]], deviation[order[some]])
+        m, d = mean[order[some]], deviation[order[some]]
+        result[order[some]] = _log_rare_wide(m, d) if d[-1] <= VAST else _log_rare_vast(m, d)
     return result
 
 
@@ -123,6 +130,33 @@ def _log_rare_wide(mean: Array, deviation: Array) -> Array:
     t = np.linspace(np.full(len(top), -FAR), top, count)
     logs = log_expit(mean + deviation * t) - 0.5 * t * t
     return np.asarray(logsumexp(logs, axis=0) + np.log((t[1] - t[0]) / np.sqrt(2 * np.pi)))
+
+
+def _log_rare_vast(mean: Array, deviation: Array) -> Array:
+    """However wide the Gaussian is: beyond 40 either way the probability is 1 or e^s to rounding, and those parts are
+    known; between, Gauss and Legendre's rule takes as many points for every deviation.
+
+        E 1 / (1 + e^-s) = P(s > 40) + integral from -40 to 40 + E [e^s; s < -40]
+
+    The last is e^-40 N(-40 | m, v) times a Mills ratio, and as a product keeps its digits where its factors overflow.
+    """
+    nodes, weights = legendre()
+    density = -0.5 * ((nodes - mean) / deviation) ** 2 - np.log(deviation)
+    middle = logsumexp(log_expit(nodes) + density + np.log(weights / np.sqrt(2 * np.pi)), axis=0)
+    above = log_ndtr((mean - ENDS) / deviation)
+    x = (-ENDS - mean) / deviation - deviation
+    with np.errstate(over="ignore"):
+        tilted = -ENDS - 0.5 * ((ENDS + mean) / deviation) ** 2 + np.log(0.5 * erfcx(np.maximum(-x, 0) / np.sqrt(2)))
+        below = np.where(x < 0, tilted, mean + 0.5 * deviation**2 + log_ndtr(x))
+    return np.asarray(logsumexp([above, middle, below], axis=0))
+
+
+@lru_cache(maxsize=1)
+def legendre() -> tuple[Array, Array]:
+    """Points and weights of Gauss and Legendre's rule on both halves of [-40, 40]; (count, 1) each."""
+    points, weights = np.polynomial.legendre.leggauss(LEGENDRE)
+    half = 0.5 * ENDS * (points + 1)
+    return np.concatenate([-half[::-1], half])[:, None], np.tile(0.5 * ENDS * weights, 2)[:, None]
 
 
 @lru_cache(maxsize=8)
