@@ -76,7 +76,9 @@ class SingularRowWarning(UserWarning):
 
 
 class IgnoredColumnWarning(UserWarning):
-    """A column was left out because it cannot tell classes apart: an id, free text, one number, or nothing at all."""
+    """A column was left out because it says nothing of the classes, or nothing new: an id, free text, one number, the
+    numbers of other columns, or nothing at all.
+    """
 
 
 class ImputedValueWarning(UserWarning):

@@ -66,7 +66,7 @@ def data_frame(records: Mapping[str, Sequence[Any]], backend: Any = None) -> Any
 
     chosen: Any = backend or next((name for name in ("pandas", "polars", "pyarrow") if find_spec(name)), None)
     if chosen is None:
-        raise MissingExtraError("A frame needs pandas, polars or pyarrow; .records() needs none of them.")
+        raise MissingExtraError("A table with named columns takes pandas, polars or pyarrow: pip install pandas.")
     return nw.from_dict(dict(records), backend=chosen).to_native()
 
 

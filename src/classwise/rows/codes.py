@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import narwhals as nw
@@ -300,3 +300,22 @@ def _code_objects(values: NDArray[Any]) -> Coded:
     place = {name: code for code, name in enumerate(dict.fromkeys(items))}
     codes = np.fromiter(map(place.__getitem__, items), dtype=np.int32, count=len(items))
     return Coded.of(codes, list(place))
+
+
+def label_columns(prefix: str, labels: Sequence[Any]) -> list[str]:
+    """What columns with something of each label are called, wherever answers go: names that differ by more than case.
+
+    Databases fold case. So where labels do not differ otherwise, all but the first have a number after them, one that
+    makes no name which another label has.
+
+    >>> label_columns("posterior_", ["A", "A_2", "a", "b"])
+    ['posterior_A', 'posterior_A_2', 'posterior_a_3', 'posterior_b']
+    """
+    plain = [f"{prefix}{label}" for label in labels]
+    taken, names = {name.lower() for name in plain}, dict[str, str]()
+    for name in plain:
+        if name.lower() in names:
+            name = next(other for n in count(2) if (other := f"{name}_{n}").lower() not in taken)
+            taken.add(name.lower())
+        names[name.lower()] = name
+    return list(names.values())

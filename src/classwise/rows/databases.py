@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,10 @@ class Query:
 
     def count(self) -> int | None:
         return None
+
+    def first(self, rows: int) -> "Query":
+        """Some of the rows."""
+        return replace(self, text=f"SELECT * FROM {_relation(self)} LIMIT {rows}")
 
     def mark(self) -> str:
         raise ClasswiseError(f"checkpoint is for files, and {self.name} is none: leave it out.")

@@ -1,9 +1,9 @@
 """Files of rows: DuckDB reads them, and hands over Arrow tables or batches.
 
 The first line of a text file names the columns. What a column of a text file holds is told by all its values: a number,
-if every value is one, yes or no if every value is true or false, and else text; dates and times are what they are, and
-for the models to refuse. `kinds` has the whole of it. Nothing is left to DuckDB to guess: rows that it takes for
-comments would be lost.
+if every value is one, yes or no if every value is true or false, a date or a time, and else text. `kinds` has the whole
+of it; what models make of dates, and of text such as 3,14, is theirs. Nothing is left to DuckDB to guess: rows that it
+takes for comments would be lost.
 """
 
 import re
@@ -17,7 +17,18 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from classwise.errors import ClasswiseError, MissingExtraError
-from classwise.rows.formats import MISSING, Format, Head, find_format, literal, marked, matching, misfit, read_head
+from classwise.rows.formats import (
+    MISSING,
+    Format,
+    Head,
+    find_format,
+    literal,
+    marked,
+    matching,
+    misfit,
+    read_head,
+    read_sheet,
+)
 from classwise.rows.texts import (
     EXACT,
     KINDS,
@@ -25,9 +36,11 @@ from classwise.rows.texts import (
     NUMBER,
     TEXT,
     WHOLE,
+    WIDE,
     Kind,
     TextReading,
     WiderTypeError,
+    WideTexts,
     find_kinds,
     quoted,
     read_texts,
@@ -81,7 +94,8 @@ class RowFile:
     @property
     def marks(self) -> tuple[str, ...] | None:
         """What stands for a missing value; None where nothing need, for types have a place for it."""
-        return MISSING if self.missing is None and self.is_text else self.missing
+        is_text = self.is_text or find_format(self.path)[0] is Format.SHEET
+        return MISSING if self.missing is None and is_text else self.missing
 
     def names(self) -> list[str]:
         """The columns that the file has."""
@@ -108,6 +122,12 @@ class RowFile:
             for batch in rows.to_arrow_reader(size):
                 yield marked(batch, self.marks)
 
+    def first(self, count: int, wider: dict[str, Kind]) -> Any:
+        """The first rows as a record batch, and no more of the file is read; None, if there are none."""
+        with self._chosen(wider, whole=False) as rows:
+            some = rows if isinstance(rows, WideTexts) else rows.limit(count)
+            return next((marked(batch, self.marks) for batch in some.to_arrow_reader(count)), None)
+
     @contextmanager
     def _chosen(self, wider: dict[str, Kind], whole: bool) -> Iterator[Any]:
         """The relation of the columns asked for, as they stand in the file or of the types that their values tell."""
@@ -116,10 +136,13 @@ class RowFile:
             asked = self._asked(list(opened.values))
             typed = {name: opened.values[name] for name in asked if name not in self.copies}
             told = {name: value for name, value in typed.items() if opened.texts and name not in self.text}
-            rows, checked = reading.checked(opened.rows, told)
             stand = {name: opened.written[self.copies[name]] for name in asked if name in self.copies}
-            values = typed | checked | stand
-            yield rows.project(", ".join(f"{values[name]} AS {quoted(name)}" for name in asked))
+            if len(told) >= WIDE:
+                texts = _project(opened.rows, typed | stand, asked)
+                yield WideTexts(reading, texts, asked, frozenset(told), database().cursor())
+                return
+            rows, checked = reading.checked(opened.rows, told)
+            yield _project(rows, typed | checked | stand, asked)
 
     def _asked(self, names: Sequence[str]) -> Sequence[str]:
         """The columns asked for, or an error that names one that is not there."""
@@ -157,6 +180,8 @@ class RowFile:
         format, compression = find_format(self.path)
         if format in TEXTS:
             return self._texts(connection, files, compression or "none")
+        if format is Format.SHEET:
+            return self._sheets(connection, files)
         if format in (Format.JSON, Format.LINES):
             rows, written, values = self._json(connection, files, compression or "uncompressed")
         else:
@@ -191,15 +216,40 @@ class RowFile:
         """The reader takes missing values out, which is quickest, unless there are copies, which keep them."""
         heads = {file: self._head(file) for file in files}
         marks = self.marks or ()
-        rows = read_texts(connection, heads, compression, () if self.copies else marks)
+        # DuckDB refuses marks that hold what separates columns, such as -999,0.
+        later = bool(self.copies) or any(head.separator in mark for mark in marks for head in heads.values())
+        rows = read_texts(connection, heads, compression, () if later else marks)
         names = heads[files[0]].names
         own = {name: f"c{i}" for i, name in enumerate(names)}
         own |= {name: f"CAST({quoted(name)} AS {TEXT.type})" for name in rows.columns[len(names) :]}
-        if not self.copies:
-            return Opened(rows, own, own, True)
+        return self._without_marks(rows, own) if later else Opened(rows, own, own, True)
+
+    def _sheets(self, connection: Any, files: Sequence[str]) -> Opened:
+        """Cells are text, and say what they are as those of text files do."""
+        import pyarrow as pa
+
+        sheets = [read_sheet(file) for file in files]
+        names = sheets[0][0]
+        for file, (found, _) in zip(files, sheets, strict=True):
+            if found != names:
+                raise ClasswiseError(f"{file} has other columns than {files[0]}; all must have the same, in one order.")
+        own = {name: f"c{i}" for i, name in enumerate(names)}
+        tables = [
+            pa.table({f"c{i}": pa.array(values, pa.string()) for i, values in enumerate(columns)})
+            for _, columns in sheets
+        ]
+        return self._without_marks(connection.from_arrow(pa.concat_tables(tables)), own)
+
+    def _without_marks(self, rows: Any, own: Mapping[str, str]) -> Opened:
+        """Columns as they stand, and beside them the same with nothing for what is missing."""
+        marks = self.marks or ()
         values = {name: f"v{i}" for i, name in enumerate(own)}
         kept = [f"{unmarked(own[name], marks)} AS {value}" for name, value in values.items()]
         return Opened(rows.project(", ".join(["*", *kept])), values, own, True)
+
+
+def _project(rows: Any, values: Mapping[str, str], names: Sequence[str]) -> Any:
+    return rows.project(", ".join(f"{values[name]} AS {quoted(name)}" for name in names))
 
 
 def read_rows(
@@ -209,7 +259,7 @@ def read_rows(
     missing: Sequence[str] | None = None,
     text: Sequence[str] = (),
 ) -> Any:
-    """A file of rows as a table of pyarrow's: CSV, TSV, JSON, Parquet, Feather, also compressed by gzip or zstd.
+    """A file of rows as a table of pyarrow's: CSV, TSV, JSON, Parquet, Feather or a spreadsheet; text also compressed.
 
     columns, missing, text: as for RowFile.
 

@@ -1,6 +1,7 @@
 """Formats of row files: how a name or the first bytes tell them, and how a text file begins."""
 
 import csv
+import datetime as dt
 import io
 import json
 import os
@@ -8,11 +9,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from glob import glob, has_magic
-from pathlib import PurePath
+from importlib.util import find_spec
+from pathlib import Path, PurePath
 from typing import Any
 
-from classwise.errors import ClasswiseError
+from classwise.errors import ClasswiseError, MissingExtraError
 
 # What stands for a missing value in text files, besides nothing at all.
 MISSING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", ".")
@@ -30,10 +33,11 @@ class Format(Enum):
     LINES = "jsonl"
     PARQUET = "parquet"
     ARROW = "arrow"
+    SHEET = "xlsx"
 
     @property
     def is_text(self) -> bool:
-        return self not in (Format.PARQUET, Format.ARROW)
+        return self not in (Format.PARQUET, Format.ARROW, Format.SHEET)
 
 
 SUFFIXES = {
@@ -49,13 +53,18 @@ SUFFIXES = {
     ".feather": Format.ARROW,
     ".arrow": Format.ARROW,
     ".ipc": Format.ARROW,
+    ".xlsx": Format.SHEET,
+    ".xlsm": Format.SHEET,
+    ".xlsb": Format.SHEET,
+    ".xls": Format.SHEET,
+    ".ods": Format.SHEET,
 }
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 # What files begin with.
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-BINARY = {b"PAR1": Format.PARQUET, b"ARROW1": Format.ARROW}
+BINARY = {b"PAR1": Format.PARQUET, b"ARROW1": Format.ARROW, b"PK\x03\x04": Format.SHEET}
 
 
 def find_format(name: str) -> tuple[Format, str | None]:
@@ -74,7 +83,7 @@ def output_format(name: str) -> tuple[Format, str | None]:
     """The same for a file that is to be written, where a name that says nothing is an error."""
     format, compression = find_format(name)
     suffixes = [suffix.lower() for suffix in PurePath(name).suffixes]
-    if not any(suffix in SUFFIXES for suffix in suffixes[-2:]):
+    if format is Format.SHEET or not any(suffix in SUFFIXES for suffix in suffixes[-2:]):
         raise ClasswiseError(f"The name {name!r} does not say in which format to write; end it in {_known()}.")
     return format, compression
 
@@ -98,7 +107,8 @@ def sniff_format(start: bytes) -> tuple[Format, str | None]:
 
 
 def _known() -> str:
-    return ", ".join(list(SUFFIXES)[:-1]) + f" or {list(SUFFIXES)[-1]}"
+    *first, last = (suffix for suffix, format in SUFFIXES.items() if format is not Format.SHEET)
+    return f"{', '.join(first)} or {last}"
 
 
 def marked(rows: Any, marks: Sequence[str] | None) -> Any:
@@ -171,7 +181,7 @@ def read_head(path: str, sep: str | None = None) -> Head:
     # Blanks around a name are no part of it, unless quotes say so.
     is_quoted = any('"' in line for line in text.splitlines()[: lines.line_num])
     names = tuple((name if is_quoted else name.strip()) or f"column{i}" for i, name in enumerate(fields))
-    _refuse_twins(names, path)
+    refuse_twins(names, path)
     end = LINE_END.match(text, len(_first_line(text)))
     return Head(names, sep, len(LINE_END.findall(start[: len(start) - len(text)])), end.group() if end else "")
 
@@ -183,7 +193,7 @@ def _start(path: str) -> bytes:
         return bytes(stream.read(LONGEST).removeprefix(MARK))
 
 
-def _refuse_twins(names: Sequence[str], path: str) -> None:
+def refuse_twins(names: Sequence[str], path: str) -> None:
     """Refuse a first line that names a column twice: which of the two is meant, nobody could say."""
     for i, name in enumerate(names):
         if name in names[:i]:
@@ -220,3 +230,64 @@ def misfit(path: str, sep: str) -> str | None:
         except csv.Error:  # it has a field too long for this reader, which DuckDB takes
             return None
     return None
+
+
+# Spreadsheets: the first sheet, as columns of text. Its cells say what they are as the values of a text file do -------
+
+
+def read_sheet(path: str) -> tuple[list[str], list[list[str | None]]]:
+    """The names of the columns, which its first row holds, and their values as text; None for an empty cell."""
+    return _read(path, Path(path).stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=1)  # whoever looks at names and kinds first reads the rows next
+def _read(path: str, changed: int) -> tuple[list[str], list[list[str | None]]]:
+    first, *rows = _cells(path)
+    names = [_text(cell) or f"column{i}" for i, cell in enumerate(first)]
+    refuse_twins(names, path)
+    columns = [[_text(row[i]) for row in rows] for i in range(len(names))]
+    used = [i for i, cell in enumerate(first) if cell != "" or any(value is not None for value in columns[i])]
+    return [names[i] for i in used], [columns[i] for i in used]
+
+
+def _cells(path: str) -> Sequence[Sequence[Any]]:
+    calamine = _import_calamine()
+    try:
+        book = calamine.CalamineWorkbook.from_path(path)
+        names = list(book.sheet_names)
+        rows: list[list[Any]] = book.get_sheet_by_index(0).to_python(skip_empty_area=True) if names else []
+    except (calamine.CalamineError, OSError) as problem:
+        raise ClasswiseError(f"{path} cannot be read: {str(problem).splitlines()[0][:300]}") from problem
+    rows = [row for row in rows if any(cell != "" for cell in row)]
+    if not rows:
+        sheets = ", ".join(map(repr, names))
+        raise ClasswiseError(
+            f"The first sheet of {path} is empty: rows are read from the first, and its sheets are {sheets}. Move the "
+            "sheet with the rows to the front, or save it as CSV."
+        )
+    return rows
+
+
+def _text(cell: Any) -> str | None:
+    """A cell as a text file would have it.
+
+    >>> [_text(cell) for cell in (1.0, 0.25, True, dt.datetime(2026, 1, 31), "Rome ", "")]
+    ['1', '0.25', 'true', '2026-01-31', 'Rome', None]
+    """
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
+        return str(int(cell))
+    if isinstance(cell, dt.datetime) and cell.time() == dt.time():  # calamine has no other dates
+        return str(cell.date())
+    if isinstance(cell, dt.timedelta):
+        return repr(cell.total_seconds())
+    return str(cell).strip() or None
+
+
+def _import_calamine() -> Any:
+    if not find_spec("python_calamine"):
+        raise MissingExtraError('Reading spreadsheets takes python-calamine: pip install "classwise[xlsx]".')
+    import python_calamine
+
+    return python_calamine

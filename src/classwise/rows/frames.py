@@ -1,5 +1,6 @@
 """Data frames of any library, through narwhals: what each column is, its values, labels; and frames made of values."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from types import NoneType
 from typing import Any
@@ -12,8 +13,10 @@ from sklearn.utils.validation import column_or_1d
 from classwise.arrays import DATES, Array, Codes, Labels, unmasked
 from classwise.errors import ClasswiseError
 from classwise.rows.codes import Coded, code_series, code_values, is_missing, pack_labels, whole_values
+from classwise.rows.conversions import Moment, moment_of_objects
 from classwise.rows.formats import marks_of
-from classwise.rows.schema import Column, Family, Schema
+from classwise.rows.schema import Column, Conversion, Family, Schema
+from classwise.rows.written_numbers import WrittenNumber, recognized
 
 
 def open_frame(X: Any) -> "nw.DataFrame[Any] | None":
@@ -42,18 +45,20 @@ def made_dense(frame: "nw.DataFrame[Any]") -> "nw.DataFrame[Any]":
     return nw.from_native(native.astype(plain))
 
 
-def of_no_kind(key: Any, type: Any) -> ClasswiseError:
-    """The error of a column that is neither a number nor a category."""
+def of_no_kind(types: Mapping[Any, str]) -> ClasswiseError:
+    """The error of columns that are neither numbers nor categories, by their types."""
+    held = ", ".join(f"column {key!r} holds {type}" for key, type in types.items())
+    them = "it" if len(types) == 1 else "them"
     return ClasswiseError(
-        f"Column {key!r} holds {type}, which is neither a number nor a category; turn it into "
-        "numbers (a date into days since some day, for example), or drop it."
+        f"{held[0].upper()}{held[1:]}, which is neither a number nor a category; turn {them} into numbers or text, or "
+        f"leave {them} out (--drop {','.join(map(str, types))} in the shell)."
     )
 
 
 class FrameSource:
     """The columns of a frame."""
 
-    def __init__(self, frame: "nw.DataFrame[Any]") -> None:
+    def __init__(self, frame: "nw.DataFrame[Any]", texts: Mapping[str, Conversion] | None = None) -> None:
         self.backend: str | None = frame.implementation.value
         self.keys = list(frame.columns)
         self.names = tuple(self.keys) if all(isinstance(key, str) for key in self.keys) else None
@@ -65,7 +70,10 @@ class FrameSource:
             self._dtypes = list(frame.schema.values())
         self.frame = frame
         self._coded: dict[int, Coded] = {}
-        self._families: dict[int, Family] = {}
+        self._families: dict[int, Family | None] = {}
+        self._texts = texts
+        self._conversions: dict[int, Conversion | None] = {}
+        self._whole: FrameSource | None = None  # itself would be a cycle, which keeps rows alive
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -82,24 +90,62 @@ class FrameSource:
             return "Enum", tuple(getattr(dtype, "categories", ()))
         return (str(dtype) if dtype.is_numeric() or dtype == nw.Object else type(dtype).__name__), None
 
-    def natural_family(self, column: int) -> Family:
-        """The family that the type of a column stands for; a type that stands for none is an error."""
+    def natural_family(self, column: int) -> Family | None:
+        """The family that the type of a column stands for; None for a type that stands for none."""
         if column not in self._families:
             self._families[column] = self._natural_family(column)
         return self._families[column]
 
-    def _natural_family(self, column: int) -> Family:
-        series, dtype = self._series(column), self._dtype(column)
+    def _natural_family(self, column: int) -> Family | None:
+        dtype = self._dtype(column)
         # Without a single value nothing is known: a number by default, and whatever a later batch shows it to be.
-        if dtype.is_numeric() or series.null_count() == len(series):
+        if dtype.is_numeric() or self._is_empty(column):
             return Family("gaussian")
         if dtype == nw.Boolean:
             return Family("bernoulli")
-        if dtype in (nw.String, nw.Categorical, nw.Enum):
+        if dtype in (nw.String, nw.Categorical, nw.Enum) or _is_moment(dtype):
             return Family("categorical")
         if dtype == nw.Object:
-            return natural_family_of(series.to_numpy())
-        raise of_no_kind(self.keys[column], dtype)
+            return natural_family_of(self._series(column).to_numpy())
+        return None
+
+    def _is_empty(self, column: int) -> bool:
+        """Whether a column has no value at all; text that was coded says so without another look."""
+        if column in self._coded and self._dtype(column) == nw.String:
+            return not self._coded[column].levels
+        series = self._series(column)
+        return bool(series.null_count() == len(series))
+
+    def conversion(self, column: int) -> Conversion | None:
+        """How values become numbers that are none; decided by all rows, if these are some of them."""
+        if self._whole is not None:
+            return self._whole.conversion(column)
+        if column not in self._conversions:
+            self._conversions[column] = self._conversion(column)
+        return self._conversions[column]
+
+    def _conversion(self, column: int) -> Conversion | None:
+        dtype = self._dtype(column)
+        if _is_moment(dtype):
+            return Moment(MOMENTS[dtype.base_type()], getattr(dtype, "time_zone", None) is not None)
+        is_text = dtype == nw.String or (dtype == nw.Object and self.natural_family(column) == Family("categorical"))
+        if is_text and self._texts is not None:
+            return self._texts.get(str(self.keys[column]))
+        if dtype == nw.Object:
+            return conversion_of(self._series(column).to_numpy())
+        return recognized(self.coded(column).levels) if is_text else None
+
+    def converted(self, column: int, conversion: Conversion) -> Array:
+        """A column as numbers, NaN where there is none; text and dates by a conversion, numbers as they are."""
+        series, dtype, name = self._series(column), self._dtype(column), repr(self.keys[column])
+        if dtype in (nw.String, nw.Categorical, nw.Enum):
+            coded = self.coded(column)
+            return conversion.numbers(np.array([*coded.names, None], dtype=object), name)[coded.codes]
+        if dtype == nw.Datetime and getattr(dtype, "time_zone", None) is not None:
+            series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        if dtype == nw.Decimal:
+            series = series.cast(nw.Float64)
+        return conversion.numbers(np.asarray(series.to_numpy()), name)
 
     def numbers(self, column: int) -> NDArray[Any]:
         """A column as numbers, NaN where there is none."""
@@ -112,6 +158,8 @@ class FrameSource:
         """A column as codes of its levels; kept, for whoever asks again."""
         if column not in self._coded:
             series = self._series(column)
+            if _is_moment(series.dtype):
+                series = nw.new_series("", _as_texts(series), nw.String, backend=series.implementation)
             values = code_values(series.to_numpy()) if series.dtype == nw.Object else code_series(series)
             self._coded[column] = values
         return self._coded[column]
@@ -119,7 +167,7 @@ class FrameSource:
     def take(self, part: slice | Codes) -> "FrameSource":
         """Some of the rows."""
         taken = FrameSource(self.frame[part])
-        taken.keys, taken.names = self.keys, self.names
+        taken.keys, taken.names, taken._whole = self.keys, self.names, self if self._whole is None else self._whole
         return taken
 
     def _series(self, column: int) -> "nw.Series[Any]":
@@ -131,6 +179,27 @@ class FrameSource:
     @cached_property
     def _all_series(self) -> list["nw.Series[Any]"]:
         return list(self.frame.iter_columns())
+
+
+# The types of dates and times.
+MOMENTS: dict[Any, Any] = {nw.Date: "date", nw.Datetime: "datetime", nw.Time: "time", nw.Duration: "duration"}
+
+
+def _is_moment(dtype: Any) -> bool:
+    return dtype.base_type() in MOMENTS
+
+
+def _as_texts(series: "nw.Series[Any]") -> list[str | None]:
+    """Dates and times as ISO 8601 writes them, where they are to be levels."""
+    return [None if is_missing(value) else str(value) for value in series.to_list()]
+
+
+def conversion_of(values: NDArray[Any]) -> Conversion | None:
+    """How a column of objects becomes numbers, where all are dates, or all text that says numbers or dates."""
+    held = [item for item in values.tolist() if not is_missing(item)]
+    if held and all(isinstance(item, str) for item in held):
+        return recognized(set(held))
+    return moment_of_objects(held)
 
 
 def natural_family_of(values: NDArray[Any]) -> Family:
@@ -172,10 +241,10 @@ def make_frame(rows: Array, schema: Schema, levels: dict[int, Labels]) -> Any:
     """Rows (n, p) as a table of the types that the schema names; an array, where it names no library."""
     columns = [_values(rows[:, j], schema.columns[j], levels.get(j)) for j in range(len(schema))]
     if schema.backend is None:
-        return _make_array(columns, levels)
+        return _make_array(columns, schema, levels)
     names = schema.names or tuple(str(j) for j in range(len(schema)))
-    types = [_narwhals_type(column, levels.get(j)) for j, column in enumerate(schema)]
     backend: Any = schema.backend
+    types = [_narwhals_type(column, levels.get(j), backend) for j, column in enumerate(schema)]
     made = zip(names, columns, types, strict=True)
     series = {name: _make_series(name, values, type, backend) for name, values, type in made}
     return nw.from_dict(series).to_native()
@@ -189,9 +258,10 @@ def _make_series(name: str, values: list[Any], type: Any, backend: Any) -> "nw.S
     return nw.new_series(name, values, type, backend=backend)
 
 
-def _make_array(columns: list[list[Any]], levels: dict[int, Labels]) -> NDArray[Any]:
+def _make_array(columns: list[list[Any]], schema: Schema, levels: dict[int, Labels]) -> NDArray[Any]:
     """All yes and no in an array of such; numbers, also those taken for levels, in one of numbers; else of objects."""
-    kinds = {levels[j].dtype.kind if j in levels else "f" for j in range(len(columns))}
+    others = ["O" if isinstance(column.conversion, Moment) else "f" for column in schema]
+    kinds = {levels[j].dtype.kind if j in levels else others[j] for j in range(len(columns))}
     only_flags = kinds == {"b"} and not any(None in values for values in columns)
     plain = bool if only_flags else np.float64 if kinds <= set("fiu") else object
     array = np.empty((len(columns[0]), len(columns)), dtype=plain)
@@ -205,6 +275,8 @@ def _values(values: Array, column: Column, levels: Labels | None) -> list[Any]:
     if levels is not None:
         names = [*levels.tolist(), None]
         return [names[int(code)] for code in values]
+    if column.conversion is not None:
+        return [None if np.isnan(value) else column.conversion.value(value) for value in values.tolist()]
     if column.type.startswith(("Int", "UInt")):
         limits = np.iinfo(column.type.lower())
         values = np.clip(values, limits.min, limits.max)
@@ -214,8 +286,17 @@ def _values(values: Array, column: Column, levels: Labels | None) -> list[Any]:
     return [None if np.isnan(value) else value for value in values.tolist()]
 
 
-def _narwhals_type(column: Column, levels: Labels | None) -> Any:
+def _narwhals_type(column: Column, levels: Labels | None, backend: str) -> Any:
     """The type of a sampled column: as it was, or a plain one where that cannot hold what was drawn."""
+    if isinstance(column.conversion, WrittenNumber):
+        return nw.Float64()
+    if column.conversion is not None:
+        moment = next(type for type, kind in MOMENTS.items() if kind == column.conversion.kind)
+        if backend == "pandas" and moment in (nw.Date, nw.Time) and column.type != moment.__name__:
+            return nw.Object()  # pandas has no such type of its own
+        return nw.Datetime(time_zone="UTC") if column.conversion.zoned else moment()
+    if column.type in ("Date", "Datetime", "Time", "Duration"):  # taken for levels, which are text
+        return nw.String()
     if column.type == "Enum" and column.declared is not None:
         return nw.Enum(column.declared)
     if column.type in ("Object", "Unknown") or column.type.startswith("Decimal"):

@@ -14,6 +14,7 @@ from classwise.errors import ClasswiseError, MissingLabelWarning
 from classwise.rows.codes import code_labels, code_series, sort_labels
 from classwise.rows.files import no_such_column
 from classwise.rows.frames import made_dense, open_frame, read_labels
+from classwise.rows.schema import Conversion
 from classwise.rows.sources import Source, open_source
 
 
@@ -21,12 +22,15 @@ from classwise.rows.sources import Source, open_source
 class Roles:
     """target: holds the labels, where rows have any; features: are learned from, or answered; weights: holds the
     weights, where rows have any; groups: tells which rows stay in one fold, where some do.
+
+    texts: the columns of text that hold dates or numbers, so that all chunks agree; None, where a chunk is all rows.
     """
 
     target: str | None
     features: tuple[str, ...]
     weights: str | None = None
     groups: str | None = None
+    texts: Mapping[str, Conversion] | None = None
 
     @classmethod
     def read(
@@ -191,7 +195,7 @@ class Counted:
 
     def source(self) -> Source:
         """The columns to learn from."""
-        return open_source(self.frame.select(list(self.roles.features)))
+        return open_source(self.frame.select(list(self.roles.features)), self.roles.texts)
 
 
 def _labeled(target: "nw.Series[Any]") -> NDArray[np.bool_]:
@@ -250,6 +254,15 @@ def warn_of_unlabeled(unlabeled: int, rows: int) -> None:
     """Say how many rows were left out, if some were."""
     if unlabeled:
         warnings.warn(f"{unlabeled} of {rows} rows have no label and were left out.", MissingLabelWarning, stacklevel=5)
+
+
+def text_conversions(table: Any, columns: Sequence[str]) -> dict[str, Conversion]:
+    """Those columns of a table that are text, and hold dates or numbers."""
+    frame = as_frame(table)
+    texts = [name for name in columns if name in frame.columns and frame.schema[name] in (nw.String, nw.Object)]
+    values = open_source(frame.select(texts)).values if texts and len(frame) else None
+    found = {} if values is None else {name: values.conversion(j) for j, name in enumerate(texts)}
+    return {name: conversion for name, conversion in found.items() if conversion is not None}
 
 
 def level_columns(families: Any) -> list[str]:

@@ -1,11 +1,14 @@
 """What each column is: its name, its type, and the family of densities that is to describe it.
 
-The rule goes by type alone, so that batches of one table never disagree:
+The rule goes by type, so that batches of one table do not disagree:
 
     integers, floats, decimals             a number     gaussian
+    dates, times, durations                a number     gaussian, after a conversion
     booleans                               yes/no       bernoulli
     text, categoricals, enums              a category   categorical
-    dates, times, lists, anything else     refused by name
+    text that is all dates, or all         a number     gaussian, after a conversion: decided once, and kept
+      numbers as people write them
+    lists, bytes, anything else            refused by name
     no value at all                        a number, until another batch shows what it is
 
 It holds for frames, arrays and lists alike; values without a type of their own, as those of lists and objects, go by
@@ -18,7 +21,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import count
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import narwhals as nw
@@ -26,7 +28,9 @@ import numpy as np
 
 from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError, StatisticsError, column_name
+from classwise.rows.conversions import Moment
 from classwise.rows.formats import MISSING
+from classwise.rows.written_numbers import WrittenNumber
 from classwise.storage import stored
 from classwise.tabular import Tabular
 
@@ -43,6 +47,9 @@ KINDS = {
 
 # The libraries whose tables a schema may remember, so that a sample can be such a table too.
 BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
+
+# How values of a column become numbers, where they are none as they stand.
+Conversion: TypeAlias = Moment | WrittenNumber
 
 Families: TypeAlias = Literal["auto", "best"] | Mapping[str | int, str]
 
@@ -93,6 +100,7 @@ class Column:
     """A column: its name (None in an array), its type, its family, and whether that family was asked for.
 
     declared: the categories of an ordered type, in their order. place: where it stands in the table, for messages.
+    conversion: how its values become numbers, where they are dates, or numbers that are written as text.
     """
 
     name: str | None
@@ -101,11 +109,17 @@ class Column:
     asked: bool = False
     declared: tuple[str, ...] | None = None
     place: int = 0
+    conversion: Conversion | None = None
 
     def _is_sound(self) -> bool:
         # Samples are made with the type that is called so: it must be a type.
         found = getattr(nw, self.type.split("(")[0], None)
         return isinstance(found, type) and issubclass(found, nw.dtypes.DType) and self.place >= 0
+
+    @property
+    def note(self) -> str:
+        """What its conversion is, if it has one."""
+        return "" if self.conversion is None else self.conversion.note
 
     def merge(self, other: "Column") -> "Column":
         """The column of two batches; their types may differ, what they are taken for may not."""
@@ -115,12 +129,36 @@ class Column:
                 f"{other.family.kind} ({other.family}) in the other; give it one family for both."
             )
         kept = self if self.type == other.type else replace(self, type=_common_type(self, other), declared=None)
-        return replace(kept, asked=self.asked or other.asked)
+        return replace(kept, asked=self.asked or other.asked, conversion=self._conversion_with(other))
+
+    def _conversion_with(self, other: "Column") -> Conversion | None:
+        found = {column.conversion for column in (self, other) if column.conversion is not None}
+        days = [moment for moment in found if isinstance(moment, Moment) and moment.is_day]
+        if len(found) < 2:
+            return found.pop() if found else None
+        orders = {moment.order for moment in days} - {"ymd"}
+        if len(days) == len(found) and len(orders) < 2:
+            zoned = any(moment.zoned for moment in days)
+            is_date = all(moment.kind == "date" for moment in days)
+            return Moment("date" if is_date else "datetime", zoned, orders.pop() if orders else "ymd")
+        notes = " and ".join(sorted(conversion.note for conversion in found))
+        raise StatisticsError(f"Column {self.name!r} is of two kinds, {notes}; write it in one way for both.")
 
 
 def _common_type(first: Column, second: Column) -> str:
     """A type that holds both: what levels are, their values will tell."""
     return "Object" if first.family.has_levels else "Float64"
+
+
+# The families whose columns are summarized alike: "ranged" cannot take every number.
+SUMMARIZED = {
+    "numbers": ("gaussian", "poisson", "binomial", "best"),
+    "gaussian": ("gaussian",),
+    "ranged": ("lognormal", "poisson", "binomial"),
+    "logs": ("lognormal", "best"),
+    "candidates": ("best",),
+    "levels": ("categorical", "bernoulli"),
+}
 
 
 @stored("Schema")
@@ -173,24 +211,30 @@ class Schema:
         return found
 
     @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """The columns that are treated alike, by the names of SUMMARIZED, and "all"."""
+        alike = {name: self.positions(*families) for name, families in SUMMARIZED.items()}
+        return alike | {"all": list(range(len(self.columns)))}
+
+    @cached_property
     def numbers(self) -> list[int]:
         """The columns whose values are numbers, and enter moments."""
-        return self.positions("gaussian", "poisson", "binomial", "best")
+        return self.places["numbers"]
 
     @cached_property
     def logs(self) -> list[int]:
         """The columns whose logarithms enter moments."""
-        return self.positions("lognormal", "best")
+        return self.places["logs"]
 
     @cached_property
     def candidates(self) -> list[int]:
         """The columns whose family is yet to be chosen."""
-        return self.positions("best")
+        return self.places["candidates"]
 
     @cached_property
     def levels(self) -> list[int]:
         """The columns whose values are levels, and are counted."""
-        return self.positions("categorical", "bernoulli")
+        return self.places["levels"]
 
     def find(self, keys: Sequence[int | str]) -> list[int]:
         """The positions of columns given by name or position."""
@@ -239,25 +283,6 @@ class Schema:
 
     def _is_sound(self) -> bool:
         return bool(self.columns) and (self.backend is None or self.backend in BACKENDS)
-
-
-def label_columns(prefix: str, labels: Sequence[Any]) -> list[str]:
-    """What columns with something of each label are called, wherever answers go: names that differ by more than case.
-
-    Databases fold case. So where labels do not differ otherwise, all but the first have a number after them, one that
-    makes no name which another label has.
-
-    >>> label_columns("posterior_", ["A", "A_2", "a", "b"])
-    ['posterior_A', 'posterior_A_2', 'posterior_a_3', 'posterior_b']
-    """
-    plain = [f"{prefix}{label}" for label in labels]
-    taken, names = {name.lower() for name in plain}, dict[str, str]()
-    for name in plain:
-        if name.lower() in names:
-            name = next(other for n in count(2) if (other := f"{name}_{n}").lower() not in taken)
-            taken.add(name.lower())
-        names[name.lower()] = name
-    return list(names.values())
 
 
 def read_families(families: Any, names: Sequence[Any], are_numbers: Sequence[bool]) -> dict[int, Family]:
@@ -329,7 +354,7 @@ class SchemaReport(Tabular, tuple[ColumnReport, ...]):
                 family=str(column.family),
                 levels=len(levels[j]) if j in levels else None,
                 missing=float(missing[j]),
-                note=notes.get(j, ""),
+                note="; ".join(filter(None, [column.note, notes.get(j)])),
             )
             for j, column in enumerate(schema)
         )

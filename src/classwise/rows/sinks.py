@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryDirectory
+from secrets import token_hex
+from tempfile import TemporaryDirectory
 from typing import IO, Any, TypeAlias
 
 from classwise.errors import ClasswiseError
@@ -77,14 +78,19 @@ def _alike(write: Write, where: str) -> Write:
 
 
 def write_rows(table: Any, path: str, *, format: Format | None = None, force: bool = False) -> None:
-    """Write a table of pyarrow's; "-" is standard output, in CSV unless another format is given."""
-    if path == STANDARD:
-        format, compression = shown_format(format), None
-    else:
-        named, compression = output_format(path)
-        format = format or named
-    with writing(path, force=force) as file, _encoding(file, format, compression) as write:
+    """Write a table of pyarrow's, to a sink as `open_sink` has them."""
+    refuse_sink(path, format, force)
+    with open_sink(path, force, format) as write:
         write(table)
+
+
+def refuse_sink(path: str, format: Format | None, force: bool) -> None:
+    """Before any row is read: raise an error if a sink has no known format, exists, or is a terminal."""
+    if path == STANDARD:
+        shown_format(format)
+    elif read_address(path) is None:
+        output_format(path)
+        refuse_existing(path, force)
 
 
 @contextmanager
@@ -127,22 +133,21 @@ def writing(path: str, *, force: bool = False) -> Iterator[IO[bytes]]:
         sys.stdout.buffer.flush()
         return
     refuse_existing(path, force)
-    with NamedTemporaryFile("wb", dir=Path(path).parent, prefix=".classwise-", delete=False) as file:
-        try:
+    # Named before it is made: wherever an interruption falls, it is known what to take away.
+    partial_file = Path(path).parent / f".classwise-{token_hex(8)}"
+    try:
+        with partial_file.open("xb") as file:
             yield file
-            file.close()
-            _bring_to_disk(file.name)
-            Path(file.name).chmod(0o666 & ~_umask())
-            os.replace(file.name, path)
-        except BaseException:
-            file.close()
-            Path(file.name).unlink(missing_ok=True)
-            raise
+        _bring_to_disk(partial_file)
+        partial_file.replace(path)
+    except BaseException:
+        partial_file.unlink(missing_ok=True)
+        raise
 
 
-def _bring_to_disk(path: str) -> None:
+def _bring_to_disk(path: Path) -> None:
     """Before it takes its name: else a machine that loses power might have the name without the rows."""
-    with Path(path).open("rb+") as file:
+    with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
@@ -154,13 +159,6 @@ def refuse_existing(path: str, force: bool) -> None:
         raise ClasswiseError(f"The file {path!r} exists already; --force replaces it.")
     if not Path(path).parent.is_dir():
         raise ClasswiseError(f"There is no folder {str(Path(path).parent)!r} to write {path!r} in.")
-
-
-def _umask() -> int:
-    """What the user lets others not do; it can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def shown_format(format: Format | None) -> Format:
@@ -357,7 +355,9 @@ DATABASES = {False: _duckdb_table, True: _postgres_table}
 
 
 def _refused(query: Query, problem: Exception) -> str:
-    return f"{query.name} cannot be written: {' '.join(str(problem).split())[:300]}"
+    why = " ".join(str(problem).split())[:300]
+    exists = "already exists" in why
+    return f"{query.name} cannot be written: {'it exists already; overwrite=True replaces it.' if exists else why}"
 
 
 # Standard input as a file: rows are looked at twice, once for their types ---------------------------------------------

@@ -12,8 +12,17 @@ from sklearn.utils.validation import check_array
 from classwise.arrays import DATES, Array, Codes, Labels, unmasked
 from classwise.errors import ClasswiseError, MissingLabelWarning
 from classwise.rows.codes import Coded, code_values
-from classwise.rows.frames import FrameSource, as_numbers, natural_family_of, of_no_kind, open_frame, read_labels
-from classwise.rows.schema import Column, Families, Family, Schema, read_families
+from classwise.rows.conversions import Moment, array_kind
+from classwise.rows.frames import (
+    FrameSource,
+    as_numbers,
+    conversion_of,
+    natural_family_of,
+    of_no_kind,
+    open_frame,
+    read_labels,
+)
+from classwise.rows.schema import Column, Conversion, Families, Family, Schema, read_families
 from classwise.rows.table import Columns, Matrix, Table, TableRows
 
 
@@ -31,9 +40,13 @@ class Values(Protocol):
 
     def type(self, column: int) -> tuple[str, tuple[str, ...] | None]: ...
 
-    def natural_family(self, column: int) -> Family: ...
+    def natural_family(self, column: int) -> Family | None: ...
+
+    def conversion(self, column: int) -> Conversion | None: ...
 
     def numbers(self, column: int) -> NDArray[Any]: ...
+
+    def converted(self, column: int, conversion: Conversion) -> Array: ...
 
     def coded(self, column: int) -> Coded: ...
 
@@ -57,6 +70,8 @@ class ArraySource:
         self.names = names
         self.keys: list[Any] = list(names or range(values.shape[1]))
         self._families: dict[int, Family] = {}
+        self._conversions: dict[int, Conversion | None] = {}
+        self._whole: ArraySource | None = None  # itself would be a cycle, which keeps rows alive
 
     def __len__(self) -> int:
         return len(self.values)
@@ -65,25 +80,40 @@ class ArraySource:
         return ARRAY_TYPES[self.natural_family(column).name], None
 
     def natural_family(self, column: int) -> Family:
-        """The family that the values of a column stand for; dates stand for none, which is an error."""
+        """The family that the values of a column stand for."""
         if column not in self._families:
-            self._families[column] = self._natural_family(column)
+            kind = self.values.dtype.kind
+            objects = natural_family_of(self.values[:, column]) if kind == "O" else None
+            self._families[column] = objects or ARRAY_FAMILIES.get(kind, GAUSSIAN)
         return self._families[column]
 
-    def _natural_family(self, column: int) -> Family:
-        kind = self.values.dtype.kind
-        if kind in DATES and not np.isnat(self.values[:, column]).all():
-            raise of_no_kind(self.keys[column], self.values.dtype)
-        return natural_family_of(self.values[:, column]) if kind == "O" else ARRAY_FAMILIES.get(kind, GAUSSIAN)
+    def conversion(self, column: int) -> Conversion | None:
+        """How values become numbers that are none; decided by all rows, if these are some of them."""
+        if self._whole is not None:
+            return self._whole.conversion(column)
+        if column not in self._conversions:
+            self._conversions[column] = self._conversion(column)
+        return self._conversions[column]
+
+    def _conversion(self, column: int) -> Conversion | None:
+        values = self.values[:, column]
+        if values.dtype.kind in DATES:
+            return None if np.isnat(values).all() else Moment(array_kind(values.dtype))
+        return conversion_of(values) if values.dtype.kind == "O" else None
 
     def numbers(self, column: int) -> NDArray[Any]:
         return as_numbers(self.values[:, column], str(column))
+
+    def converted(self, column: int, conversion: Conversion) -> Array:
+        return conversion.numbers(self.values[:, column], repr(self.keys[column]))
 
     def coded(self, column: int) -> Coded:
         return code_values(self.values[:, column])
 
     def take(self, part: slice | Codes) -> "ArraySource":
-        return ArraySource(self.values[part], self.names)
+        taken = ArraySource(self.values[part], self.names)
+        taken._whole = self if self._whole is None else self._whole
+        return taken
 
 
 class Source:
@@ -111,10 +141,10 @@ class Source:
         known: what rows learned from before have shown columns to be, None where they have not. strict: a missing
         label is an error.
         """
-        schema = self._schema(families, known)
+        schema, length = self._schema(families, known), len(self.values)
         rows, levels = self._rows(schema, None)
-        labels, labeled = (None, None) if y is None else _read_labels(y, len(self.values), strict)
-        return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), labeled))
+        labels, labeled = (None, None) if y is None else _read_labels(y, length, strict)
+        return Table(rows, schema, levels, labels, _read_weights(weights, length, labeled))
 
     def read_like(self, schema: Schema, levels: dict[int, Labels], y: Any = None, weights: Any = None) -> Table:
         """As a table of rows that a model can score: the same families, categories as positions among its levels."""
@@ -131,45 +161,65 @@ class Source:
 
     def _columns(self, families: Families, known: Sequence[Column | None]) -> list[Column]:
         seen = {j: column for j, column in enumerate(known) if column is not None}
-        natural = {j: self.values.natural_family(j) for j in range(self.n_features) if j not in seen}
-        numbers = [j in natural and not natural[j].has_levels for j in range(self.n_features)]
-        asked = read_families(families, self.values.keys, numbers)
+        others = [j for j in range(self.n_features) if j not in seen]
         by_name = not isinstance(families, str)
-        return [
-            self._column(j, seen[j].family, seen[j].asked)
-            if j in seen
-            else self._column(j, asked.get(j, natural[j]), by_name and j in asked)
-            for j in range(self.n_features)
-        ]
+        asked = read_families(families, self.values.keys, ())
+        rules = {j: None if j in asked and asked[j].has_levels else self.values.conversion(j) for j in others}
+        natural = self._natural(others, rules)
+        if families == "best":
+            numbers = [j in natural and not natural[j].has_levels for j in range(self.n_features)]
+            asked = read_families(families, self.values.keys, numbers)
+        types = [self.values.type(j) for j in range(self.n_features)]
+        columns = []
+        for j, (type, declared) in enumerate(types):
+            name = None if self.names is None else self.names[j]
+            family, given, rule = asked.get(j, natural.get(j)), by_name and j in asked, rules.get(j)
+            if j in seen:
+                family, given, rule = seen[j].family, seen[j].asked, seen[j].conversion
+            assert family is not None
+            columns.append(Column(name, type, family, given, declared, j, rule))
+        return columns
 
-    def _column(self, j: int, family: Family, asked: bool) -> Column:
-        name = None if self.names is None else self.names[j]
-        type, declared = self.values.type(j)
-        return Column(name, type, family, asked, declared, j)
+    def _natural(self, columns: Sequence[int], rules: Mapping[int, Conversion | None]) -> dict[int, Family]:
+        """The families that types and values stand for; an error names all columns that stand for none."""
+        found = {j: GAUSSIAN if rules[j] else self.values.natural_family(j) for j in columns}
+        refused = {self.values.keys[j]: self.values.type(j)[0] for j, family in found.items() if family is None}
+        if refused:
+            raise of_no_kind(refused)
+        return {j: family for j, family in found.items() if family is not None}
 
     def _rows(self, schema: Schema, known: dict[int, Labels] | None) -> tuple[TableRows, dict[int, Labels]]:
         if isinstance(self.values, ArraySource) and not schema.levels and self.values.values.dtype.kind in "fiub":
             return Matrix(self.values.values), {}
-        columns: list[NDArray[Any] | Coded] = []
-        levels = {}
-        for j, column in enumerate(schema.columns):
-            if column.family.has_levels:
-                coded = self.values.coded(j)
-                levels[j] = coded.sorted_levels(f"column {self.values.keys[j]!r}") if known is None else known[j]
-                _refuse_other_kind(coded, levels[j], self.values.keys[j])
-                columns.append(coded.among(levels[j]))
-            else:
-                columns.append(self._numbers(j, column))
+        keys, coded = self.values.keys, {j: self.values.coded(j) for j in schema.levels}
+        if known is None:
+            levels = {j: found.sorted_levels(f"column {keys[j]!r}") for j, found in coded.items()}
+        else:
+            levels = {j: known[j] for j in coded}
+            for j, found in coded.items():
+                _refuse_other_kind(found, levels[j], keys[j])
+        placed = {j: found.among(levels[j]) for j, found in coded.items()}
+        columns = [placed[j] if j in placed else self._numbers(j, column) for j, column in enumerate(schema.columns)]
         return Columns(columns), levels
 
     def _numbers(self, j: int, column: Column) -> NDArray[Any]:
-        natural = self.values.natural_family(j)
-        if natural.kind == "category" and len(self.values.coded(j).levels):
+        if column.conversion is not None:
+            return self.values.converted(j, column.conversion)
+        natural, found = self.values.natural_family(j), self.values.conversion(j)
+        if natural == GAUSSIAN and found is None:
+            return self.values.numbers(j)
+        is_text = natural is not None and natural.kind == "category"
+        if is_text and found is None and not self.values.coded(j).levels:
+            return np.full(len(self.values), np.nan)
+        if found is not None and np.isnan(empty := self.values.converted(j, found)).all():
+            return empty
+        if is_text or found is not None:
             raise ClasswiseError(
-                f"Column {self.values.keys[j]!r} is to be a {column.family.kind} ({column.family}), and it holds text; "
-                "turn it into numbers, or take it for a category when fitting."
+                f"Column {self.values.keys[j]!r} is to be a {column.family.kind} ({column.family}), and it holds "
+                f"{'text' if found is None else found.what}; turn it into numbers, or take it for a category when "
+                "fitting."
             )
-        return self.values.numbers(j) if natural.kind != "category" else np.full(len(self.values), np.nan)
+        return self.values.numbers(j)
 
 
 def _refuse_other_kind(coded: Coded, levels: Labels, key: Any) -> None:
@@ -186,9 +236,10 @@ def _sort_of(level: Any) -> str:
     return "yes and no" if isinstance(level, (bool, np.bool_)) else "numbers"
 
 
-def open_source(X: Any) -> Source:
+def open_source(X: Any, texts: Mapping[str, Conversion] | None = None) -> Source:
     """An array, or any frame that narwhals knows (pandas, polars, pyarrow, ...), ready to be read.
 
+    texts: the columns of text that hold dates or numbers, where that was decided before; unless given, values decide.
     A source is one already: whoever has checked columns, as a server has, can hand them over as they are.
     """
     if isinstance(X, Source):
@@ -198,7 +249,7 @@ def open_source(X: Any) -> Source:
         if frame is not None:
             if not all(frame.shape):
                 check_array(np.empty(frame.shape, dtype=bool))  # no rows, no columns: the same message as for arrays
-            return Source(FrameSource(frame))
+            return Source(FrameSource(frame, texts))
     return Source(ArraySource(_read_array(X)))
 
 
@@ -291,6 +342,13 @@ def _simplest(values: NDArray[Any]) -> NDArray[Any]:
         return values if simple is None else values.astype(simple)
     except OverflowError:  # integers beyond 2**63
         return values
+
+
+def required(y: Any) -> Any:
+    """The labels themselves, or an error where there are none."""
+    if y is None:
+        raise ClasswiseError("This estimator requires y to be passed, but the target y is None.")
+    return y
 
 
 def _read_labels(y: Any, length: int, strict: bool) -> tuple[Labels, NDArray[np.bool_] | None]:

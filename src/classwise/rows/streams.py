@@ -5,7 +5,7 @@ whichever library they come from; only the columns asked for are read, where the
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -81,7 +81,7 @@ def estimate_rows(path: str) -> int | None:
     format, compression = find_format(path)
     if format is Format.PARQUET:
         return _parquet_rows(path)
-    if format is Format.ARROW or compression:
+    if format in (Format.ARROW, Format.SHEET) or compression:
         return None
     with Path(path).open("rb") as file:
         start = file.read(GLANCE)
@@ -128,6 +128,12 @@ class FilePiece:
         state = Path(self.file.path).stat()
         return f"{os.path.abspath(self.file.path)}, {state.st_size} bytes, {state.st_mtime_ns} ns"  # noqa: PTH100
 
+    def first(self, columns: Sequence[str], rows: int) -> Any:
+        """The first rows of these columns; None, if there are none."""
+        if find_format(self.file.path)[0] is Format.ARROW:
+            return next(self.batches(columns, rows), None)
+        return replace(self.file, columns=tuple(columns)).first(rows, self.wider)
+
     def batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
         format = find_format(self.file.path)[0]
         if format is Format.ARROW and self.file.missing is None:
@@ -135,6 +141,10 @@ class FilePiece:
         kept = None if columns is None else tuple(columns)
         size = even(rows) if format is Format.PARQUET else rows
         return replace(self.file, columns=kept).batches(size, self.wider)
+
+    def as_text(self, columns: Iterable[str]) -> "FilePiece":
+        """The same file, with these columns as text, if it is a text file."""
+        return replace(self, file=replace(self.file, text=self.file.text.union(columns)))
 
     def copying(self, copies: Mapping[str, str]) -> "FilePiece":
         """The same file, with these columns as they stand in it: by the names they are to have."""

@@ -126,9 +126,14 @@ class Table:
         """The values of a row as Python objects, None where one is missing."""
         values = np.asarray(self.take(slice(row, row + 1)).rows, dtype=np.float64)[0]
         return [
-            (None if value < 0 else self.level_of(row, j)) if j in self.levels else None if np.isnan(value) else value
+            (None if value < 0 else self.level_of(row, j)) if j in self.levels else self._as_given(j, value)
             for j, value in enumerate(values.tolist())
         ]
+
+    def _as_given(self, column: int, number: float) -> Any:
+        """A number of a column, or the date that it stands for; None where it is missing."""
+        conversion = self.schema.columns[column].conversion
+        return None if np.isnan(number) else number if conversion is None else conversion.value(number)
 
     def level_of(self, row: int, column: int) -> Any:
         """The level that a row holds, whether or not it is among the known ones."""

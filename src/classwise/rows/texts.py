@@ -238,11 +238,11 @@ class TextReading:
 
     def _kinds(self, rows: Any, values: Mapping[str, str]) -> dict[str, Kind]:
         """What each column holds, as far as the first rows and those that did not fit tell."""
-        among = {name: self._among(name) for name in values}
+        among = {name: self.among(name) for name in values}
         found = find_kinds(rows.limit(SAMPLE), values, among)
         return {name: least(joined(kind, self.wider.get(name, kind)), among[name]) for name, kind in found.items()}
 
-    def _among(self, name: str) -> list[Kind]:
+    def among(self, name: str) -> list[Kind]:
         """The kinds that a column may be of."""
         other = (NUMBER,) if name in self.exact else (EXACT,) if self.whole else (WHOLE, EXACT)
         return [kind for kind in KINDS if kind not in other]
@@ -259,6 +259,97 @@ class TextReading:
             name, kind = list(self.kinds.items())[int(found["column"])]
             self.wider[name] = joined(kind, KINDS[int(found["kind"])])
             raise WiderTypeError(f"{path}: {name!r} holds {found['value']!r}.") from problem
+
+
+# Very many columns ----------------------------------------------------------------------------------------------------
+#
+# The time that DuckDB takes to plan a query grows with the square of its columns: minutes, for 6,000 that are checked.
+# So the values of such a file are read as text, and those of many columns are put one below the other: SQL sees two
+# columns, the place of a column and a value of it.
+
+# From so many columns on; and how many values are looked at together.
+WIDE, TOGETHER = 500, 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class WideTexts:
+    """A relation of very many columns, all text; told: names of those that say what they are, among all names."""
+
+    reading: TextReading
+    rows: Any
+    names: Sequence[str]
+    told: frozenset[str]
+    connection: Any
+
+    def to_arrow_table(self) -> Any:
+        """All rows, columns with the kinds that they have."""
+        import pyarrow as pa
+
+        columns = [column.combine_chunks() for column in self.rows.to_arrow_table().columns]
+        return pa.table(self._typed(columns), names=list(self.names))
+
+    def to_arrow_reader(self, size: int) -> Iterator[Any]:
+        """Batches of at most so many rows; WiderTypeError where one does not fit what others hold."""
+        import pyarrow as pa
+
+        for batch in self.rows.to_arrow_reader(size):
+            yield pa.RecordBatch.from_arrays(self._typed(batch.columns), names=list(self.names))
+
+    def _typed(self, columns: Sequence[Any]) -> list[Any]:
+        texts = {name: column for name, column in zip(self.names, columns, strict=True) if name in self.told}
+        self._widen(texts)
+        typed: dict[str, Any] = {}
+        for kind in set(self.reading.kinds.values()) - {TEXT}:
+            of_kind = {name: column for name, column in texts.items() if self.reading.kinds[name] is kind}
+            for part in _parts(of_kind):
+                values = self._below(part).project(f"{kind.of('v')} AS v").to_arrow_table()["v"].combine_chunks()
+                rows = len(values) // len(part)
+                typed |= {name: values.slice(i * rows, rows) for i, name in enumerate(part)}
+        return [typed.get(name, column) for name, column in zip(self.names, columns, strict=True)]
+
+    def _widen(self, texts: Mapping[str, Any]) -> None:
+        """Take note of what columns hold; WiderTypeError where rows before were of another kind."""
+        reading, found = self.reading, self._found(texts)
+        needed = {
+            name: least(joined(kind, reading.kinds.get(name, reading.wider.get(name, kind))), reading.among(name))
+            for name, kind in found.items()
+        }
+        other = [name for name, kind in reading.kinds.items() if needed[name] is not kind]
+        reading.wider.update({name: needed[name] for name in other})
+        if other:
+            raise WiderTypeError(f"{other[0]!r} holds other values than before.")
+        reading.kinds.update(needed)
+
+    def _found(self, texts: Mapping[str, Any]) -> dict[str, Kind]:
+        """The least kind that takes all values of each column."""
+        asked = [kind for kind in KINDS if kind is not TEXT]
+        questions = [f"bool_and({kind.takes('v', 'd')}) FILTER (WHERE v IS NOT NULL)" for kind in asked]
+        found: dict[str, Kind] = {}
+        for part in _parts(texts):
+            rows = self._below(part).project(f"*, {as_number('v')} AS d")
+            answers = {i: fits for i, *fits in rows.aggregate(", ".join(["i", *questions]), "i").fetchall()}
+            for i, name in enumerate(part):
+                fits = dict(zip(asked, answers.get(i, ()), strict=False))
+                kinds = [kind for kind in self.reading.among(name) if fits.get(kind)]
+                found[name] = kinds[0] if kinds else TEXT if False in fits.values() else EMPTY
+        return found
+
+    def _below(self, columns: Mapping[str, Any]) -> Any:
+        """The values of columns, one column below the other."""
+        import numpy as np
+        import pyarrow as pa
+
+        values = pa.concat_arrays(list(columns.values()))
+        places = np.repeat(np.arange(len(columns)), len(values) // len(columns))
+        return self.connection.from_arrow(pa.table({"i": places, "v": values}))
+
+
+def _parts(columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Columns, so many at a time that their values are not too many."""
+    rows = max((len(column) for column in columns.values()), default=0)
+    size = max(1, TOGETHER // max(rows, 1))
+    items = list(columns.items())
+    return (dict(items[start : start + size]) for start in range(0, len(items), size))
 
 
 def _checked(kind: Kind, value: str, number: str | None, place: int) -> str:
