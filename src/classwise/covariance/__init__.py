@@ -1,15 +1,15 @@
 """How features vary together: structures, sharing and shrinkage."""
 
+from classwise.covariance.borrowing import borrowed
 from classwise.covariance.completion import (
     TOLERANCE,
     Completion,
-    GaussianParameters,
     complete,
     complete_by,
-    refuse_never_seen,
 )
 from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, PriorForm, log_evidence
 from classwise.covariance.diagonal import DiagonalCovariance, SphericalCovariance
+from classwise.covariance.expectation import GaussianParameters
 from classwise.covariance.full import FullCovariance
 from classwise.covariance.named_priors import check_prior, most_probable_form, read_prior
 from classwise.covariance.recipe import (
@@ -52,6 +52,7 @@ __all__ = [
     "Sharing",
     "Shrinkage",
     "SphericalCovariance",
+    "borrowed",
     "check_prior",
     "complete",
     "complete_by",
@@ -61,5 +62,4 @@ __all__ = [
     "read_prior",
     "read_sharing",
     "read_shrinkage",
-    "refuse_never_seen",
 ]

@@ -1,31 +1,40 @@
 """Missing values when learning a joint Gaussian: expectation and maximization (Dempster, Laird and Rubin 1977).
 
-For a group of n rows with values in columns o, mean x and scatter S there, and a class with mean m and covariance C:
-
-    B = C[:, o] C[o, o]^-1;   V = C - B C[o, :]
-    expected mean = m + B (x - m[o]);   expected scatter = B S B' + n V
-
-These are moments, and merge with those of the complete rows. The covariances estimated from the sum are the next C.
+Rows with gaps have expected moments (expectation.py), which merge with those of the complete rows. The means and
+covariances estimated from the sum are the next to expect from.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from math import log, pi
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from classwise.arrays import Array, Codes, marked_places, ratio
-from classwise.covariance.recipe import MaximumLikelihood, Recipe
-from classwise.errors import ClasswiseError, SingularCovarianceError
-from classwise.statistics import ClassStatistics, Gaps, Moments, PooledScatter
+from classwise.arrays import Array, product, ratio, row_norms
+from classwise.covariance.borrowing import Lent, with_valueless
+from classwise.covariance.expectation import Expectation, GapRows, GaussianParameters
+from classwise.covariance.full import FullCovariance
+from classwise.covariance.rank import refuse_singular
+from classwise.covariance.recipe import Blend, Fixed, MaximumLikelihood, Recipe
+from classwise.errors import SingularCovarianceError
+from classwise.statistics import ClassStatistics
 from classwise.storage import stored
+
+Maximize: TypeAlias = Callable[[ClassStatistics], GaussianParameters]
 
 # The log-likelihood of a row may still grow by this much when EM stops.
 TOLERANCE = 1e-10
 MOST_ITERATIONS = 1000
+
+# What has not settled after so many leaps hardly ever does: it has nowhere to go. From the second tolerance on, half.
+MOST_LEAPS = 300
+COARSE = 1e-9
+
+# The last few points that a leap is reckoned from, with fewer of many numbers; and what keeps their equations regular.
+MOST_PLACES = 10
+MOST_REMEMBERED = 1 << 22
+LEAP_RIDGE = 1e-10
 
 # A feature that the others explain up to this share of its variance is where EM drifts to; it got there from far away.
 DRIFT = 1e-8
@@ -59,66 +68,97 @@ class Completion:
         return f"Completion({state} after {self.iterations} iterations, log-likelihood {self.log_likelihood[-1]:.6g})"
 
 
-def complete(statistics: ClassStatistics, recipe: Recipe, tolerance: float = TOLERANCE) -> Completion:
+def complete(
+    statistics: ClassStatistics, recipe: Recipe, tolerance: float = TOLERANCE, start: Completion | None = None
+) -> Completion:
     """The statistics of numbers with their gaps filled by expectation, at the estimates of the recipe.
 
     statistics: of joint numbers; without gaps they are returned as they are, after no iteration. tolerance: the gain
-    of log-likelihood for each row below which EM stops.
+    of log-likelihood for each row below which EM stops. start: of similar rows, or by a similar recipe, to set out from
+    where that ended; if it is of other classes or columns, EM sets out from each column by itself.
     """
-    refuse_never_seen(statistics, statistics.numbers.present_weight())
     likeliest = replace(recipe, divisor=MaximumLikelihood())
-    return complete_by(
-        statistics, lambda full: GaussianParameters(full.mean, likeliest.blend(full).matrices()), tolerance
-    )
+
+    def maximize(full: ClassStatistics) -> GaussianParameters:
+        return GaussianParameters(full.mean, likeliest.blend(full).matrices())
+
+    is_likeliest = recipe.shrinkage == Fixed(0.0) and recipe.sharing in (Blend(0.0), Blend(1.0))
+    return complete_by(statistics, maximize, tolerance, start, _Climb if is_likeliest else _Settle)
 
 
-def complete_by(statistics: ClassStatistics, maximize: "Maximize", tolerance: float = TOLERANCE) -> Completion:
+def complete_by(
+    statistics: ClassStatistics,
+    maximize: Maximize,
+    tolerance: float = TOLERANCE,
+    start: Completion | None = None,
+    way: "type[_Way] | None" = None,
+) -> Completion:
     """The same with any estimates of means and covariances from complete statistics."""
+    statistics = with_valueless(statistics)
     if not len(statistics.numbers.gaps):
         return Completion(statistics, np.empty(0), converged=True)
-    return _Climb(statistics, maximize, tolerance).run()
+    return (way or _Settle)(statistics, maximize, tolerance).run(start)
 
 
-class _Climb:
-    """EM from the start to the top, with every second step stretched (SQUAREM: Varadhan and Roland 2008)."""
+class _Way(ABC):
+    """EM from the start to where it stays. enough: the gain of log-likelihood below which it does."""
 
-    def __init__(self, statistics: ClassStatistics, maximize: "Maximize", tolerance: float) -> None:
+    def __init__(self, statistics: ClassStatistics, maximize: Maximize, tolerance: float) -> None:
         self.statistics = statistics
         self.maximize = maximize
         self.tolerance = tolerance
+        self.rows = GapRows(statistics.numbers.gaps, len(statistics.labels))
+        self.enough = tolerance * float(statistics.moments.weight.sum() + self.rows.classes.weight().sum())
         self.path: list[float] = []
+        self.lent = Lent.of(statistics)
 
-    def run(self) -> Completion:
-        numbers = self.statistics.numbers
-        enough = self.tolerance * float(numbers.moments.weight.sum() + numbers.gaps.moments.weight.sum())
-        current, converged = _start(self.statistics), False
-        while not converged and len(self.path) < MOST_ITERATIONS:
-            first = self._step(self._expect(current))
-            second = self._step(self._expect(first))
-            converged = abs(self.path[-1] - self.path[-2]) <= enough
-            current = second if converged else self._stretch(current, first, second)
-        completed = self._completed(self._expect(current))
-        return Completion(completed, np.array(self.path), converged)
+    def run(self, start: Completion | None) -> Completion:
+        near = start is not None and _are_alike(start.statistics, self.statistics)
+        last, converged = self._from(self.maximize(start.statistics) if start and near else self._start())
+        return Completion(self._completed(self._expect(last)), np.array(self.path), converged)
 
-    def _expect(self, current: "GaussianParameters") -> "Expectation":
-        return Expectation(current, self.statistics.moments, self.statistics.numbers.gaps)
+    def _start(self) -> GaussianParameters:
+        return _start(self.statistics, self.lent)
 
-    def _completed(self, expectation: "Expectation") -> ClassStatistics:
-        return self.statistics.with_moments(expectation.moments())
+    @abstractmethod
+    def _from(self, current: GaussianParameters) -> tuple[GaussianParameters, bool]:
+        """Where it ends, and whether it stays there."""
 
-    def _step(self, expectation: "Expectation") -> "GaussianParameters":
+    def _expect(self, current: GaussianParameters) -> Expectation:
+        return Expectation(current, self.statistics.moments, self.rows)
+
+    def _completed(self, expectation: Expectation) -> ClassStatistics:
+        shared = len(expectation.parameters.covariances) < len(self.statistics.labels)
+        return self.statistics.with_moments(self.lent.placed(expectation.moments(), shared))
+
+    def _step(self, expectation: Expectation) -> GaussianParameters:
         """The rest of an iteration: what was expected is maximized."""
         self.path.append(expectation.log_likelihood())
-        completed = self._completed(expectation)
-        following = self.maximize(completed)
+        following = self.maximize(self._completed(expectation))
         _refuse_drift(following, self.statistics)
         return following
 
+    def _is_enough(self) -> bool:
+        return len(self.path) > 1 and abs(self.path[-1] - self.path[-2]) <= self.enough
+
+
+class _Climb(_Way):
+    """To the largest likelihood, with every second step stretched (SQUAREM: Varadhan and Roland 2008)."""
+
+    def _from(self, current: GaussianParameters) -> tuple[GaussianParameters, bool]:
+        converged = False
+        while not converged and len(self.path) < MOST_ITERATIONS:
+            first = self._step(self._expect(current))
+            second = self._step(self._expect(first))
+            converged = self._is_enough()
+            current = second if converged else self._stretch(current, first, second)
+        return current, converged
+
     def _stretch(
-        self, start: "GaussianParameters", first: "GaussianParameters", second: "GaussianParameters"
-    ) -> "GaussianParameters":
+        self, start: GaussianParameters, first: GaussianParameters, second: GaussianParameters
+    ) -> GaussianParameters:
         """One iteration from a point further along the way, if that lies higher; else the second point."""
-        further = start.stretched(first, second)
+        further = _stretched(start, first, second)
         if further is None:
             return second
         expectation = self._expect(further)
@@ -127,161 +167,117 @@ class _Climb:
         return self._step(expectation)
 
 
-Maximize: TypeAlias = Callable[[ClassStatistics], "GaussianParameters"]
+class _Settle(_Way):
+    """To where estimates that maximize no likelihood no longer move (Anderson 1965, Walker and Ni 2011).
 
+    With x the parameters in units of the standard deviations, f = EM(x) - x, and their last few changes dx and df:
 
-@dataclass(frozen=True, eq=False)
-class GaussianParameters:
-    """Means (g, p), and covariances (g, p, p), or (1, p, p) where all classes share one."""
+        next x = x + f - (dx + df) c;   c: the least |f - df c|
 
-    means: Array
-    covariances: Array
+    From a point that moves more than twice as far as the last, EM goes back, and on without such a leap. It has settled
+    where neither the likelihood nor the parameters change: a likelihood that rises and falls may pause on the way.
+    """
 
-    def covariance_of(self, codes: Codes) -> Array:
-        return self.covariances[np.minimum(codes, len(self.covariances) - 1)]
+    def _from(self, current: GaussianParameters) -> tuple[GaussianParameters, bool]:
+        scale = np.sqrt(np.diagonal(self._start().covariances[0]))
+        plain, least = current, np.inf
+        places: list[list[Array]] = [[], []]
+        for _ in range(MOST_LEAPS if self.tolerance < COARSE else MOST_LEAPS // 2):
+            expectation = self._expect(current)
+            following = self.maximize(self._completed(expectation))
+            here = _vector(current, scale, len(following.covariances))
+            move = _vector(following, scale, len(following.covariances)) - here
+            length = float(np.sqrt(np.mean(move**2)))
+            if current is not plain and (length > 2 * least or _drifts(following)):
+                current, places = plain, [[], []]
+                continue
+            _refuse_drift(following, self.statistics)
+            self.path.append(expectation.log_likelihood())
+            if self._is_enough() and length <= self.tolerance**0.5:
+                return following, True
+            plain, least = following, length
+            current = self._leap(here, move, places, scale, following) or following
+        return plain, False
 
-    def stretched(self, first: "GaussianParameters", second: "GaussianParameters") -> "GaussianParameters | None":
-        """self + 2 a r + a² v with r = first - self, v = second - first - r, a = |r| / |v|; None if no model."""
-        scale = np.sqrt(np.diagonal(first.covariances[0]))
-        if len(self.covariances) != len(first.covariances) or not (scale > 0).all():
+    def _leap(
+        self, here: Array, move: Array, places: list[list[Array]], scale: Array, following: GaussianParameters
+    ) -> GaussianParameters | None:
+        """The next point, by the last few (x, f), to which this one is added; None if it is no model."""
+        most = int(np.clip(MOST_REMEMBERED // here.size, 2, MOST_PLACES))
+        for kept, one in zip(places, (here, move), strict=True):
+            kept.append(one)
+            del kept[:-most]
+        if len(places[0]) < 2:
             return None
-        here, once, twice = (point._vector(scale) for point in (self, first, second))
-        step = once - here
-        change = twice - once - step
-        length = float(np.linalg.norm(change))
-        factor = max(float(np.linalg.norm(step)) / length, 1.0) if length else 1.0
-        whole = here + 2 * factor * step + factor**2 * change
-        means = whole[: self.means.size].reshape(self.means.shape) * scale
-        covariances = whole[self.means.size :].reshape(self.covariances.shape) * np.outer(scale, scale)
-        if min(_pivots(matrix).min(initial=1.0) for matrix in covariances) < DRIFT:
+        step, change = (np.diff(np.array(kept), axis=0) for kept in places)
+        length = np.sqrt(row_norms(change))
+        if not (length > 0).all():
             return None
-        return GaussianParameters(means, covariances)
-
-    def _vector(self, scale: Array) -> Array:
-        """All numbers in a row, in units of the standard deviations."""
-        return np.concatenate([(self.means / scale).ravel(), (self.covariances / np.outer(scale, scale)).ravel()])
+        gram = product(change, change.T) / np.outer(length, length) + LEAP_RIDGE * np.eye(len(change))
+        share = np.linalg.solve(gram, product(change, move) / length) / length
+        return _parameters(here + move - product(share, step + change), scale, following)
 
 
-def _start(statistics: ClassStatistics) -> GaussianParameters:
+def _stretched(
+    start: GaussianParameters, first: GaussianParameters, second: GaussianParameters
+) -> GaussianParameters | None:
+    """start + 2 a r + a² v with r = first - start, v = second - first - r, a = |r| / |v|; None if no model."""
+    scale = np.sqrt(np.diagonal(first.covariances[0]))
+    if len(start.covariances) != len(first.covariances) or not (scale > 0).all():
+        return None
+    here, once, twice = (_vector(point, scale, len(first.covariances)) for point in (start, first, second))
+    step = once - here
+    change = twice - once - step
+    length = float(np.linalg.norm(change))
+    factor = max(float(np.linalg.norm(step)) / length, 1.0) if length else 1.0
+    whole = here + 2 * factor * step + factor**2 * change
+    return _parameters(whole, scale, first)
+
+
+def _vector(point: GaussianParameters, scale: Array, count: int) -> Array:
+    """All numbers in a row, in units of the standard deviations; count: of covariances."""
+    covariances = np.broadcast_to(point.covariances / np.outer(scale, scale), (count, len(scale), len(scale)))
+    return np.concatenate([(point.means / scale).ravel(), covariances.ravel()])
+
+
+def _parameters(vector: Array, scale: Array, like: GaussianParameters) -> GaussianParameters | None:
+    """What such a vector stands for, if its covariances are some."""
+    means = vector[: like.means.size].reshape(like.means.shape) * scale
+    covariances = vector[like.means.size :].reshape(like.covariances.shape) * np.outer(scale, scale)
+    found = GaussianParameters(means, covariances)
+    return None if _drifts(found) else found
+
+
+def _drifts(point: GaussianParameters) -> bool:
+    """Whether a covariance is all but singular."""
+    return min(_pivots(matrix).min(initial=1.0) for matrix in point.covariances) < DRIFT
+
+
+def _are_alike(one: ClassStatistics, other: ClassStatistics) -> bool:
+    """Whether they are of the same classes and columns, with scatter of the same form."""
+    places = [[column.place for column in statistics.schema] for statistics in (one, other)]
+    same = places[0] == places[1] and np.array_equal(one.labels, other.labels)
+    return same and type(one.moments.scatter) is type(other.moments.scatter)
+
+
+def _start(statistics: ClassStatistics, lent: Lent) -> GaussianParameters:
     """What each column has by itself: the means of the classes, and variances within them."""
     numbers = statistics.numbers
     parts = numbers.gaps.by_column(len(statistics.labels))
     complete = numbers.moments
     weight = complete.weight + parts.weight
     sums = complete.weight * complete.mean + parts.weight * parts.mean
-    # A class without a value starts at the mean of all rows.
-    means = np.where(weight > 0, ratio(sums, weight), ratio(sums.sum(axis=0), weight.sum(axis=0)))
+    means = np.where(lent.absent, lent.mean, ratio(sums, weight))
     away = complete.weight * (complete.mean - means) ** 2 + parts.weight * (parts.mean - means) ** 2
     squares = complete.scatter.pooled_diagonal() + parts.scatter.pooled_diagonal() + away.sum(axis=0)
     variances = squares / weight.sum(axis=0)
     return GaussianParameters(means, np.diag(np.where(variances > 0, variances, 1.0))[None])
 
 
-class Expectation:
-    """Complete rows and rows with gaps, seen from given parameters."""
-
-    def __init__(self, parameters: GaussianParameters, complete: Moments, gaps: Gaps) -> None:
-        self.parameters = parameters
-        self.complete = complete
-        self.gaps = gaps
-        self.means = parameters.means[gaps.codes]
-        self.covariances = parameters.covariance_of(gaps.codes)
-        self.inverse, self.log_det = _inverse(self.covariances, gaps.present)
-
-    @cached_property
-    def _differences(self) -> Array:
-        """x - m where there is a value, else 0; (q, p)."""
-        difference = (self.gaps.moments.mean - self.means) + self.gaps.moments.rest
-        return np.where(self.gaps.present, difference, 0.0)
-
-    def moments(self) -> Moments:
-        """The moments of all rows, as expected."""
-        return _added(self.complete, self._filled().merged(self.gaps.codes, len(self.complete.weight)))
-
-    def _filled(self) -> Moments:
-        """B and V are of what is missing alone: rows u of them, with p in u for a column of nothing."""
-        own, (count, features) = self.gaps.moments, self.gaps.present.shape
-        missing = marked_places(~self.gaps.present)
-        group, inside = np.arange(count)[:, None], np.minimum(missing, features - 1)
-        cross = self.covariances[group, inside]
-        regression = cross @ self.inverse
-        variance = np.take_along_axis(cross - regression @ self.covariances, inside[:, None, :], axis=2)
-        expected = self.means[group, inside] + (regression @ self._differences[:, :, None])[:, :, 0]
-        across = regression @ own.scatter.values
-        mean, rest, scatter = (_widened(part) for part in (own.mean, own.rest, own.scatter.values))
-        mean[group, missing], rest[group, missing] = expected, 0.0
-        scatter[group, missing, :features] = across
-        scatter[group, :features, missing] = across
-        within = across @ regression.transpose(0, 2, 1) + own.weight[:, :, None] * variance
-        scatter[group[:, :, None], missing[:, :, None], missing[:, None, :]] = within
-        own_scatter = type(own.scatter)(scatter[:, :features, :features])
-        return Moments(own.weight, mean[:, :features], rest[:, :features], own_scatter)
-
-    def log_likelihood(self) -> float:
-        """sum over groups of -1/2 (n (|o| log 2π + log|C_oo|) + tr C_oo^-1 (S + n d d'))."""
-        gaps = self.gaps.moments
-        count = self.gaps.present.sum(axis=1)
-        squares = gaps.scatter.values + gaps.weight[:, :, None] * _outer(self._differences)
-        constants = gaps.weight[:, 0] * (count * log(2 * pi) + self.log_det)
-        return -0.5 * float(constants.sum() + np.einsum("qij,qji->", self.inverse, squares)) + self._of_complete()
-
-    def _of_complete(self) -> float:
-        complete, count = self.complete, len(self.complete.weight)
-        features = complete.mean.shape[1]
-        everything = np.ones((len(self.parameters.covariances), features), dtype=bool)
-        inverse, log_det = _inverse(self.parameters.covariances, everything)
-        between = complete.weight[:, :, None] * _outer(complete.mean - self.parameters.means + complete.rest)
-        if len(inverse) == 1:
-            squares = (complete.scatter.pooled() + between.sum(axis=0))[None]
-        else:
-            squares = complete.scatter.by_class() + between
-        constants = complete.weight[:, 0] @ (features * log(2 * pi) + np.broadcast_to(log_det, count))
-        return -0.5 * float(constants + np.einsum("kij,kji->", inverse, squares))
-
-
-def _widened(values: Array) -> Array:
-    """With one more column, of zeros, along all axes but the first; (q, p) -> (q, p + 1)."""
-    return np.pad(values, [(0, 0)] + [(0, 1)] * (values.ndim - 1))
-
-
-def _added(complete: Moments, filled: Moments) -> Moments:
-    form = type(complete.scatter)
-    if form is PooledScatter:
-        filled = replace(filled, scatter=form(filled.scatter.pooled()))
-    return complete + filled
-
-
-def _inverse(covariances: Array, present: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """C_oo^-1, with zeros in the rows and columns without values (q, p, p), and log|C_oo| (q,)."""
-    both = present[:, :, None] & present[:, None, :]
-    # In units of the standard deviations, and the identity where nothing is: a block that changes nothing.
-    variances = np.diagonal(covariances, axis1=1, axis2=2)
-    varies = variances > 0
-    scale = np.sqrt(np.where(varies, variances, 1.0))
-    units = scale[:, :, None] * scale[:, None, :]
-    both &= varies[:, :, None] & varies[:, None, :]
-    padded = np.where(both, covariances / units, np.eye(present.shape[1]))
-    inverse = np.where(both, np.linalg.inv(padded) / units, 0.0)
-    log_det = np.linalg.slogdet(padded)[1] + 2 * np.where(present, np.log(scale), 0.0).sum(axis=1)
-    return inverse, log_det
-
-
-def _outer(vectors: Array) -> Array:
-    return vectors[:, :, None] * vectors[:, None, :]
-
-
-def refuse_never_seen(statistics: ClassStatistics, weight: Array) -> None:
-    """Refuse a class without a single value in some column; weight (g, p): what is there."""
-    if not weight.all():
-        k, column = np.argwhere(weight == 0)[0]
-        raise ClasswiseError(
-            f"Class {statistics.label(k)!r} has no value at all in {statistics.name(column)}, so a Gaussian "
-            "cannot place it there; drop the column, or use NaiveBayes."
-        )
-
-
 def _refuse_drift(current: GaussianParameters, statistics: ClassStatistics) -> None:
     """Where values are few, their likelihood may have no maximum: EM then drifts, slowly, to a singular covariance."""
+    if not np.diagonal(current.covariances, axis1=1, axis2=2).all():  # a column that does not vary never will
+        refuse_singular(FullCovariance(current.covariances), statistics)
     for k, matrix in enumerate(current.covariances):
         pivots = _pivots(matrix)
         if pivots.min(initial=1.0) < DRIFT:
@@ -292,12 +288,14 @@ def _refuse_drift(current: GaussianParameters, statistics: ClassStatistics) -> N
 def _explain_drift(statistics: ClassStatistics, k: int | None, column: int) -> str:
     own = slice(None) if k is None else slice(k, k + 1)
     weight = float(statistics.weight[own].sum())
-    there = float(statistics.numbers.present_weight()[own].sum()) / (weight * statistics.n_features)
+    missing = 1 - statistics.numbers.present_weight()[own].sum(axis=0) / weight
+    scarce = int(missing.argmax())
     subject = "The classes share one covariance; they have" if k is None else f"Class {statistics.label(k)!r} has"
     remedy = "Restrict" if k is None else "Share it (share=1), restrict"
     return (
-        f"{subject} {weight:g} rows and {statistics.n_features} features, with {100 * (1 - there):.0f} % of the values "
-        f"missing. The likelihood of what is left has no maximum: EM drifts to a singular covariance, where "
+        f"{subject} {weight:g} rows and {statistics.n_features} features, with {100 * missing.mean():.3g} % of the "
+        f"values missing, and {100 * missing[scarce]:.3g} % of those of {statistics.name(scarce)}. The likelihood of "
+        "what is left has no maximum: EM drifts to a singular covariance, where "
         f"{statistics.name(column)} follows from the others. {remedy} it (structure='diagonal'), drop the column, "
         "or shrink it (shrink='oas', standardize=True)."
     )

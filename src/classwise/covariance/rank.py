@@ -79,16 +79,17 @@ def _explain(covariance: Covariance, statistics: ClassStatistics, k: int, defici
     if deficit.rank >= weight - (1 if own else len(statistics.labels)):
         # The rows are too few for any columns: that these depend on each other is not to blame.
         deficit = Deficit(deficit.rank, deficit.constant if deficit.rank else [], {})
-    causes = _causes(statistics, deficit)
+    causes = _causes(statistics, deficit, own)
     remedies = _remedies(covariance, own, deficit)
     return f"{subject} {covariance.name} covariance has rank {deficit.rank}{causes}. {remedies}"
 
 
-def _causes(statistics: ClassStatistics, deficit: Deficit) -> str:
+def _causes(statistics: ClassStatistics, deficit: Deficit, own: bool) -> str:
     causes = []
     if deficit.constant:
         names = _list(statistics, deficit.constant)
-        causes.append(f"{names} {'does' if len(deficit.constant) == 1 else 'do'} not vary")
+        where = "" if own else " within classes"
+        causes.append(f"{names} {'does' if len(deficit.constant) == 1 else 'do'} not vary{where}")
     for column, others in sorted(deficit.dependent.items())[:3]:
         causes.append(f"{statistics.name(column)} follows linearly from {_list(statistics, others)}")
     return ": " + "; ".join(causes) if causes else ""

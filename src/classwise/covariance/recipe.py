@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array
+from classwise.covariance.borrowing import borrowed
 from classwise.covariance.diagonal import DiagonalCovariance, SphericalCovariance
 from classwise.covariance.full import FullCovariance
 from classwise.covariance.rank import refuse_singular
@@ -55,14 +56,14 @@ class Unbiased(Divisor):
 
     def own(self, statistics: ClassStatistics) -> Array:
         weight = statistics.moments.weight
-        small: Any = np.argwhere(weight <= 1)
+        small: Any = np.argwhere((weight > 0) & (weight <= 1))
         if len(small):
             label, there = statistics.label(small[0][0]), weight[tuple(small[0])]
             raise ClasswiseError(
                 f"Class {label!r} has weight {there:g}, and the unbiased covariance divides by that minus one; "
                 'give the class more rows, or use estimate="mle".'
             )
-        return weight - 1
+        return np.maximum(weight - 1, 0.0)  # a class without a value in a column adds nothing there
 
     def pooled(self, statistics: ClassStatistics) -> Array:
         weight = statistics.moments.weight.sum(axis=0, keepdims=True)
@@ -138,6 +139,7 @@ def read_sharing(share: Any) -> Sharing:
 
 
 def _own(structure: type[Covariance], divisor: Divisor, statistics: ClassStatistics) -> Array:
+    statistics = borrowed(statistics, structure.apart)
     return structure.own(statistics.moments.scatter, divisor.own(statistics))
 
 
@@ -213,7 +215,7 @@ class LedoitWolf(Shrinkage):
             )
         if not np.allclose(quartics.moments.weight, statistics.moments.weight):
             raise ClasswiseError(
-                "shrink='ledoit-wolf' needs rows without gaps in their numbers, and X contains NaN; use shrink='oas'."
+                "Ledoit-Wolf shrinkage needs rows without gaps in their numbers, and X contains NaN. Use shrink='oas'."
             )
         _refuse_units(covariance.variances().mean(axis=1))
         scatter, n, fourth = quartics.moments.scatter.by_class(), quartics.moments.weight[:, 0], quartics.fourth

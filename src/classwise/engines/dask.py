@@ -51,6 +51,10 @@ class DaskEngine:
     def select(self, rows: Any, columns: Sequence[str], numbered: bool = False) -> Any:
         return rows[list(columns)]
 
+    def first(self, rows: Any, columns: Sequence[str], count: int) -> Any:
+        """The first rows."""
+        return None if isinstance(rows, DaskArrays) else rows[list(columns)].get_partition(0).compute().head(count)
+
     def gather(self, summarize: Callable[[Any], S], rows: Any, size: int) -> S:
         """rows: a DataFrame, or DaskArrays."""
         if isinstance(rows, DaskArrays):

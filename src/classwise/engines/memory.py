@@ -1,17 +1,62 @@
-"""Rows in memory: a pool of threads over cache-sized chunks."""
+"""Rows in memory: a pool of threads over cache-sized chunks, with BLAS held to one thread while ours work."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import local
+from functools import cached_property
+from threading import Lock, local
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
-from classwise.engines.blas import BLAS
 from classwise.engines.engine import S, total
 from classwise.rows.table import Table
+
+
+class BlasThreads:
+    """How many threads the BLAS libraries of this process use: one number, whoever calls.
+
+    The first to enter sets it to one, the last to leave sets it back. Were each to restore what it found, two callers
+    that overlap would leave BLAS on one thread for good.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._allowed = 1
+        self._limit: Any = None
+
+    @contextmanager
+    def held(self) -> Iterator[int]:
+        """Hold BLAS to one thread; gives how many it may use otherwise, which is how many we may."""
+        self._enter()
+        try:
+            yield self._allowed
+        finally:
+            self._leave()
+
+    def _enter(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._allowed = max((library.num_threads for library in self._controller.lib_controllers), default=1)
+                self._limit = self._controller.limit(limits=1)
+            self._inside += 1
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limit.restore_original_limits()
+
+    @cached_property
+    def _controller(self) -> ThreadpoolController:
+        return ThreadpoolController().select(user_api="blas")
+
+
+BLAS = BlasThreads()
+
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -21,8 +66,10 @@ class MemoryEngine:
     """Chunks are views of the rows, bounded by the table alone: the numbers do not depend on the number of cores."""
 
     def gather(self, summarize: Callable[[Table], S], rows: Table, size: int) -> S:
-        chunks = list(rows.chunks(size))
-        if len(chunks) == 1 or OURS.working:
+        chunks = rows.chunks(size)
+        if len(chunks) == 1:
+            return summarize(chunks[0])
+        if OURS.working:
             return total(map(summarize, chunks))
         with threads(len(chunks)) as pool:
             return total(pool.map(summarize, chunks))

@@ -175,7 +175,7 @@ class Meter:
             told.append(f"{_short(self.share * self._bytes, 'B')} of {_short(self._bytes, 'B')}")
         told.append(_short(self._rows / max(seconds, 1e-9), " rows/s"))
         if self.share:
-            told.append(f"{_span(seconds * (1 / self.share - 1))} left")
+            told.append(f"{span(seconds * (1 / self.share - 1))} left")
         return ", ".join(told)
 
     def __enter__(self) -> Self:
@@ -203,10 +203,10 @@ def _short(number: float, unit: str) -> str:
     return f"{number:.0f} {unit.lstrip()}"
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
     """Seconds as people say them.
 
-    >>> _span(42), _span(200), _span(8000)
+    >>> span(42), span(200), span(8000)
     ('42 s', '3 min', '2 h 13 min')
     """
     minutes = round(seconds / 60)

@@ -6,11 +6,13 @@ rows.held(most)             all of them in memory, if they are few
 rows.sample(size, seed)     some of them, drawn by chance, in one pass
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
 from classwise import limits
@@ -21,6 +23,7 @@ from classwise.engines.engine import Answer, S, SourceEngine
 from classwise.engines.spark import SparkEngine, is_spark
 from classwise.engines.stream import StreamEngine
 from classwise.errors import ClasswiseError
+from classwise.rows.databases import Query
 from classwise.rows.roles import (
     Chunk,
     Counted,
@@ -29,9 +32,11 @@ from classwise.rows.roles import (
     count_rows,
     level_columns,
     read_weights,
+    text_conversions,
     warn_of_unlabeled,
 )
-from classwise.rows.streams import ChunkPiece, Stream, open_stream
+from classwise.rows.streams import ChunkPiece, FilePiece, Stream, open_stream
+from classwise.rows.texts import SAMPLE, WiderTypeError
 
 # Where a glance does not tell how many rows there are, as in compressed text, so many bytes stand for a value.
 PACKED = 2.0
@@ -55,7 +60,8 @@ class Held(NamedTuple):
 class Rows:
     """open: gives the rows, from their beginning; roles: of their columns; name: what messages call them.
 
-    is_gone: whether rows that have been read cannot be read again. passes: how many there were.
+    levels: columns that are asked to be categories. is_gone: whether rows that have been read cannot be read again.
+    passes: how many there were.
     """
 
     engine: SourceEngine
@@ -64,6 +70,7 @@ class Rows:
     name: str
     all_columns: bool = False
     is_gone: bool = False
+    levels: tuple[str, ...] = ()
     passes: int = field(default=0, repr=False)
 
     def gather(
@@ -117,17 +124,39 @@ class Rows:
         if self.is_gone:
             raise ClasswiseError(GONE.format(who=who))
 
+    @cached_property
+    def decided(self) -> Roles:
+        """The roles of the columns, and which of text hold dates or numbers, as far as the first rows tell."""
+        features = [name for name in self.roles.features if name not in self.levels]
+        first = self._first(features) if features else None
+        texts = {} if first is None else text_conversions(first, features)
+        if texts and isinstance(self.open, _Opening):
+            self.open.read_as_text(texts)
+        return replace(self.roles, texts=texts)
+
+    def _first(self, columns: Sequence[str]) -> Any:
+        """The first rows, as a table; None where there are none, or an engine does not hand them over."""
+        if isinstance(self.open, _Opening) and isinstance(self.open(), Stream):
+            return self.open.first(columns, SAMPLE)
+        first = getattr(self.engine, "first", None)
+        return None if first is None else first(self.open(), columns, SAMPLE)
+
     # Some of the rows, or all, in memory --------------------------------------------------------------------------
 
     def held(self, most: float | None = None) -> Held | None:
         """All rows, if they hold no more values than this; else None."""
+        frame = self.whole(most)
+        return None if frame is None else self._parted(frame)
+
+    def whole(self, most: float | None = None) -> "nw.DataFrame[Any] | None":
+        """The same as one table, labels and weights among its columns, as they stand."""
         most = limits.MOST_HELD if most is None else most
         if self.expected_values() > 1.2 * most:
             return None
         tables = self.gather(Keeping(self.roles, most), "Reading", numbered=True)
         if tables is None:
             raise ClasswiseError(f"There are no rows to learn from in {self.name}: there are none.")
-        return None if tables.is_full else self._parted(as_frame(tables.whole()))
+        return None if tables.is_full else as_frame(tables.whole())
 
     def expected_values(self) -> float:
         """About how many values the columns hold, as far as a glance tells; of a cluster's rows, by counting them."""
@@ -198,7 +227,8 @@ def open_rows(
     engine = own_engine(first) or StreamEngine(skip=skip)
     name = first.name if isinstance(first, Stream) else "the table"
     roles = Roles.read(engine.names(first), target, columns, weights, name, groups)
-    return Rows(engine, opening, roles, name, columns is None and isinstance(first, Stream), opening.is_gone)
+    all_columns = columns is None and isinstance(first, Stream)
+    return Rows(engine, opening, roles, name, all_columns, opening.is_gone, tuple(level_columns(families)))
 
 
 @dataclass(eq=False)
@@ -220,6 +250,30 @@ class _Opening:
             self._open()
         return self._opened
 
+    def first(self, columns: Sequence[str], rows: int) -> Any:
+        """The first rows of a stream, which stay there to be read; None, if there are none."""
+        stream: Stream = self()
+        if stream.kind == "file":
+            return next(
+                (table for piece in stream.pieces if (table := _glanced(piece, columns, rows)) is not None),
+                None,
+            )
+        piece = stream.pieces[0]
+        batches = (piece.first(rows) if isinstance(piece, Query) else piece).batches(columns, rows)
+        table = next(batches, None)
+        if is_read_once(self._made) and isinstance(piece, ChunkPiece):
+            whole = iter(()) if table is None else chain([table], batches)
+            self._opened = replace(stream, pieces=(replace(piece, make=lambda columns, rows: whole),))
+        elif stream.kind == "stream":
+            self._opened = self._opening(self._made)
+        return table
+
+    def read_as_text(self, columns: Iterable[str]) -> None:
+        """Read columns of text files as text, wherever their values look like other numbers than they are."""
+        if isinstance(self._opened, Stream):
+            pieces = tuple(p.as_text(columns) if isinstance(p, FilePiece) else p for p in self._opened.pieces)
+            self._opened = replace(self._opened, pieces=pieces)
+
     @property
     def is_gone(self) -> bool:
         return not makes_rows(self.source) and is_read_once(self.source)
@@ -229,8 +283,22 @@ class _Opening:
         if made is self._made and is_read_once(made):
             raise ClasswiseError(GONE.format(who="This"))
         self._made = made
+        self._opened = self._opening(made)
+
+    def _opening(self, made: Any) -> Any:
         options: dict[str, Any] = {"exact": self.exact, "text": self.text, "missing": self.missing}
-        self._opened = made if own_engine(made) else open_stream(made, **options) or sliced(made)
+        return made if own_engine(made) else open_stream(made, **options) or sliced(made)
+
+
+def _glanced(piece: Any, columns: Sequence[str], rows: int) -> Any:
+    """The first rows of a file; None, where there are none, or where whoever reads on will say what is wrong."""
+    while True:
+        try:
+            return piece.first(columns, rows)
+        except WiderTypeError:
+            continue
+        except ClasswiseError:
+            return None
 
 
 def expected_values(stream: Stream, columns: int) -> float:

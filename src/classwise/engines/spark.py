@@ -54,6 +54,13 @@ class SparkEngine:
         number = [functions.monotonically_increasing_id().alias(NUMBER)] if numbered else []
         return rows.select(*("`" + name.replace("`", "``") + "`" for name in columns), *number)
 
+    def first(self, rows: Any, columns: Sequence[str], count: int) -> Any:
+        """The first rows, of the columns of text alone."""
+        types = dict(rows.dtypes)
+        texts = [name for name in columns if types.get(name) == "string"]
+        quoted = [f"`{name.replace('`', '``')}`" for name in texts]
+        return rows.select(*quoted).limit(count).toArrow() if texts else None
+
     def gather(self, summarize: Callable[[Any], S], rows: Any, size: int) -> S:
         parts = _quietly(rows.mapInArrow, partial(_summarize_partition, summarize, max(size, CHUNK), self.count), PART)
         with _complaining():

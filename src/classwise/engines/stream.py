@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from classwise.engines.blas import BLAS
 from classwise.engines.engine import Answer, S, beside, total
-from classwise.engines.memory import threads
+from classwise.engines.memory import BLAS, threads
 from classwise.engines.progress import Meter, metered
 from classwise.errors import ClasswiseError
 from classwise.rows.roles import Chunk

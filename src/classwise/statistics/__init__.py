@@ -1,20 +1,17 @@
 """1. A statistic is a summary you can add."""
 
 from classwise.statistics.by_class import ClassStatistics
-from classwise.statistics.chunks import Learner, Tally
 from classwise.statistics.columnwise import gather_from_columns, suits_columns
 from classwise.statistics.counts import Counts, LevelCounts, gather_counts, is_id
 from classwise.statistics.curvature import Curvature
 from classwise.statistics.gaps import Gaps, Numbers
-from classwise.statistics.grouping import Groups
 from classwise.statistics.moments import Moments, gather_columns, gather_moments
 from classwise.statistics.pairs import PairCounts, gather_pairs
-from classwise.statistics.places import Bins, Named, Place
-from classwise.statistics.quantiles import Quantiles, Sketches
+from classwise.statistics.places import Bins, Named, Place, Quantiles, Sketches
 from classwise.statistics.quartics import Quartics
-from classwise.statistics.scatter import SCATTERS, DiagonalScatter, FullScatter, PooledScatter, Scatter
+from classwise.statistics.scatter import SCATTERS, DiagonalScatter, FullScatter, Groups, PooledScatter, Scatter
 from classwise.statistics.statistic import Statistic
-from classwise.statistics.summarizing import summarize, summarize_rows
+from classwise.statistics.summaries import Learner, Tally, summarize, summarize_rows
 
 __all__ = [
     "SCATTERS",

@@ -20,8 +20,7 @@ from classwise.rows.table import Columns, Table
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.pairs import PairCounts, gather_pairs
 from classwise.statistics.parts import PAIRS, SKETCHES
-from classwise.statistics.places import Bins, Named, Place
-from classwise.statistics.quantiles import Quantiles, Sketches
+from classwise.statistics.places import Bins, Named, Place, Quantiles, Sketches
 
 # Pairs are counted in chunks of this many values, each of which becomes a matrix.
 CHUNK_VALUES = 1 << 22

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import exp
 from os import PathLike
 from typing import Any, Self
@@ -30,7 +31,7 @@ from classwise.statistics.parts import (
     parts_fit,
 )
 from classwise.statistics.quartics import Quartics
-from classwise.statistics.scatter import Scatter
+from classwise.statistics.scatter import DiagonalScatter, Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import save, stored
 
@@ -89,12 +90,12 @@ class ClassStatistics:
         """The same with one part more, or another in its place."""
         return replace(self, parts={**self.parts, kind.name: part})
 
-    @property
+    @cached_property
     def numbers(self) -> Numbers:
         """The columns of numbers."""
         return self.part_of(NUMBERS)
 
-    @property
+    @cached_property
     def moments(self) -> Moments:
         """Weight, mean and scatter of the numbers, in rows where none is missing."""
         return self.numbers.moments
@@ -114,7 +115,7 @@ class ClassStatistics:
         """Third and fourth powers of the numbers, if they were asked for."""
         return self.part_of(QUARTICS) if QUARTICS.name in self.parts else None
 
-    @property
+    @cached_property
     def levels(self) -> Counts:
         """The weight of each level, of columns taken for categories."""
         return self.part_of(LEVELS) if LEVELS.name in self.parts else Counts(())
@@ -160,8 +161,8 @@ class ClassStatistics:
     def missing_weight(self) -> Array:
         """The weight without a value, by class and column; (g, p)."""
         present = self.numbers.present_weight()
-        if self.schema.logs or len(self.schema.numbers) < len(self.schema):
-            of_numbers, present = present, np.zeros((len(self.labels), len(self.schema)))
+        if self.schema.logs or len(self.schema.numbers) < len(self.schema.columns):
+            of_numbers, present = present, np.zeros((len(self.labels), len(self.schema.columns)))
             present[:, self.schema.numbers] = of_numbers
         if self.schema.logs:
             present[:, self.schema.logs] = self.logs.weight
@@ -221,13 +222,12 @@ class ClassStatistics:
         self._check_labels_known(other)
         taken = other._aligned(self.labels)
         self._check_weights(taken.weight)
-        gone = self.weight - taken.weight <= ROUNDING * self.weight
-        kept = np.flatnonzero(~gone)
-        weight = (self.weight - taken.weight)[kept]
+        left = self.weight - taken.weight
+        kept = np.flatnonzero(left > ROUNDING * self.weight)
         shared = [name for name in self.gathered if name in taken.gathered]
         parts = {name: (self.parts[name] - taken.parts[name]).select(kept) for name in shared}
         rows = max(self.rows - other.rows, 0) if len(kept) else 0
-        return type(self)(self.labels[kept], weight, rows, schema, parts).compact()
+        return type(self)(self.labels[kept], left[kept], rows, schema, parts).compact()
 
     def among(self, labels: Labels) -> Self:
         """The same with more classes, that may have no rows; labels (g,): sorted."""
@@ -258,8 +258,15 @@ class ClassStatistics:
         return self._with_schema(self.schema.restrict(kept), kept)
 
     def part(self, columns: Sequence[int]) -> Self:
-        """The same, seen as part of the table: messages call columns by their places there."""
-        return self._with_schema(self.schema.part(columns), columns)
+        """The same, seen as part of the table: messages call columns by their places there.
+
+        Sums of |d|⁴ are left behind, where the other columns have a part in them.
+        """
+        schema, parts = self.schema.part(columns), dict(self.parts)
+        kept = [i for i, j in enumerate(self.schema.places["gaussian"]) if j in set(columns)]
+        if self.quartics is not None and not self.quartics.is_whole(kept):
+            del parts[QUARTICS.name]
+        return replace(self, parts=parts)._with_schema(schema, columns)
 
     def seen_as(self, families: Mapping[int, Family]) -> Self:
         """The same rows with other families for some columns, where what was gathered of a column serves them."""
@@ -310,16 +317,16 @@ class ClassStatistics:
         return self.seen_as({j: pairs[j][1].family for j in valueless if pairs[j][1].family.has_levels})
 
     def _lacks(self, column: int, family: Family) -> StatisticsError:
-        held = self.schema.columns[column].family
-        key = self.schema.columns[column].name if self.features else column
+        held, name = self.schema.columns[column].family, self.name(column)
+        key = self.features[column] if self.features else column
         return StatisticsError(
-            f"{self.name(column)} was summarized as {held}, which does not hold what {family} needs; gather it with "
+            f"{name} was summarized as {held}, which does not hold what {family} needs; gather it with "
             + ("summarize(X, y, families='best')." if family.name == "best" else f"families={{{key!r}: '{family}'}}.")
         )
 
     def of_numbers(self) -> Self:
         """The statistic of the Gaussian columns alone."""
-        gaussian = self.schema.positions("gaussian")
+        gaussian = self.schema.places["gaussian"]
         return self if len(gaussian) == len(self.schema) else self.part(gaussian)
 
     def with_moments(self, moments: Moments) -> Self:
@@ -331,11 +338,13 @@ class ClassStatistics:
 
     def by_column(self) -> Self:
         """The same with the numbers looked at one by one."""
-        return self.with_moments(self.numbers.by_column())
+        done = isinstance(self.moments.scatter, DiagonalScatter) and not len(self.numbers.gaps)
+        return self if done else self.with_moments(self.numbers.by_column())
 
     def denoised(self) -> Self:
         """Features that vary by no more than the rounding of their mean set to constant."""
-        return self.with_moments(self.moments.denoised())
+        moments = self.moments.denoised()
+        return self if moments is self.moments and not len(self.numbers.gaps) else self.with_moments(moments)
 
     def scaled(self, scale: Array) -> Self:
         """The statistic of the numbers times `scale` (p,)."""
@@ -361,8 +370,8 @@ class ClassStatistics:
 
     def _facts(self) -> dict[str, Any]:
         """What the header of a file tells."""
-        weight = float(self.weight.sum())
-        return {"rows": self.rows, "weight": weight, "labels": self.labels.tolist(), **self.schema.facts()}
+        facts = {"rows": self.rows, "weight": float(self.weight.sum()), "labels": self.labels.tolist()}
+        return facts | self.schema.facts()
 
     # ----------------------------------------------------------------------------------------------------------------
 
@@ -381,8 +390,7 @@ class ClassStatistics:
     def _check_weights(self, taken: Array) -> None:
         lacking = np.flatnonzero(taken - self.weight > ROUNDING * self.weight)
         if len(lacking):
-            k = lacking[0]
-            label, there, asked = self.label(k), self.weight[k], taken[k]
+            label, there, asked = self.label(lacking[0]), self.weight[lacking[0]], taken[lacking[0]]
             raise StatisticsError(f"Class {label!r} has weight {there:g}, so weight {asked:g} cannot be subtracted.")
 
 

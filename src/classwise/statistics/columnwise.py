@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import BLOCK_SIZE, Array, Codes, product, slices
-from classwise.statistics.grouping import FEW, Groups
 from classwise.statistics.moments import Moments, centered, first_rows, provisional_means
-from classwise.statistics.scatter import DiagonalScatter, FullScatter, PooledScatter, Scatter
+from classwise.statistics.scatter import FEW, DiagonalScatter, FullScatter, Groups, PooledScatter, Scatter
 
 # Up to this many columns, and FEW classes, it is faster.
 FEW_COLUMNS = 20

@@ -6,6 +6,7 @@ still suffices.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -34,6 +35,7 @@ class Gaps(Statistic):
     moments: Moments
 
     @classmethod
+    @lru_cache(maxsize=16)  # most rows have none, chunk after chunk
     def empty(cls, features: int) -> Self:
         nothing = np.zeros((0, features), dtype=bool)
         return cls(np.zeros(0, dtype=np.intp), nothing, Moments.empty(0, features, FullScatter))
@@ -178,6 +180,10 @@ class Numbers(Statistic):
         total = weight + gaps.weight
         return total, self.moments.mean + ratio(gaps.weight, total) * (gaps.mean - self.moments.mean)
 
+    def overall_mean(self) -> Array:
+        """The mean of the values that each column has in all rows; (p,)."""
+        return self.of_all().mean[0] if len(self.gaps) else self.moments.overall_mean()
+
     def of_all(self) -> Moments:
         """What each column has in all rows, as one class; any form of scatter serves."""
         whole = self.moments.of_all()
@@ -185,7 +191,7 @@ class Numbers(Statistic):
 
     def present_weight(self) -> Array:
         """The weight of the values each column has; (g, p)."""
-        whole = np.broadcast_to(self.moments.weight, self.moments.mean.shape)
+        whole = self.moments.weight * np.ones_like(self.moments.mean)  # broadcast_to takes several times as long
         return whole + self.gaps.by_column(len(whole)).weight if len(self.gaps) else whole
 
     def underflow(self) -> list[int]:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from classwise.arrays import BLOCK_SIZE, EPS, Array, Codes, ratio, slices, spread, two_sum
 from classwise.errors import StatisticsError
 from classwise.rows.schema import Column
-from classwise.statistics.grouping import Groups
-from classwise.statistics.scatter import DiagonalScatter, Scatter
+from classwise.statistics.scatter import DiagonalScatter, Groups, Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import stored
 
@@ -131,6 +130,13 @@ class Moments(Statistic):
         weight = self.weight if self.weight.shape[1] == 1 else self.weight[:, columns]
         return type(self)(weight, self.mean[:, columns], self.rest[:, columns], self.scatter.restrict(columns))
 
+    def among(self, places: Sequence[int], features: int) -> Self:
+        """The same features at these places among so many; the others are always 0."""
+        if len(places) == features:
+            return self
+        mean, rest = (spread(part.T, np.array(places), features).T for part in (self.mean, self.rest))
+        return type(self)(self.weight, mean, rest, self.scatter.among(places, features))
+
     def is_of(self, count: int, columns: Sequence[Column]) -> bool:
         return self.mean.shape == (count, len(columns))
 
@@ -156,7 +162,8 @@ class Moments(Statistic):
     def denoised(self) -> Self:
         """Sums of squares that are only the rounding of a mean, set to zero: such a feature is constant."""
         noise = self.weight * (4 * EPS * self.mean) ** 2
-        return replace(self, scatter=self.scatter.denoised(noise))
+        scatter = self.scatter.denoised(noise)
+        return self if scatter is self.scatter else replace(self, scatter=scatter)
 
     def scaled(self, scale: Array) -> Self:
         """The moments of the rows times `scale` (p,)."""
@@ -215,8 +222,8 @@ def gather_moments(
     total, products = np.zeros(provisional.shape), np.zeros(form.shape(count, features))
     # A product of fewer rows than features is slow: a block holds more of each class than that.
     for block in slices(len(rows), max(BLOCK_SIZE // max(features, 1), 2 * count * features)):
-        groups = Groups(codes[block], count, None if weights is None else weights[block])
         residuals = _residuals(rows[block], provisional, codes[block])
+        groups = Groups(codes[block], count, None if weights is None else weights[block])
         if present is None:
             weight += groups.weight()[:, None]
         else:
@@ -253,8 +260,8 @@ def provisional_means(start: Array, some: Array, codes: Codes, count: int) -> Ar
 
     start (count, p): the first row of each class, which is moved by the mean residual of some rows (k, p) of the class.
     """
-    groups = Groups(codes, count)
-    away = groups.sums(_residuals(some, start, codes))
+    residuals, groups = _residuals(some, start, codes), Groups(codes, count)
+    away = groups.sums(residuals)
     return start + away / np.maximum(groups.weight(), 1)[:, None]
 
 

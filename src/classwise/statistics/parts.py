@@ -21,10 +21,11 @@ from classwise.statistics.counts import Counts, LevelCounts, gather_counts
 from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.moments import Moments, gather_columns, gather_moments
 from classwise.statistics.pairs import PairCounts
-from classwise.statistics.quantiles import Sketches
+from classwise.statistics.places import Sketches
 from classwise.statistics.quartics import Quartics
 from classwise.statistics.scatter import FullScatter, Scatter
 from classwise.statistics.statistic import Statistic
+from classwise.statistics.trees import LeafCounts
 
 S = TypeVar("S", bound=Statistic)
 
@@ -47,15 +48,19 @@ class Gathering:
 
 @dataclass(frozen=True, eq=False)
 class Part(Generic[S]):
-    """name: in files; kind: its class; columns: those of a schema that it summarizes.
+    """name: in files; kind: its class; place: which columns of a schema it summarizes, as `Schema.places` calls them.
 
     gather: from a chunk that has such columns; None for what is gathered elsewhere, and only where it is asked for.
     """
 
     name: str
     kind: type[S]
-    columns: Callable[[Schema], list[int]]
+    place: str
     gather: Callable[[Gathering], S] | None = None
+
+    def columns(self, schema: Schema) -> list[int]:
+        """The columns that it summarizes."""
+        return schema.places[self.place]
 
     def is_wanted(self, schema: Schema) -> bool:
         """Numbers are always there, were it of no columns: they say how scatter is gathered."""
@@ -69,7 +74,7 @@ class Part(Generic[S]):
 def gather_parts(gathering: Gathering, quartics: bool = False) -> dict[str, Statistic]:
     """All that the schema of a chunk asks for; what no density can take is an error that names its column."""
     chunk, schema = gathering.chunk, gathering.chunk.schema
-    if schema.positions("lognormal", "poisson", "binomial") or (schema.levels and not gathering.allow_missing):
+    if schema.places["ranged"] or (schema.places["levels"] and not gathering.allow_missing):
         refuse_unsuitable(chunk, gathering.allow_missing)
     parts = {part.name: part.gather(gathering) for part in PARTS if part.gather and part.is_wanted(schema)}
     if quartics and QUARTICS.columns(schema):
@@ -91,12 +96,12 @@ def parts_fit(count: int, schema: Schema, parts: Mapping[str, Statistic]) -> boo
 
 def _gather_numbers(gathering: Gathering) -> Numbers:
     chunk, codes, count, form = gathering.chunk, gathering.codes, gathering.count, gathering.form
-    columns = chunk.schema.numbers
-    if not len(chunk):
+    columns = chunk.schema.places["numbers"]
+    if not len(codes):
         return Numbers(Moments.empty(count, len(columns), form), Gaps.empty(len(columns)))
     # NaN and infinity travel to the sums, so looking there spares a pass over the rows.
     with np.errstate(all="ignore"):
-        moments = _gather_moments(chunk, codes, count, form)
+        moments = _gather_moments(chunk, columns, codes, count, form)
     if np.isfinite(moments.scatter.pooled_diagonal()).all():
         return Numbers(moments, Gaps.empty(len(columns)))
     refuse_unsuitable(chunk, gathering.allow_missing)
@@ -106,10 +111,9 @@ def _gather_numbers(gathering: Gathering) -> Numbers:
     return Numbers.gather(np.asarray(numbers, dtype=np.float64), codes, count, chunk.weights, form)
 
 
-def _gather_moments(chunk: Table, codes: Codes, count: int, form: type[Scatter]) -> Moments:
-    places = chunk.schema.numbers
-    columns = chunk.columns(places) if suits_columns(len(places), count) else None
-    if columns:
+def _gather_moments(chunk: Table, places: list[int], codes: Codes, count: int, form: type[Scatter]) -> Moments:
+    columns = chunk.columns(places)
+    if columns and suits_columns(len(columns), count):
         return gather_from_columns(columns, codes, count, chunk.weights, form)
     return gather_moments(chunk.block(places), codes, count, chunk.weights, form)
 
@@ -169,17 +173,14 @@ def _gather_quartics(of: Gathering) -> Quartics:
 # The table.
 
 
-def _all_columns(schema: Schema) -> list[int]:
-    return list(range(len(schema)))
+NUMBERS = Part("numbers", Numbers, "numbers", _gather_numbers)
+LOGS = Part("logs", Moments, "logs", _gather_logs)
+LEVELS = Part("levels", Counts, "levels", _gather_levels)
+FACTORIALS = Part("factorials", Moments, "candidates", _gather_factorials)
+VALUES = Part("values", Counts, "candidates", _gather_values)
+QUARTICS = Part("quartics", Quartics, "gaussian")
+SKETCHES = Part("sketches", Sketches, "all")
+PAIRS = Part("pairs", PairCounts, "all")
+LEAVES = Part("leaves", LeafCounts, "all")
 
-
-NUMBERS = Part("numbers", Numbers, lambda schema: schema.numbers, _gather_numbers)
-LOGS = Part("logs", Moments, lambda schema: schema.logs, _gather_logs)
-LEVELS = Part("levels", Counts, lambda schema: schema.levels, _gather_levels)
-FACTORIALS = Part("factorials", Moments, lambda schema: schema.candidates, _gather_factorials)
-VALUES = Part("values", Counts, lambda schema: schema.candidates, _gather_values)
-QUARTICS = Part("quartics", Quartics, lambda schema: schema.positions("gaussian"))
-SKETCHES = Part("sketches", Sketches, _all_columns)
-PAIRS = Part("pairs", PairCounts, _all_columns)
-
-PARTS: tuple[Part[Any], ...] = (NUMBERS, LOGS, LEVELS, FACTORIALS, VALUES, QUARTICS, SKETCHES, PAIRS)
+PARTS: tuple[Part[Any], ...] = (NUMBERS, LOGS, LEVELS, FACTORIALS, VALUES, QUARTICS, SKETCHES, PAIRS, LEAVES)

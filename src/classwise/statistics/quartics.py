@@ -18,9 +18,8 @@ import numpy as np
 from classwise.arrays import Array, Codes, row_norms, spread
 from classwise.errors import StatisticsError
 from classwise.rows.schema import Column
-from classwise.statistics.grouping import Groups
 from classwise.statistics.moments import Moments
-from classwise.statistics.scatter import FullScatter
+from classwise.statistics.scatter import FullScatter, Groups
 from classwise.statistics.statistic import Statistic
 from classwise.storage import stored
 
@@ -84,11 +83,14 @@ class Quartics(Statistic):
     def is_of(self, count: int, columns: Sequence[Column]) -> bool:
         return self.third.shape == (count, len(columns))
 
+    def is_whole(self, columns: Sequence[int] | Codes) -> bool:
+        """Whether no other column has a part in |d|: they do not vary within a class."""
+        return not np.delete(self.moments.denoised().scatter.pooled_diagonal(), columns).any()
+
     def restrict(self, columns: Sequence[int] | Codes) -> Self:
         if list(columns) == list(range(self.third.shape[1])):
             return self
-        dropped = np.delete(self.moments.denoised().scatter.pooled_diagonal(), columns)
-        if dropped.any():  # a column that does not vary within a class has no part in |d|
+        if not self.is_whole(columns):
             raise StatisticsError(
                 "Sums of |d|⁴ are of all columns together; gather those of fewer columns by themselves."
             )

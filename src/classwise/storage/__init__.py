@@ -5,7 +5,7 @@ JSON that says how the numbers make up the value. Only classes declared with `st
 """
 
 from classwise.storage.container import Description, describe, shown
+from classwise.storage.packing import as_bytes, load, save
 from classwise.storage.registry import stored
-from classwise.storage.saving import as_bytes, load, save
 
 __all__ = ["Description", "as_bytes", "describe", "load", "save", "shown", "stored"]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.errors import ClasswiseError, MissingExtraError, StoredFileError
-from classwise.storage.soundness import fits
+from classwise.storage.registry import fits
 
 T = TypeVar("T")
 
@@ -242,14 +242,15 @@ class Description:
 
     def __str__(self) -> str:
         made = f"classwise {self.library}, file version {self.version}" if self.library else f"version {self.version}"
-        options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        options = ", ".join(f"{name}={value}" for name, value in self.options.items() if value is not None)
         lines = {
-            self.kind: f"{self.holds}({options})" if options else self.holds,
+            self.kind: self.holds,
+            "options": options,
             "written": f"{self.date} by {made}" if self.date else made,
             "sources": ", ".join(self.sources),
             "learned": self._learned(),
             "log loss": "" if self.log_loss is None else f"{_digits(self.log_loss)}, on rows held out",
-            "labels": _list([repr(label) for label in self.labels]),
+            "labels": _list([str(label) for label in self.labels]),
             "columns": _list([_shown(i, column) for i, column in enumerate(self.columns)]),
             "missing": _list([repr(mark) for mark in self.missing]),
             "size": f"{self.size} bytes, {'with' if self.statistics else 'without'} statistics",
@@ -315,7 +316,7 @@ def _digits(loss: float | str) -> str:
 
 
 def _shown(place: int, column: ColumnDescription) -> str:
-    return f"{place if column.name is None else column.name!r} ({column.family})"
+    return f"{place if column.name is None else column.name} ({column.family})"
 
 
 def _list(items: list[str]) -> str:

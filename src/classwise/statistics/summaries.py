@@ -1,23 +1,136 @@
-"""summarize: one verb over every source of rows, with the same numbers from each."""
+"""Rows to statistics, the first half of every fit: a table, a chunk of any engine, every source of rows.
 
+What an engine sends to its workers is small: a `Learner` parts a chunk by roles, and summarizes it. `summarize` is one
+verb over every source, with the same numbers from each.
+"""
+
+import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, Literal
 
-from classwise.engines import DaskArrays, DaskEngine, Rows, StreamEngine, is_dask, makes_rows, open_rows
+import numpy as np
+
+from classwise import limits
+from classwise.engines import (
+    DaskArrays,
+    DaskEngine,
+    Engine,
+    MemoryEngine,
+    Rows,
+    StreamEngine,
+    is_dask,
+    makes_rows,
+    open_rows,
+)
 from classwise.engines.stream import Gathered
 from classwise.engines.stream import named as named_piece
 from classwise.errors import ClasswiseError, SkippedFileWarning, choose, whole
-from classwise.rows.roles import Roles, level_columns
+from classwise.limits import CHUNK_SIZE, COPY_SIZE, chunk_rows
+from classwise.rows.codes import code_labels
+from classwise.rows.roles import ArrayChunk, Chunk, Roles, level_columns, warn_of_unlabeled
 from classwise.rows.schema import Families
 from classwise.rows.sources import read_table
-from classwise.rows.streams import Stream, open_stream
+from classwise.rows.streams import Piece, Stream, open_stream
+from classwise.rows.table import Table
 from classwise.statistics.binning import Also, Pairing, sketched_places, with_sketches
 from classwise.statistics.by_class import ClassStatistics
-from classwise.statistics.checkpoint import Checkpoint
-from classwise.statistics.chunks import Learner, Tally
+from classwise.statistics.parts import Gathering, gather_parts
 from classwise.statistics.scatter import SCATTERS, Scatter
+from classwise.storage import describe, load, save
+
+MISSING = {"integrate": True, "level": True, "error": False}
+
+
+def summarize_table(
+    table: Table,
+    form: type[Scatter],
+    engine: Engine | None = None,
+    allow_missing: bool = True,
+    quartics: bool = False,
+) -> ClassStatistics:
+    """The statistics of a table, gathered by an engine."""
+    engine = engine or MemoryEngine()
+    size = chunk_rows(len(table.schema.columns), COPY_SIZE if table.is_copied else CHUNK_SIZE)
+    gathered = engine.gather(lambda chunk: summarize_chunk(chunk, form, allow_missing, quartics), table, size)
+    return gathered.compact()
+
+
+def summarize_chunk(
+    chunk: Table, form: type[Scatter], allow_missing: bool = True, quartics: bool = False
+) -> ClassStatistics:
+    """The statistics of one chunk; what no density can take is an error that names its column."""
+    chunk = chunk.weighted()
+    if chunk.labels is None:
+        raise ClasswiseError("y is missing: a statistic by class needs a label for every row.")
+    rows = len(chunk.labels)
+    labels, codes = code_labels(chunk.labels) if rows else (chunk.labels, np.zeros(0, dtype=np.intp))
+    weight = np.bincount(codes, chunk.weights, minlength=len(labels)).astype(np.float64)
+    parts = gather_parts(Gathering(chunk, codes, len(labels), form, allow_missing), quartics)
+    return ClassStatistics(labels, weight, rows, chunk.schema, parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What chunks add up to: their statistics, None without a single row to learn from; rows: how many were read;
+    unlabeled: how many of them had no label.
+    """
+
+    statistics: ClassStatistics | None
+    rows: int = 0
+    unlabeled: int = 0
+
+    def __add__(self, other: "Tally") -> "Tally":
+        ours, theirs = self.statistics, other.statistics
+        together = ours + theirs if ours is not None and theirs is not None else ours or theirs
+        return Tally(together, self.rows + other.rows, self.unlabeled + other.unlabeled)
+
+    def finished(self, where: str) -> ClassStatistics:
+        """The statistics of all rows; without any, an error. where: what messages call the rows."""
+        if self.statistics is None:
+            why = "every row has no label or no weight" if self.rows else "there are none"
+            raise ClasswiseError(f"There are no rows to learn from in {where}: {why}.")
+        warn_of_unlabeled(self.unlabeled, self.rows)
+        return self.statistics.compact()
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """A chunk of rows to what it adds. roles: of its columns; None for arrays, whose columns have no names.
+
+    It knows nothing of other chunks: classes and levels that only some of them have meet when the results are added.
+    also: adds to the statistics of a table what else is to be gathered of it.
+    """
+
+    roles: Roles | None
+    form: type[Scatter]
+    families: Families = "auto"
+    allow_missing: bool = True
+    quartics: bool = False
+    also: Also | None = None
+
+    def __call__(self, chunk: Chunk | ArrayChunk) -> Tally:
+        counted: Any = chunk.counted(self.roles)  # type: ignore[arg-type]
+        if counted.unlabeled and not self.allow_missing:
+            where = "y" if self.roles is None else repr(self.roles.target)
+            raise ClasswiseError(
+                f"{where} contains missing labels in {counted.unlabeled} rows; remove those rows or give them a label."
+            )
+        return Tally(self._summarize(counted) if len(counted) else None, counted.rows, counted.unlabeled)
+
+    def _summarize(self, counted: Any) -> ClassStatistics:
+        labels, names = counted.labels()
+        summary = self.summarize(counted.source().read(self.families, labels, counted.weights))
+        return summary if names is None else replace(summary, labels=names[summary.labels])
+
+    def summarize(self, table: Table) -> ClassStatistics:
+        """The statistics of a table."""
+        summary = summarize_table(table, self.form, allow_missing=self.allow_missing, quartics=self.quartics)
+        return summary if self.also is None else self.also(summary, table)
+
 
 ScatterForm = Literal["full", "pooled", "diagonal"]
 
@@ -122,12 +235,12 @@ def _by_name(
     stream = rows.open()
     if not isinstance(stream, Stream) or stream.kind == "table":
         raise ClasswiseError("on_error and checkpoint are for files; these rows are not in files.")
-    return _by_piece(rows, stream, Learner(rows.roles, **options), problems, checkpoint)
+    return _by_piece(rows, stream, Learner(rows.decided, **options), problems, checkpoint)
 
 
 def summarize_rows(rows: Rows, form: type[Scatter], what: str = "Learning", **options: Any) -> ClassStatistics:
     """The statistics of rows wherever they are, in one pass; options: as for Learner."""
-    return (rows.gather(Learner(rows.roles, form, **options), what) or Tally(None)).finished(rows.name)
+    return (rows.gather(Learner(rows.decided, form, **options), what) or Tally(None)).finished(rows.name)
 
 
 def _begun(X: Any, named: dict[str, Any], skip: bool) -> tuple[Rows, list[ClasswiseError]]:
@@ -201,3 +314,65 @@ def settings(roles: Roles, learn: Learner) -> str:
         "quartics": learn.quartics,
     }
     return "summarize(" + ", ".join(f"{name}={value!r}" for name, value in told.items()) + ")"
+
+
+# Checkpoints: what finished files add up to, on disk, so that nothing is read twice after a crash --------------------
+#
+# A checkpoint is a statistics file like any other. Its sources are how it was gathered, and the files that are in it.
+
+
+@dataclass
+class Checkpoint:
+    """path: of the file; settings: how statistics are gathered; done: marks of the files that are counted in them.
+
+    What is written is a total and the number of marks that belong to it, which change together: whenever the work is
+    interrupted, no file is in one of them alone.
+    """
+
+    path: str
+    settings: str
+    done: list[str] = field(default_factory=list)
+    _state: tuple[ClassStatistics | None, int] = (None, 0)
+    _marks: dict[int, str] = field(default_factory=dict)
+    _written: float = 0.0
+
+    def resume(self, pieces: Sequence[Piece]) -> tuple[ClassStatistics | None, list[Piece]]:
+        """What is gathered so far, and the files that are left."""
+        # Before they are read: a file that changes meanwhile is not the one that is marked.
+        self._marks = {id(piece): piece.mark() for piece in pieces}
+        if not Path(self.path).exists():
+            return None, list(pieces)
+        settings, *self.done = describe(self.path).sources or [""]
+        if settings != self.settings:
+            raise ClasswiseError(
+                f"checkpoint={self.path!r} holds what {settings or 'something else'} gathered, and this is "
+                f"{self.settings}; give another file."
+            )
+        self._refuse_changed(pieces)
+        self._state = load(self.path), len(self.done)
+        known = set(self.done)
+        return self._state[0], [piece for piece in pieces if self._marks[id(piece)] not in known]
+
+    def _refuse_changed(self, pieces: Sequence[Piece]) -> None:
+        done = {mark.rsplit(", ", 2)[0]: mark for mark in self.done}
+        for piece in pieces:
+            mark = self._marks[id(piece)]
+            if done.get(mark.rsplit(", ", 2)[0], mark) != mark:
+                raise ClasswiseError(
+                    f"{piece.name} has changed since it was counted in checkpoint={self.path!r}; remove that file to "
+                    "begin again."
+                )
+
+    def add(self, total: ClassStatistics, piece: Piece) -> None:
+        """A file is done; total: what all files that are done add up to."""
+        self.done.append(self._marks[id(piece)])
+        self._state = total, len(self.done)
+        if time.monotonic() - self._written > limits.CHECKPOINT_SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        """Write now."""
+        total, count = self._state
+        if total is not None:
+            save(total, self.path, source=[self.settings, *self.done[:count]])
+        self._written = time.monotonic()
