@@ -1,0 +1,156 @@
+"""Growing trees: scikit-learn finds the cuts, on numbers in their own units of spread and categories by position."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classwise import limits
+from classwise.arrays import Array, Codes, Labels
+from classwise.engines import in_threads
+from classwise.statistics.trees import LEAF, Trees, compact
+
+# So many trees are grown in one task.
+BLOCK = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """A column of many numbers, between quantiles. edges (b,): sorted; centers (b + 1,): a number for each bin."""
+
+    edges: Array
+    centers: Array
+
+    @classmethod
+    def of(cls, values: Array) -> "Bins | None":
+        """None where there are few enough different numbers; values (m,): of a column, without gaps."""
+        distinct = np.unique(values)
+        if len(distinct) <= limits.MOST_CUTS + 1:
+            return None
+        edges = np.unique(np.quantile(values, np.linspace(0, 1, limits.MOST_CUTS + 2)[1:-1], method="lower"))
+        edges = edges[edges < distinct[-1]]
+        ends = np.concatenate([[0], np.searchsorted(distinct, edges, side="right"), [len(distinct)]])
+        return cls(edges, (distinct[ends[:-1]] + distinct[ends[1:] - 1]) / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Numbers less their means, in units of their standard deviations: float32, which trees are grown in, holds these.
+
+    A category is the position of its level; what is missing, or was never seen, comes after the last. A missing number
+    is at the mean. means, scales (p,): 0 and 1 for categories. bins: of the columns that are cut between quantiles
+    alone, so that cuts of many rows take little room.
+    """
+
+    means: Array
+    scales: Array
+    levels: Mapping[int, int]
+    bins: Mapping[int, Bins] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: Array, levels: Mapping[int, int], weights: Array) -> "Units":
+        """rows (n, p) as tables make them; levels: how many each category has."""
+        means, scales, bins = np.zeros(rows.shape[1]), np.ones(rows.shape[1]), {}
+        for j in set(range(rows.shape[1])) - set(levels):
+            known = np.flatnonzero(~np.isnan(rows[:, j]))
+            if len(known):
+                values, of = rows[known, j], weights[known] / weights[known].sum()
+                means[j] = of @ values
+                away = np.abs(values - means[j]).max()
+                scales[j] = away * np.sqrt(of @ ((values - means[j]) / away) ** 2) if away > 0 else 1.0
+                between = Bins.of(values) if len(rows) > limits.MANY_GROWN_ROWS else None
+                if between is not None:
+                    bins[j] = between
+        return cls(means, np.where(scales > 0, scales, 1.0), levels, bins)
+
+    def __call__(self, rows: Array) -> NDArray[np.float32]:
+        """(m, p) -> (m, p)."""
+        values = rows.copy()
+        for j, of in self.bins.items():
+            values[:, j] = np.where(np.isnan(rows[:, j]), np.nan, of.centers[np.searchsorted(of.edges, rows[:, j])])
+        values = (values - self.means) / self.scales
+        for j, count in self.levels.items():
+            values[:, j] = np.where(rows[:, j] < 0, count, rows[:, j])
+        return np.nan_to_num(values, copy=False, nan=0.0).astype(np.float32)
+
+    def trees(self, grown: Sequence[Any], levels: dict[int, Labels], columns: Codes | None = None) -> Trees:
+        """Trees that scikit-learn has grown on such numbers, so that they cut rows as tables make them; columns: those
+        that it has seen, if not all.
+        """
+        column = np.concatenate([tree.feature for tree in grown])
+        if columns is not None:
+            column = np.where(column >= 0, np.append(columns, 0)[column], column)
+        threshold = np.concatenate([tree.threshold for tree in grown])
+        inner, cut, cuts = column >= 0, np.zeros(len(column), dtype=np.intp), []
+        for j in range(len(self.means)):
+            own = np.flatnonzero(column == j)
+            values = self.means[j] + self.scales[j] * threshold[own]
+            if j in self.bins:
+                values = self.bins[j].edges[np.searchsorted(self.bins[j].centers, values) - 1]
+            cuts.append(np.unique(values))
+            cut[own] = np.searchsorted(cuts[j], values)
+        starts = np.concatenate([[0], np.cumsum([tree.node_count for tree in grown])])
+        return Trees(starts, compact(np.where(inner, column, LEAF)), compact(cut), tuple(cuts), self.means, levels)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How trees are grown. random: whether cuts are drawn by chance, the best of one for each of some columns, on all
+    rows (Geurts, Ernst and Wehenkel 2006); else they are the best there are, on rows drawn with replacement (Breiman
+    2001). trees: how many; least: rows that a leaf has at least; None: 1, or 2 where cuts are the best and rows are
+    many.
+    """
+
+    random: bool
+    trees: int
+    least: int | None = None
+
+    def least_of(self, rows: int) -> int:
+        """How many rows a leaf has at least, where so many rows are there."""
+        if self.least is not None:
+            return self.least
+        many = not self.random and rows > limits.MANY_GROWN_ROWS
+        return limits.LEAF_ROWS_OF_MANY if many else limits.LEAF_ROWS
+
+    def grow(self, rows: NDArray[np.float32], codes: Codes, weights: Array, count: int, seed: int) -> list[Any]:
+        """So many trees of rows (m, p) whose classes are codes (m,)."""
+        from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # takes a while
+
+        maker = ExtraTreesClassifier if self.random else RandomForestClassifier
+        least = self.least_of(len(rows))
+        forest = maker(count, min_samples_leaf=least, max_features="sqrt", n_jobs=1, random_state=seed)
+        even = bool((weights == weights[0]).all())
+        forest.fit(rows, codes, None if even else weights)
+        return [tree.tree_ for tree in forest.estimators_]
+
+    def by_fold(
+        self,
+        rows: NDArray[np.float32],
+        codes: Codes,
+        weights: Array,
+        training: Sequence[Codes],
+        seed: int,
+        step: Callable[[], None] = lambda: None,
+    ) -> list[list[Any]]:
+        """The trees, in one list for each fold: tree t is grown on training[t mod folds], the rows outside that fold.
+
+        They are grown in blocks, several at a time, and are the same however many at a time. step is called as each
+        block is done.
+        """
+        counts = [max(len(range(fold, self.trees, len(training))), 1) for fold in range(len(training))]
+        blocks = [(fold, start) for fold, count in enumerate(counts) for start in range(0, count, BLOCK)]
+
+        def grown(block: tuple[int, int]) -> list[Any]:
+            fold, start = block
+            own, count = training[fold], min(BLOCK, counts[fold] - start)
+            lots = np.random.default_rng([seed, fold, start])
+            if len(own) > limits.ROWS_OF_TREE:
+                own = np.sort(lots.choice(own, limits.ROWS_OF_TREE, replace=False))
+            return self.grow(rows[own], codes[own], weights[own], count, int(lots.integers(2**31)))
+
+        found: list[list[Any]] = [[] for _ in training]
+        for (fold, _), trees in zip(blocks, in_threads(grown, blocks, step), strict=True):
+            found[fold] += trees
+        return found
