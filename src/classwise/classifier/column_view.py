@@ -42,7 +42,7 @@ def flat_blocks(density: Density) -> list[Block]:
 
 
 def unused_columns(density: Density) -> set[int]:
-    """The columns that a density leaves out, since they are constant."""
+    """The columns that a density leaves out, since they never vary or repeat another."""
     return {int(j) for block in flat_blocks(density) if isinstance(block.density, Constant) for j in block.columns}
 
 

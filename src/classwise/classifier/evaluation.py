@@ -91,7 +91,7 @@ class Evaluation:
         if codes.dtype.kind not in "iu" or not ((codes >= 0) & (codes < len(labels))).all():
             raise ClasswiseError("codes are the positions of the rows' classes among the labels, not the labels.")
         weights = np.ones(len(codes)) if weights is None else weights
-        posterior, decided = _normalized(log_posterior)
+        posterior, decided = normalized(log_posterior)
         rows, count = np.arange(len(codes)), len(labels)
         own, confidence = posterior[codes, rows], posterior[decided, rows]
         confusion = sums_by(codes * count + decided, weights, count * count).reshape(count, count)
@@ -285,7 +285,7 @@ def _either(first: Any, second: Any, combine: Callable[[Any, Any], Any]) -> Any:
     return None if first is None or second is None else combine(first, second)
 
 
-def _normalized(log_posterior: Array) -> tuple[Array, Codes]:
+def normalized(log_posterior: Array) -> tuple[Array, Codes]:
     """Posteriors that sum to one, class-major, and the class of the largest; (n, g) -> (g, n), (n,).
 
     A row that every class rules out has a probability of zero for each.

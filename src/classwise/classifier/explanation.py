@@ -9,51 +9,130 @@ of this times its power.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from html import escape
+from math import exp, nan
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from classwise.arrays import Array
 from classwise.classifier.bayes import BayesClassifier
+from classwise.classifier.flip import Flip, named, shown
+from classwise.tabular import aligned, html_table
+
+# Columns of smaller shares than the first so many are put together.
+MOST = 15
+
+# Odds that change by less than this factor speak for neither class.
+NEITHER = 1.005
+
+
+class Reason(NamedTuple):
+    """A column, its value (None where it is missing), and its share of the log odds."""
+
+    column: Any
+    value: Any
+    share: float
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Why a row is taken for one class rather than another; prints as a table.
+    """Why a row is taken for one class rather than another; prints as a table, and as HTML in a notebook.
 
-    label, against: the two classes; log_odds: log P(label | x) / P(against | x), and what it is made of:
-    shares: {column: its share}; prior: the log prior odds; volume: of joint Gaussians, else 0. They add up to log_odds.
-    values: {column: the value of the row}, None where it is missing. rest: what `volume` is called, where it stands for
-    something else that belongs to no column.
+    label, other: the two classes. probability: P(label | x); log_odds: log P(label | x) / P(other | x), and what it is
+    made of: shares: {column: its share}; prior: the log prior odds; volume: of joint Gaussians, else 0. They add up to
+    log_odds. values: {column: the value of the row}, None where it is missing. rest: what `volume` is called, where it
+    stands for something else that belongs to no column. flip: the smallest change of one column that changes the
+    decision, None where there is none; other_probability: P(other | x).
     """
 
     label: Any
-    against: Any
+    other: Any
     log_odds: float
     prior: float
     volume: float
     shares: dict[Any, float]
     values: dict[Any, Any]
     rest: str = "volume"
+    probability: float = nan
+    other_probability: float = nan
+    flip: Flip | None = None
+
+    @property
+    def for_(self) -> tuple[Reason, ...]:
+        """The columns that speak for the label, those that say most first."""
+        return tuple(reason for reason in self._ranked if reason.share > 0)
+
+    @property
+    def against(self) -> tuple[Reason, ...]:
+        """The columns that speak against the label, those that say most first."""
+        return tuple(reason for reason in self._ranked if reason.share < 0)
+
+    @property
+    def _ranked(self) -> list[Reason]:
+        reasons = (Reason(column, self.values[column], share) for column, share in self.shares.items())
+        return sorted(reasons, key=lambda reason: -abs(reason.share))
+
+    def sentences(self) -> tuple[str, str]:
+        """What the row is taken for, and what would change that."""
+        ours, theirs = _percent(self.probability), _percent(self.other_probability)
+        told = f"{self.label} with probability {ours}, {self.other} with {theirs}."
+        none = "No change of a single column, as far as rows reach, changes the decision."
+        return told, none if self.flip is None else str(self.flip)
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """The table as text, header first: columns by their shares, the prior, the sum."""
+        kept, cut = self._ranked[:MOST], self._ranked[MOST:]
+        parts = [(named(reason.column), shown(reason.value), reason.share) for reason in kept]
+        if cut:
+            parts.append((f"{len(cut)} other columns", "", sum(reason.share for reason in cut)))
+        parts.append(("prior", "", self.prior))
+        parts += [(self.rest, "", self.volume)] if self.volume else []
+        parts.append(("total", "", self.log_odds))
+        lines = [
+            (name, value, self._speaks_for(share), _factor(share), f"{share:+.4g}") for name, value, share in parts
+        ]
+        return [("column", "value", "speaks for", "odds", "log odds"), *lines]
+
+    def _speaks_for(self, share: float) -> str:
+        if not abs(share) > np.log(NEITHER):
+            return "neither"
+        return str(self.label if share > 0 else self.other)
 
     def __str__(self) -> str:
-        odds = f"{self.log_odds:+.4g}"
-        lines = [f"log odds of {self.label!r} against {self.against!r}: {odds}"]
-        ranked = sorted(self.shares.items(), key=lambda share: -abs(share[1]))
-        parts: list[tuple[str, str, float]] = [("prior", "", self.prior)]
-        parts += [(str(column), _shown(self.values[column]), share) for column, share in ranked]
-        if self.volume:
-            parts.append((self.rest, "", self.volume))
-        name_width, value_width = (max(len(part[0]) for part in parts), max(len(part[1]) for part in parts))
-        return "\n".join(lines + [f"  {n:<{name_width}}  {v:>{value_width}}  {s:+.4g}" for n, v, s in parts])
+        first, last = self.sentences()
+        return "\n".join([first, "", *aligned(self.cells(), "<><"), "", last])
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        first, last = (f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
+        return f"{first}{html_table(self.cells(), '<><')}{last}"
 
-def _shown(value: Any) -> str:
-    if value is None:
-        return "missing"
-    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+
+def _percent(probability: float) -> str:
+    """A probability in percent; only what is certain is 0 or 100.
+
+    >>> [_percent(p) for p in (0.98234, 0.999999, 1e-9, 1.0)]
+    ['98.2 %', '>99.9 %', '<0.1 %', '100.0 %']
+    """
+    if 0 < probability < 0.001:
+        return "<0.1 %"
+    return ">99.9 %" if 0.999 < probability < 1 else f"{100 * probability:.1f} %"
+
+
+def _factor(share: float) -> str:
+    """How much a share multiplies the odds of the class that it speaks for.
+
+    >>> [_factor(share) for share in (0.0, -0.7, 10.9, 300.0)]
+    ['x 1', 'x 2', 'x 54000', 'x 2e130']
+    """
+    size = abs(share)
+    if not size < 13.8:  # a million
+        power = size / np.log(10)
+        return f"x {10 ** (power % 1):.0f}e{int(power)}" if np.isfinite(size) else "x ∞"
+    value = exp(size)
+    return f"x {value:.2g}" if value < 100 else f"x {float(f'{value:.2g}'):.0f}"
 
 
 def explain(

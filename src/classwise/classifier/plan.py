@@ -7,15 +7,16 @@ rows out) works with plans, so that a model can be made many times from many sta
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Labels
-from classwise.classifier.bayes import BayesClassifier, Model, Priors, class_priors
-from classwise.classifier.fisher import reduced
-from classwise.classifier.protocol import score
+from classwise.classifier.bayes import BayesClassifier, Model, Priors, class_priors, score
+from classwise.classifier.functions import reduced
+from classwise.covariance import Completion
 from classwise.densities import Density, Gaussian, Unseen
 from classwise.densities.blocks import Blocks, Smoothing, warn_of_ignored, warn_of_remarks
 from classwise.densities.families import choose_families
@@ -25,7 +26,7 @@ from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.rows.schema import Families, read_families
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter, summarize_rows
-from classwise.statistics.chunks import summarize_table
+from classwise.statistics.summaries import summarize_table
 
 # Makes the density of the Gaussian columns, from statistics of them alone.
 Joint = Callable[[ClassStatistics], NumbersFit]
@@ -104,6 +105,10 @@ class Plan(ABC):
         """The same, with less patience where models are many."""
         return self
 
+    def starting_at(self, start: Completion | None) -> Self:
+        """The same, with EM for missing values to set out from where it ended for similar rows."""
+        return self
+
     def is_sum_of_rows(self, statistics: ClassStatistics) -> bool:
         """Whether statistics without a row are those of all rows less those of the row."""
         return True
@@ -122,14 +127,14 @@ class BlockPlan(Plan):
     rank: int | None = None
     name: str = "The model"
 
-    @property
+    @cached_property
     def form(self) -> type[Scatter]:
         form = self.numbers.form
         chosen = self.families.values() if isinstance(self.families, Mapping) else [self.families]
         # To choose a family takes the variances of each class.
         return FullScatter if form is PooledScatter and "best" in chosen else form
 
-    @property
+    @cached_property
     def needs_quartics(self) -> bool:
         return self.numbers.needs_quartics
 
@@ -140,6 +145,9 @@ class BlockPlan(Plan):
     def roughly(self) -> Self:
         return replace(self, numbers=self.numbers.roughly())
 
+    def starting_at(self, start: Completion | None) -> Self:
+        return replace(self, numbers=self.numbers.starting_at(start))
+
     def learning(self, numbers: Any) -> Self:
         """The same, with numbers learned in another way."""
         return replace(self, numbers=numbers)
@@ -147,13 +155,19 @@ class BlockPlan(Plan):
     def _made(self, statistics: ClassStatistics) -> Model:
         return self.model_with(statistics, self.numbers.joint)
 
+    def _as_asked(self, statistics: ClassStatistics) -> ClassStatistics:
+        """With the families that the options name."""
+        if isinstance(self.families, str) and self.families == "auto":
+            return statistics
+        schema = statistics.schema
+        are_numbers = [not column.family.has_levels for column in schema]
+        return statistics.seen_as(read_families(self.families, schema.names or range(len(schema)), are_numbers))
+
     def model_with(self, statistics: ClassStatistics, joint: Joint) -> Model:
         """The model whose Gaussian columns have the density that `joint` makes."""
         refuse_few_classes(statistics.labels)
         priors = self.class_priors(statistics)
-        keys = list(statistics.schema.names or range(len(statistics.schema)))
-        asked = read_families(self.families, keys, [not c.family.has_levels for c in statistics.schema])
-        statistics = statistics.seen_as(asked)
+        statistics = self._as_asked(statistics)
         refuse_underflow(statistics)
         choices = choose_families(statistics) if statistics.schema.candidates else {}
         if choices:
@@ -161,7 +175,8 @@ class BlockPlan(Plan):
         if self.rank is not None:
             joint = _in_directions(joint, priors, self.rank)
         smoothing = Smoothing(self.smoothing, self.rare, self.missing_is_level)
-        blocks = Blocks(statistics, smoothing, joint, self.numbers.alone, self.numbers.keeps_constants)
+        kept = self.numbers.keeps_constants, self.numbers.keeps_copies
+        blocks = Blocks(statistics, smoothing, joint, self.numbers.alone, *kept)
         density = _computed(blocks)
         notes = {j: str(choice) for j, choice in choices.items()}
         notes |= {j: "; ".join(filter(None, [notes.get(j), note])) for j, note in blocks.notes.items()}

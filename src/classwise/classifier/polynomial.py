@@ -262,11 +262,11 @@ class Script:
         return self.product(factors) if number == "1" else f"{number}{self.gap}{self.product(factors)}"
 
 
-def write(polynomial: Polynomial, script: Script) -> str:
-    """The polynomial in a script."""
+def write(polynomial: Polynomial, script: Script, most: int = MOST_TERMS) -> str:
+    """The polynomial in a script; of more terms than this, the largest."""
     about = np.array(list(map(round_center, polynomial.center, polynomial.deviations)))
     every = list(rounded_terms(polynomial, about))
-    shown = largest(every, polynomial.deviations)
+    shown = largest(every, polynomial.deviations, most)
     factors = list(map(script.factor, polynomial.names, about))
     parts = [(t.coefficient, script.term(t.coefficient, [factors[j] for j in t.columns])) for t in shown]
     if len(shown) < len(every):
@@ -295,11 +295,11 @@ def terms(polynomial: Polynomial) -> list[Term]:
     return [*quadratic, *(Term(v[j], (j,)) for j in p), Term(polynomial.constant, ())]
 
 
-def largest(every: list[Term], deviations: Array) -> list[Term]:
+def largest(every: list[Term], deviations: Array, most: int = MOST_TERMS) -> list[Term]:
     """The terms that change most in a standard deviation, in the order they came in."""
-    if len(every) <= MOST_TERMS:
+    if len(every) <= most:
         return every
-    kept = np.argsort(-_sizes(every, deviations), kind="stable")[:MOST_TERMS]
+    kept = np.argsort(-_sizes(every, deviations), kind="stable")[:most]
     return [every[i] for i in sorted(kept)]
 
 

@@ -1,12 +1,11 @@
 """2. A density is what a statistic lets us believe about a class."""
 
-from classwise.densities.absence import Constant, Observed, Presence, Unseen
+from classwise.densities.absence import Constant, Copies, Observed, Presence, Unseen
 from classwise.densities.aode import OneDependence
 from classwise.densities.categorical import Categorical, Levels, levels_evidence
 from classwise.densities.count_data import Binomial, Poisson
 from classwise.densities.density import Block, Density, Product
-from classwise.densities.gaussian import Gaussian
-from classwise.densities.lognormal import LogNormal
+from classwise.densities.gaussian import Gaussian, LogNormal
 from classwise.densities.mixture import Mixture
 from classwise.densities.student import IndependentStudent, Student, predictive
 
@@ -15,6 +14,7 @@ __all__ = [
     "Block",
     "Categorical",
     "Constant",
+    "Copies",
     "Density",
     "Gaussian",
     "IndependentStudent",

@@ -11,7 +11,7 @@ from classwise.densities.density import Density, Wrapper
 from classwise.errors import ClasswiseError
 from classwise.storage import stored
 
-# Columns that say nothing about the class: they never vary, or they are not looked at.
+# Columns that say nothing about the class: they never vary, they repeat another column, or they are not looked at.
 
 
 @stored("Constant", loose=("values",))
@@ -58,6 +58,28 @@ class Constant(Density):
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         return np.tile(self.values, (len(codes), 1))
+
+
+@stored("Copies")
+@dataclass(frozen=True, eq=False)
+class Copies(Constant):
+    """Columns that are slope * x + offset of other columns, as a sample shows; what these say is said once.
+
+    values, offset (p,): the means over all rows, and what is added; sources, slope (p, s), or (p,) for s = 1: where the
+    other columns stand in the table, and their slopes, 0 where there are fewer.
+    """
+
+    sources: Codes
+    slope: Array
+    offset: Array
+
+    def _is_sound(self) -> bool:
+        shaped = self.values.shape == self.offset.shape == self.sources.shape[:1] == (len(self.values),)
+        return shaped and self.slope.shape == self.sources.shape and bool((self.sources >= 0).all())
+
+    def repeat(self, rows: Array, columns: Codes) -> None:
+        parts = self.slope * rows[:, self.sources]
+        rows[:, columns] = parts.reshape(*rows[:, columns].shape, -1).sum(axis=2) + self.offset
 
 
 # ----------------------------------------------------------------------------------------------------------------------

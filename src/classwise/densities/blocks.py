@@ -9,14 +9,15 @@ import numpy as np
 
 from classwise.arrays import Array, Labels
 from classwise.covariance import Completion
-from classwise.densities.absence import Constant, Presence
+from classwise.densities.absence import Constant, Copies, Presence
 from classwise.densities.categorical import Categorical, Levels, levels_evidence
 from classwise.densities.count_data import Binomial, Poisson
 from classwise.densities.density import Block, Density, Product
-from classwise.densities.lognormal import LogNormal
-from classwise.densities.numbers import NumbersFit, borrowers
+from classwise.densities.gaussian import LogNormal
+from classwise.densities.numbers import NumbersFit
 from classwise.errors import ClasswiseError, DegenerateColumnWarning, IgnoredColumnWarning, SingularCovarianceError
 from classwise.statistics import ClassStatistics, LevelCounts, is_id
+from classwise.statistics.copies import CopyOf, find_copies
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Blocks:
 
     joint makes the density of the Gaussian columns, alone that of logarithms, column by column.
     keeps_constants: whether columns that never vary are described too, as they can be under a prior that was given.
+    keeps_copies: whether columns that follow from others are described too.
     notes: what there is to know of a column; remarks: what to warn of.
     """
 
@@ -46,6 +48,7 @@ class Blocks:
     joint: Callable[[ClassStatistics], NumbersFit]
     alone: Callable[[ClassStatistics], NumbersFit]
     keeps_constants: bool = False
+    keeps_copies: bool = True
     notes: dict[int, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     completion: Completion | None = None
@@ -87,25 +90,43 @@ class Blocks:
     @cached_property
     def ignored(self) -> dict[int, str]:
         """Why a column is left out, by position."""
-        return why_ignored(self.statistics, self.missing_weight) | why_constant(self.constants)
+        alone = why_ignored(self.statistics, self.missing_weight) | why_constant(self.constants)
+        repeated = {j: copy.described(self.statistics.name) for j, copy in self.copies.items()}
+        return alone | repeated
 
     @cached_property
     def constants(self) -> dict[int, float]:
         """The columns of numbers that never vary, and the value of each."""
         return {} if self.keeps_constants else self.statistics.constants()
 
+    @cached_property
+    def copies(self) -> dict[int, CopyOf]:
+        """The columns of numbers that follow from others."""
+        return {} if self.keeps_copies else find_copies(self.statistics)
+
     # Numbers ------------------------------------------------------------------------------------------------------
 
     def _valued(self, family: str) -> list[int]:
         """The columns of a family that have values, and not always the same."""
-        return [j for j in self.statistics.schema.positions(family) if j not in self.ignored]
+        return [j for j in self.statistics.schema.by_family[family] if j not in self.ignored]
 
     def _numbers(self, columns: list[int], make: Callable[[ClassStatistics], Density]) -> Block | None:
         if not columns:
             return None
-        whole = columns == list(range(len(self.statistics.schema)))
+        whole = len(columns) == len(self.statistics.schema.columns)
         density = make(self.statistics if whole else self.statistics.part(columns))
+        self.remarks += self._borrowers(columns)
         return Block(np.array(columns), self._with_presence(density, columns))
+
+    def _borrowers(self, columns: list[int]) -> list[str]:
+        """Names the classes that have no value in some of these columns."""
+        weight = self.statistics.weight[:, None]
+        absent = np.argwhere(self.missing_weight[:, columns] >= weight * (1 - 1e-9)).tolist()
+        if not absent:
+            return []
+        named = [f"{self.statistics.label(k)!r} in {self.statistics.name(columns[i])}" for k, i in absent[:5]]
+        more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
+        return [f"gave the values of all rows to classes that have none of their own: {', '.join(named)}{more}"]
 
     def _gaussian(self, part: ClassStatistics) -> Density:
         density, remarks, self.completion, evidence = self.joint(part)
@@ -128,8 +149,7 @@ class Blocks:
         return Binomial.estimate(*self._rates(part), trials, self.options.smoothing)
 
     def _rates(self, part: ClassStatistics) -> tuple[Array, Array]:
-        """Weight and mean of each column by class; a class without a value takes those of all rows, with a remark."""
-        self.remarks += borrowers(part)
+        """Weight and mean of each column by class; a class without a value takes those of all rows."""
         self.evidence.append(None)  # of counts, log x! is not gathered
         weight, mean = part.numbers.column_means()
         overall = np.broadcast_to(weight.sum(axis=0), weight.shape)
@@ -196,17 +216,29 @@ class Blocks:
         return rare if rare >= 1 else rare * float(column.weight.sum())
 
     def _left_out(self) -> list[Block]:
-        """Columns that were left out: a sample repeats the value of those that have but one, and lacks the others.
+        """Columns that were left out: a sample repeats the one value, or the other column, and lacks the others.
 
         Where missing values are a level, those of a column that never varies tell something all the same.
         """
+        if not self.ignored:
+            return []
         levels, count = self.statistics.schema.levels, len(self.statistics.labels)
-        valueless = [j for j in sorted(self.ignored) if j not in self.constants]
+        valueless = [j for j in sorted(self.ignored) if j not in self.constants and j not in self.copies]
         missing = Constant(np.array([-1.0 if j in levels else np.nan for j in valueless]), count)
         constant, values = list(self.constants), np.array(list(self.constants.values()))
-        still = self._with_presence(Constant(values, count), constant)
-        pairs = ((constant, still), (valueless, missing))
-        return [Block(np.array(columns), density) for columns, density in pairs if columns]
+        blocks = [(constant, self._with_presence(Constant(values, count), constant)), (valueless, missing)]
+        if self.copies:
+            blocks.append((list(self.copies), self._copied(count)))
+        return [Block(np.array(columns), density) for columns, density in blocks if columns]
+
+    def _copied(self, count: int) -> Copies:
+        numbers, copies = self.statistics.schema.numbers, self.copies.values()
+        means = self.statistics.numbers.overall_mean()[[numbers.index(j) for j in self.copies]]
+        most = max((len(copy.columns) for copy in copies), default=0)
+        sources, slopes = np.zeros((len(copies), most), dtype=np.intp), np.zeros((len(copies), most))
+        for i, copy in enumerate(copies):
+            sources[i, : len(copy.columns)], slopes[i, : len(copy.columns)] = copy.columns, copy.slopes
+        return Copies(means, count, sources, slopes, np.array([copy.offset for copy in copies]))
 
 
 def why_constant(constants: dict[int, float]) -> dict[int, str]:

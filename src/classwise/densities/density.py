@@ -1,7 +1,7 @@
 """What a classifier asks of the densities of its classes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -68,6 +68,20 @@ class Density(ABC):
     @abstractmethod
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """One row drawn from the density of each code; (m,) -> (m, p)."""
+
+    def repeat(self, rows: Array, columns: Codes) -> None:  # noqa: B027
+        """Fill in those of its columns, in rows that were drawn (m, p), that repeat other columns; most have none."""
+
+    def without_each(self, rows: Array, blank: Array) -> Iterator[Array]:
+        """`observed` of the rows (m, p) without each column in turn, offsets aside; (g, m) each.
+
+        blank (p,): what stands for a missing value.
+        """
+        left, nothing = np.array(rows, dtype=np.float64), np.zeros((self.count, 1))
+        for j in range(self.n_features):
+            left[:, j] = blank[j]
+            yield self.observed(left, nothing)
+            left[:, j] = rows[:, j]
 
     # What it is made of. Most densities are one block, know all their classes, and do not look at what is missing.
 
@@ -228,6 +242,18 @@ class Product(Density):
             total += score(block, np.zeros_like(offset))
         return total
 
+    def without_each(self, rows: Array, blank: Array) -> Iterator[Array]:
+        nothing = np.zeros((self.count, 1))
+        scores = [block.density.observed(block.of(rows), nothing) for block in self.blocks]
+        if not np.isfinite(scores).all():  # infinity less infinity: without smoothing, a level may rule a class out
+            yield from super().without_each(rows, blank)
+            return
+        whole = np.sum(scores, axis=0)
+        parts = [block.density.without_each(block.of(rows), blank[block.columns]) for block in self.blocks]
+        owners = {j: i for i, block in enumerate(self.blocks) for j in block.columns.tolist()}
+        for j in range(self.n_features):  # the columns of a block come in their order
+            yield whole - scores[owners[j]] + next(parts[owners[j]])
+
     def shares(self, row: Array, first: int, second: int) -> Array:
         shares = np.zeros(self.n_features)
         for block in self.blocks:
@@ -245,4 +271,6 @@ class Product(Density):
         rows = np.empty((len(codes), self.n_features))
         for block in self.blocks:
             rows[:, block.columns] = block.density.sample(codes, generator)
+        for block in self.blocks:
+            block.density.repeat(rows, block.columns)
         return rows

@@ -10,7 +10,7 @@ A density and a probability are compared where values lie on a grid, whose step 
 smallest gap between values: density times step is probability, and no spread is believed to be finer than the step.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, pi
 
 import numpy as np
@@ -19,6 +19,7 @@ from scipy.special import gammaln
 from classwise.arrays import Array
 from classwise.rows.schema import Family
 from classwise.statistics import ClassStatistics, LevelCounts, Moments
+from classwise.statistics.parts import FACTORIALS, LOGS
 
 # A value of a number that is to be a level must occur in this many rows on average.
 ROWS_PER_VALUE = 4
@@ -56,6 +57,20 @@ def choose_families(statistics: ClassStatistics) -> dict[int, FamilyChoice]:
         evidence = column.log_evidence()
         choices[j] = FamilyChoice(Family(max(evidence, key=evidence.__getitem__)), evidence)
     return choices
+
+
+def within_ranges(some: ClassStatistics, every: ClassStatistics) -> ClassStatistics:
+    """Statistics of some of the rows, less what tells of families that cannot take each value of every row.
+
+    So a model of some rows can be asked about the others: a column that holds a 0 elsewhere is not lognormal.
+    """
+    for part in (LOGS, FACTORIALS) if some.schema.candidates else ():
+        own, seen = some.part_of(part), every.part_of(part).weight.sum(axis=0)
+        numbers = dict(zip(every.schema.numbers, every.numbers.present_weight().sum(axis=0), strict=True))
+        lacking = [seen[i] < (1 - 1e-9) * numbers.get(j, 0.0) for i, j in enumerate(part.columns(every.schema))]
+        blank = np.broadcast_to(np.array(lacking), own.mean.shape)
+        some = some.with_part(part, replace(own, weight=np.where(blank, 0.0, own.weight)).cleared(blank))
+    return some
 
 
 def _repeated(values: LevelCounts | None) -> LevelCounts | None:

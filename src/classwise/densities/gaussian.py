@@ -1,6 +1,6 @@
-"""The Gaussian: log N(x | m, C) = -p/2 log 2π - 1/2 log|C| - 1/2 (x - m)' C^-1 (x - m)."""
+"""The Gaussian: log N(x | m, C) = -p/2 log 2π - 1/2 log|C| - 1/2 (x - m)' C^-1 (x - m). And of logarithms."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, pi
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Codes, patterns, row_norms
 from classwise.covariance import Covariance
 from classwise.covariance.exponents import Exponents
-from classwise.densities.density import Located, by_pattern
+from classwise.densities.density import Density, Located, Wrapper, by_pattern
+from classwise.errors import UnscorableError
 from classwise.statistics import Moments
 from classwise.storage import stored
 
@@ -80,6 +81,21 @@ class Gaussian(Located):
             return marginal.relative(values, offset) + marginal.common(values)
 
         return by_pattern(rows, offset, score)
+
+    def without_each(self, rows: Array, blank: Array) -> Iterator[Array]:
+        """By the precision P = C^-1, with u = P (x - m): integrating x_j out takes u_j² / P_jj from the squared
+        distance, and adds log P_jj to log|C|.
+        """
+        if np.isnan(rows).any():
+            yield from super().without_each(rows, blank)
+            return
+        whole = self.observed(rows, np.zeros((self.count, 1)))
+        gains = []
+        for k in range(self.count):
+            precision = self.covariance.precision(self._own(k))
+            own = precision.diagonal()
+            gains.append(0.5 * ((rows - self.means[k]) @ precision) ** 2 / own - 0.5 * np.log(own / (2 * pi)))
+        yield from (whole + gain for gain in np.moveaxis(np.array(gains), -1, 0))
 
     def observed_exponents(self, rows: Array) -> Array:
         """The same of the values that are there: of row x the exponents of x_o, with m_o and C_oo; (m, p) -> (g, m)."""
@@ -178,3 +194,48 @@ class Gaussian(Located):
         if self._origin is None:
             return np.asarray(rows, dtype=np.float64)
         return np.subtract(rows, self._origin, dtype=np.float64)
+
+
+# The log-normal: log x is Gaussian, so log p(x | k) = log N(log x | m_k, v_k) - log x ---------------------------------
+
+
+@stored("LogNormal")
+@dataclass(frozen=True, eq=False)
+class LogNormal(Wrapper):
+    """Positive columns whose logarithms have this density: Gaussian, or Student-t."""
+
+    logs: Density
+
+    @property
+    def wrapped(self) -> Density:
+        return self.logs
+
+    @property
+    def width(self) -> int:
+        return self.n_features + self.logs.width
+
+    def relative(self, rows: Array, offset: Array) -> Array:
+        return self.logs.relative(_log(rows), offset)
+
+    def common(self, rows: Array) -> Array:
+        logs = _log(rows)
+        return self.logs.common(logs) - logs.sum(axis=1)
+
+    def observed(self, rows: Array, offset: Array) -> Array:
+        logs = _log(rows)
+        return self.logs.observed(logs, offset) - np.nansum(logs, axis=1)
+
+    def shares(self, row: Array, first: int, second: int) -> Array:
+        return self.logs.shares(_log(row), first, second)
+
+    def parameters(self) -> list[dict[Any, Array]]:
+        return [{f"log {name}": value for name, value in of.items()} for of in self.logs.parameters()]
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        return np.exp(self.logs.sample(codes, generator))
+
+
+def _log(rows: Array) -> Array:
+    if (rows <= 0).any():
+        raise UnscorableError("Some values are not positive.")
+    return np.log(rows)

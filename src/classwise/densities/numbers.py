@@ -5,7 +5,7 @@ An estimator reads its options into one of three values. `joint` makes the densi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -24,21 +24,22 @@ from classwise.covariance import (
     GaussianParameters,
     NormalInverseWishart,
     Recipe,
+    borrowed,
     complete,
     complete_by,
     log_evidence,
     most_probable_form,
     read_prior,
-    refuse_never_seen,
 )
 from classwise.densities.density import Density
 from classwise.densities.gaussian import Gaussian
 from classwise.densities.student import predictive
 from classwise.errors import SingularCovarianceError
-from classwise.statistics import ClassStatistics, Moments, Scatter
+from classwise.statistics import ClassStatistics, DiagonalScatter, Scatter
 
-# Where EM may stop in cross-validation: log losses are compared to far fewer digits.
-ROUGH = 1e-6
+# Where EM may stop in cross-validation: log losses then have six digits. They move with the parameters, of which the
+# likelihood shows but the square.
+ROUGH = 1e-8
 
 
 class NumbersFit(NamedTuple):
@@ -76,6 +77,13 @@ class NumbersPlan(Protocol):
         """Whether columns that never vary are described too, as they can be under a prior that was given."""
         ...
 
+    @property
+    def keeps_copies(self) -> bool:
+        """Whether columns that follow from others are described too: under a prior that was given, and where
+        statistics do not tell, as those of columns one by one.
+        """
+        ...
+
     def joint(self, statistics: ClassStatistics) -> NumbersFit:
         """The density of the Gaussian columns, from statistics of them alone."""
         ...
@@ -88,6 +96,10 @@ class NumbersPlan(Protocol):
         """The same, with less patience where models are many."""
         ...
 
+    def starting_at(self, start: Completion | None) -> Self:
+        """The same, with EM for missing values to set out from where it ended for similar rows."""
+        ...
+
     def removal(self) -> tuple[Recipe, float] | None:
         """The recipe, and the floor of variances, by which rows can be left out with a formula; else None."""
         ...
@@ -97,15 +109,22 @@ class NumbersPlan(Protocol):
 class Estimated:
     """Gaussians whose covariances are estimated by a recipe; rows with gaps are learned from by EM.
 
-    tol: where EM stops. dials: share and shrink as the caller gave them, with "cv" for one that is left to choose.
+    tol: where EM stops; start: where it sets out, if not from each column by itself. dials: share and shrink as the
+    caller gave them, with "cv" for one that is left to choose.
     """
 
     recipe: Recipe
     tol: float = TOLERANCE
     dials: tuple[Any, Any] = (0.0, 0.0)
+    start: Completion | None = field(default=None, compare=False, repr=False)
 
     is_bayes = False
     keeps_constants = False
+
+    @property
+    def keeps_copies(self) -> bool:
+        # Sums of |d|⁴ are of all columns together: what they were without one, nobody knows.
+        return self.recipe.structure is not FullCovariance or self.needs_quartics
 
     @property
     def form(self) -> type[Scatter]:
@@ -118,7 +137,7 @@ class Estimated:
     def joint(self, statistics: ClassStatistics) -> NumbersFit:
         if self.recipe.structure is not FullCovariance:
             return _one_by_one(statistics, self.recipe)
-        completion = complete(statistics, self.recipe, self.tol)
+        completion = complete(statistics, self.recipe, self.tol, self.start)
         remarks = [] if completion.converged else [f"stopped EM for missing values early: {completion}"]
         statistics = completion.statistics
         return NumbersFit(Gaussian(statistics.mean, self.recipe.estimate(statistics)), remarks, completion)
@@ -129,6 +148,9 @@ class Estimated:
     def roughly(self) -> Self:
         return replace(self, tol=max(self.tol, ROUGH))
 
+    def starting_at(self, start: Completion | None) -> Self:
+        return replace(self, start=start)
+
     def removal(self) -> tuple[Recipe, float] | None:
         return None if self.needs_quartics or self.recipe.standardize else (self.recipe, 0.0)
 
@@ -137,13 +159,14 @@ class Estimated:
 class Believed:
     """Student-t densities: mean and covariance are integrated out under a prior.
 
-    prior: as for `read_prior`; "cv" or "loo" while its strength is left to choose. tol: where EM stops.
+    prior: as for `read_prior`; "cv" or "loo" while its strength is left to choose. tol, start: as for `Estimated`.
     """
 
     structure: type[Covariance]
     shared: bool
     prior: Any
     tol: float = TOLERANCE
+    start: Completion | None = field(default=None, compare=False, repr=False)
 
     is_bayes = True
     needs_quartics = False
@@ -156,14 +179,21 @@ class Believed:
     def keeps_constants(self) -> bool:
         return isinstance(self.prior, NormalInverseWishart)
 
+    @property
+    def keeps_copies(self) -> bool:
+        return self.keeps_constants or self.structure is not FullCovariance
+
     def joint(self, statistics: ClassStatistics) -> NumbersFit:
-        return believe(statistics, self.structure, self.shared, self.prior, self.tol)
+        return believe(statistics, self.structure, self.shared, self.prior, self.tol, self.start)
 
     def alone(self, statistics: ClassStatistics) -> NumbersFit:
         return believe(statistics, DiagonalCovariance, False, self.prior)
 
     def roughly(self) -> Self:
         return replace(self, tol=max(self.tol, ROUGH))
+
+    def starting_at(self, start: Completion | None) -> Self:
+        return replace(self, start=start)
 
     def removal(self) -> None:
         return None
@@ -178,22 +208,22 @@ class Floored:
 
     is_bayes = False
     keeps_constants = False
+    keeps_copies = True
     needs_quartics = False
-
-    @property
-    def form(self) -> type[Scatter]:
-        return diagonal_recipe(self.divisor).scatter_form()
+    form = DiagonalScatter
 
     def joint(self, statistics: ClassStatistics) -> NumbersFit:
-        filled = borrowed(statistics)
+        filled = borrowed(statistics.by_column())
         variances, low = self._floored(filled)
-        remarks = self._remarks(filled, low) + borrowers(statistics)
-        return NumbersFit(Gaussian(filled.mean, DiagonalCovariance(variances)), remarks)
+        return NumbersFit(Gaussian(filled.mean, DiagonalCovariance(variances)), self._remarks(filled, low))
 
     def alone(self, statistics: ClassStatistics) -> NumbersFit:
         return self.joint(statistics)
 
     def roughly(self) -> Self:
+        return self
+
+    def starting_at(self, start: Completion | None) -> Self:
         return self
 
     def removal(self) -> tuple[Recipe, float]:
@@ -224,10 +254,9 @@ def diagonal_recipe(divisor: Divisor) -> Recipe:
 
 
 def _one_by_one(statistics: ClassStatistics, recipe: Recipe) -> NumbersFit:
-    """Columns one by one, each with what it has; a class without a value in one is an error."""
-    refuse_never_seen(statistics, statistics.numbers.present_weight())
+    """Columns one by one, each with what it has."""
     statistics = statistics.by_column() if len(statistics.numbers.gaps) else statistics
-    return NumbersFit(Gaussian(statistics.mean, recipe.estimate(statistics)))
+    return NumbersFit(Gaussian(borrowed(statistics).mean, recipe.estimate(statistics)))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -235,20 +264,25 @@ def _one_by_one(statistics: ClassStatistics, recipe: Recipe) -> NumbersFit:
 
 
 def believe(
-    statistics: ClassStatistics, structure: type[Covariance], shared: bool, prior: Any, tolerance: float = TOLERANCE
+    statistics: ClassStatistics,
+    structure: type[Covariance],
+    shared: bool,
+    prior: Any,
+    tolerance: float = TOLERANCE,
+    start: Completion | None = None,
 ) -> NumbersFit:
     """The Student-t density of each class; rows with gaps are completed at the most probable mean and covariance.
 
-    tolerance: where EM stops.
+    tolerance, start: where EM stops, and where it sets out.
     """
     completion, remarks = None, []
     if structure is FullCovariance:
-        refuse_never_seen(statistics, statistics.numbers.present_weight())
         if isinstance(prior, str) and prior == "evidence" and len(statistics.numbers.gaps):
             # The strength that suits the rows as a weaker prior completes them: sought once, not in every step of EM.
-            weakly = complete_to_mode(statistics, shared, "weak", tolerance)
+            weakly = complete_to_mode(statistics, shared, "weak", tolerance, start)
+            start = weakly
             prior = most_probable_form(weakly.statistics.denoised(), structure, shared)
-        completion = complete_to_mode(statistics, shared, prior, tolerance)
+        completion = complete_to_mode(statistics, shared, prior, tolerance, start)
         remarks = [] if completion.converged else [f"stopped EM for missing values early: {completion}"]
         statistics = completion.statistics
     elif len(statistics.numbers.gaps):
@@ -261,50 +295,22 @@ def believe(
     return NumbersFit(density, remarks, completion, log_evidence(before, statistics, shared) if closed else None)
 
 
-def complete_to_mode(statistics: ClassStatistics, shared: bool, prior: Any, tolerance: float = TOLERANCE) -> Completion:
+def complete_to_mode(
+    statistics: ClassStatistics,
+    shared: bool,
+    prior: Any,
+    tolerance: float = TOLERANCE,
+    start: Completion | None = None,
+) -> Completion:
     """EM to the mode of the posterior, under the prior that the completed rows suggest."""
 
     def mode(full: ClassStatistics) -> GaussianParameters:
         posterior = read_prior(prior, full, FullCovariance, shared).updated(full, shared)
         return GaussianParameters(posterior.means, posterior.scale / _mode_divisor(posterior))
 
-    return complete_by(statistics, mode, tolerance)
+    return complete_by(statistics, mode, tolerance, start)
 
 
 def _mode_divisor(posterior: Conjugate) -> Any:
     """nu + p + 2: the joint mode of mean and covariance is at mean and scale over this."""
     return np.asarray(posterior.freedom() + posterior.features + 2)[:, :, None]
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Classes without a single value in a column.
-
-
-def borrowed(statistics: ClassStatistics) -> ClassStatistics:
-    """Column by column, where a class without a single value borrows the moments of all rows."""
-    statistics = statistics.by_column()
-    moments = statistics.moments
-    absent = moments.weight == 0
-    if not absent.any():
-        return statistics
-    shape = moments.mean.shape
-    weight = np.broadcast_to(moments.weight.sum(axis=0), shape)
-    absent = np.broadcast_to(absent, shape)
-    scatter = np.where(absent, weight * moments.overall_variance(), moments.scatter.diagonals())
-    filled = Moments(
-        np.where(absent, weight, moments.weight),
-        np.where(absent, moments.overall_mean(), moments.mean),
-        np.where(absent, 0.0, moments.rest),
-        type(moments.scatter)(scatter),
-    )
-    return statistics.with_moments(filled)
-
-
-def borrowers(statistics: ClassStatistics) -> list[str]:
-    """Names the classes that have no value in some column."""
-    absent = np.argwhere(statistics.numbers.present_weight() == 0)
-    if not len(absent):
-        return []
-    where = ", ".join(f"{statistics.label(k)!r} in {statistics.name(j)}" for k, j in absent[:5])
-    more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
-    return [f"gave the values of all rows to classes that have none of their own: {where}{more}"]

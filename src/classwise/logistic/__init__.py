@@ -17,7 +17,7 @@ from classwise.logistic.logistic_model import (
     warn_of_imputed,
 )
 from classwise.logistic.logistic_plan import MISSING, LogisticPlan, check_options
-from classwise.logistic.newton import Expansion
+from classwise.logistic.newton import Expansion, HessianMetric
 from classwise.logistic.posterior import Laplace
 from classwise.logistic.regression import Regression
 from classwise.logistic.training import TrainingRows, rows_in_memory, rows_of_source, rows_of_table
@@ -32,6 +32,7 @@ __all__ = [
     "Design",
     "Diagnostics",
     "Expansion",
+    "HessianMetric",
     "Laplace",
     "LogisticClassifier",
     "LogisticModel",

@@ -21,17 +21,21 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh
+from scipy.linalg.lapack import dtrtri
 from scipy.optimize import brentq
 
+from classwise import limits
 from classwise.arrays import Array, Codes
 from classwise.errors import ClasswiseError, at_least
 from classwise.logistic.design import Design
-from classwise.logistic.newton import Evaluate, Expansion, Mode, find_mode, tolerance_of
+from classwise.logistic.newton import Evaluate, Expansion, HessianMetric, Mode, find_mode, tolerance_of
 from classwise.rows.schema import Schema
 from classwise.storage import stored
 
 # How far the mode may be, in posterior deviations, while precisions are still moving.
 ROUGH = 1e-2
+# The same of many weights, where each step takes a second.
+HASTY = 0.5
 MOST_ROUNDS = 40
 # Relative change of a precision at which it stands still.
 STILL = 1e-7
@@ -98,12 +102,14 @@ def most_probable(
     values, bounds = first_values(start, groups, given)
     if not groups.open:
         return find_mode(evaluate, start, groups.precision(values, contrasts)), values
-    mode, passes = find_mode(evaluate, start, groups.precision(values, contrasts), ROUGH)
+    is_hasty = start.weights.size > limits.MANY_WEIGHTS
+    bracket, rough = Bracket(is_hasty), HASTY if is_hasty else ROUGH
+    mode, passes = find_mode(evaluate, start, groups.precision(values, contrasts), rough)
     for round_ in range(MOST_ROUNDS):
         updated = best_values(mode, groups, values, bounds)
         moved = np.abs(np.log(updated / values)).max(initial=0.0)
-        values = updated
-        tolerance = max(ROUGH * min(1.0, moved), 1e-8, tolerance_of(start.curvature))
+        values = bracket.next(values, updated) if len(values) == 1 else updated
+        tolerance = max(rough * min(1.0, moved), 1e-8, tolerance_of(start.curvature))
         mode, more = find_mode(evaluate, mode, groups.precision(values, contrasts), tolerance)
         passes += more
         if moved < STILL or (round_ > 20 and moved < 1e-4):
@@ -117,7 +123,9 @@ def first_values(start: Expansion, groups: PrecisionGroups, given: Array | None)
     diagonal = start.likelihood.hessian(start.curvature.products).diagonal().reshape(start.weights.shape).mean(axis=0)
     curvature = np.array([diagonal[groups.codes == c].mean() for c in range(len(groups.given))])
     curvature = np.where(curvature > 0, curvature, 1.0)
-    first = 4 * curvature / max(start.curvature.weight, 1.0) if given is None else given
+    # Many weights can separate the classes, and small precisions are far from there: they are come near from above.
+    rows = 1.0 if start.weights.size > limits.MANY_WEIGHTS else max(start.curvature.weight, 1.0)
+    first = 4 * curvature / rows if given is None else given
     values = np.where(np.isnan(groups.given), first, groups.given)
     return values, (
         np.where(np.isnan(groups.given), SMALLEST * curvature / start.curvature.weight, groups.given),
@@ -127,6 +135,8 @@ def first_values(start: Expansion, groups: PrecisionGroups, given: Array | None)
 
 def best_values(point: Expansion, groups: PrecisionGroups, values: Array, bounds: Bounds) -> Array:
     """The precisions of largest evidence, with the loss taken for its expansion to second order at this point."""
+    if len(groups.given) == 1 and point.weights.size > limits.MANY_WEIGHTS:
+        return np.clip(_determined(point, groups, values), *bounds)
     contrasts, none = len(point.weights), np.zeros_like(point.weights)
     hessian = point.hessian(none)
     # loss = 1/2 v'H v - target'v + constant
@@ -135,6 +145,52 @@ def best_values(point: Expansion, groups: PrecisionGroups, values: Array, bounds
     if len(groups.given) > 1:
         return _by_turns(hessian, target, codes, groups, values, bounds)
     return np.array([_best_of_one(*_without_flat(hessian, target, codes), values[0], bounds[0][0], bounds[1][0])])
+
+
+def _determined(point: Expansion, groups: PrecisionGroups, values: Array) -> Array:
+    """MacKay's formula above, for one group: what the rows determine of the weights over their size, at precisions as
+    they are. It stands still where the evidence is largest, and takes no spectrum of H.
+    """
+    precision = groups.precision(values, len(point.weights))
+    metric, kept = HessianMetric.of(point.hessian(precision)), precision.ravel() > 0
+    inverse, _ = dtrtri(metric.factor, lower=1)
+    variances = (inverse**2).sum(axis=0) * metric.scale**2
+    mode = (point.weights + metric.step(point.gradient(precision)).change).ravel()[kept]
+    determined = float((1 - values[0] * variances[kept]).sum())
+    return np.array([max(determined, 0.0) / max(float(mode @ mode), np.finfo(np.float64).tiny)])
+
+
+@dataclass(eq=False)
+class Bracket:
+    """Where a precision meets the one it asks for: both move with the mode, and where classes can nearly be separated
+    each may leap over the other, time and again.
+
+    low, high: the last precision that asked for more, and for less, as logarithms, and how much more each asked for.
+    is_hasty: go by the line through the last two, rather than to what was asked for.
+    """
+
+    is_hasty: bool
+    low: tuple[float, float] | None = None
+    high: tuple[float, float] | None = None
+    last: tuple[float, float] | None = None
+
+    def next(self, values: Array, asked: Array) -> Array:
+        """The next precision to try; (1,), (1,) -> (1,)."""
+        here, gap = float(np.log(values[0])), float(np.log(asked[0] / values[0]))
+        before, self.last = self.last, (here, gap)
+        if gap > 0:
+            self.low = self.last
+        else:
+            self.high = self.last
+        there = here + gap
+        if self.is_hasty and before is not None and gap != before[1]:
+            # No farther than a few times what was asked for, and never backwards.
+            share = (here - before[0]) / (before[1] - gap)
+            there = here + gap * float(np.clip(share, 0.1, 4.0))
+        if self.low is not None and self.high is not None and not self.low[0] < there < self.high[0]:
+            (low, more), (high, less) = self.low, self.high
+            there = low + (high - low) * float(np.clip(more / (more - less), 0.1, 0.9))
+        return np.array([np.exp(there)]) if there != here + gap else asked
 
 
 def _by_turns(

@@ -135,13 +135,17 @@ class LogisticModel:
 
 
 def warn_of_imputed(schema: Schema, missing: Array) -> None:
-    """One warning that names the columns in which means stand for missing values."""
+    """One warning that names the columns in which means, or shares of levels, stand for missing values."""
     columns = [j for j in np.flatnonzero(missing).tolist() if missing[j] < 1 - 1e-9]
     if columns:
         named = ", ".join(f"{schema.name(j)} ({100 * missing[j]:.3g} %)" for j in columns[:5])
         more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
+        texts = sum(j in schema.levels for j in columns)
+        number, text = "the mean of the column stands", "the share of each level stands"
+        stands = text if texts == len(columns) else number
+        stands += f" for a number, {text} for a text" if 0 < texts < len(columns) else " for them"
         warnings.warn(
-            f"Values are missing in {named}{more}; the mean of the column stands for them, whatever the class. "
+            f"Values are missing in {named}{more}; {stands}, whatever the class. "
             "LDA, QDA and NaiveBayes integrate missing values out instead.",
             ImputedValueWarning,
             stacklevel=3,

@@ -9,6 +9,7 @@ step in standard deviations of the posterior, tells how far the mode is: it is s
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -49,10 +50,15 @@ class Expansion:
 
     def hessian(self, precision: Array) -> Array:
         """Of the objective; (r q, r q)."""
-        matrix = self.likelihood.hessian(self.curvature.products)
-        matrix = 0.5 * (matrix + matrix.T)
+        matrix = self._of_rows.copy()
         matrix[np.diag_indices_from(matrix)] += precision.ravel()
         return matrix
+
+    @cached_property
+    def _of_rows(self) -> Array:
+        """The Hessian without a prior: several precisions are tried at a point."""
+        matrix = self.likelihood.hessian(self.curvature.products)
+        return 0.5 * (matrix + matrix.T)
 
 
 class Mode(NamedTuple):

@@ -24,6 +24,7 @@ from classwise.logistic.evidence import (
     most_probable,
 )
 from classwise.logistic.gibbs import Chain, Diagnostics, diagnose_chains, draw_chains
+from classwise.logistic.likelihood import Likelihood
 from classwise.logistic.newton import (
     Evaluate,
     Expansion,
@@ -46,6 +47,10 @@ START_STEPS = 12
 LAST_STEP = 4.0
 MOST_REFINEMENTS = 12
 
+# On the way from the mode of almost the same rows: gradients, and how many steps are mixed.
+MOST_SLIDES = 60
+MOST_MIXED = 10
+
 
 @dataclass(frozen=True, eq=False)
 class FittedWeights:
@@ -61,10 +66,14 @@ class FittedWeights:
 
 
 class WarmStart(NamedTuple):
-    """Where to look first: weights (r, q), and the precision of each group, None where nothing is known of it."""
+    """Where to look first: weights (r, q), and the precision of each group, None where nothing is known of it.
+
+    metric: of almost the same rows at these weights; where it is known, precisions stay as they are.
+    """
 
     weights: Array
     values: Array | None
+    metric: HessianMetric | None = None
 
 
 def learn(rows: TrainingRows, groups: PrecisionGroups, shares: Array, near: WarmStart | None = None) -> FittedWeights:
@@ -72,7 +81,14 @@ def learn(rows: TrainingRows, groups: PrecisionGroups, shares: Array, near: Warm
     refuse_too_many(rows.regression)
     # Products are of cache-sized blocks: several threads of BLAS would spend their time waiting for each other.
     with BLAS.held():
-        start = near if near is not None and _fits(near, rows, groups) else _start(rows, groups, shares)
+        if near is not None and _fits(near, rows, groups):
+            start = near
+            if near.metric is not None and near.values is not None:
+                groups = replace(groups, given=near.values)
+                precision = groups.precision(near.values, len(near.weights))
+                start = WarmStart(_slide(rows.slope, rows.regression.likelihood, near, precision), near.values)
+        else:
+            start = _start(rows, groups, shares)
         mode, values = most_probable(rows.curvature, _expansion(rows, start.weights), groups, start.values)
         precision = groups.precision(values, len(start.weights))
         hessian = mode.point.hessian(precision)
@@ -203,6 +219,26 @@ def refine(slope: Evaluate, start: Expansion, groups: PrecisionGroups, given: Ar
         if left <= 0.5 * tolerance_of(here):
             break
     return near
+
+
+def _slide(slope: Evaluate, likelihood: Likelihood, near: WarmStart, precision: Array) -> Array:
+    """Weights near the mode of rows, from those of almost the same rows and in their metric; gradients are enough."""
+    assert near.metric is not None
+    weights, shortest, best = near.weights, np.inf, near.weights
+    tried: list[Array] = []
+    changes: list[Array] = []
+    for _ in range(MOST_SLIDES):
+        here = Expansion(likelihood, weights, slope(weights))
+        step = near.metric.step(here.gradient(precision))
+        if not step.decrement < 4 * shortest:
+            return best
+        if step.decrement < shortest:
+            shortest, best = step.decrement, weights
+        if step.decrement <= 0.5 * tolerance_of(here.curvature):
+            return best
+        tried, changes = [*tried, weights][-MOST_MIXED:], [*changes, step.change][-MOST_MIXED:]
+        weights = _mixed(tried, changes, near.metric)
+    return best
 
 
 def _mixed(tried: list[Array], changes: list[Array], metric: HessianMetric) -> Array:

@@ -13,7 +13,7 @@ from classwise.arrays import Codes, Labels
 from classwise.rows.codes import positions, union_labels
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics, Scatter
-from classwise.statistics.chunks import summarize_table
+from classwise.statistics.summaries import summarize_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import numpy as np
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier.bayes import BayesClassifier
 from classwise.classifier.plan import Fit, Plan, refuse_few_classes, refuse_underflow
+from classwise.densities.families import within_ranges
 from classwise.engines import Rows
 from classwise.errors import ClasswiseError
 from classwise.rows.codes import code_labels, positions
@@ -23,6 +24,9 @@ from classwise.selection.first_pass import FirstLook, Reading, look_at
 from classwise.selection.folds import Dealer, assign_folds, no_more_than
 from classwise.selection.temperature import OutOfFold
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
+
+# Why a model cannot be fitted.
+PROBLEMS = (ClasswiseError, np.linalg.LinAlgError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +98,7 @@ class Crossing:
     @classmethod
     def read_rows(cls, rows: Rows, folds: int, families: Any, full: bool, sample: int, seed: int) -> "Crossing":
         """Rows wherever they are, in one pass: statistics by fold of all of them, and a sample to choose by."""
-        dealer = Dealer(rows.roles, folds, seed)
+        dealer = Dealer(rows.decided, folds, seed)
         look = look_at(rows, dealer, (Reading(families, full),), sample, "Learning by fold")
         refuse_few_classes(look.tallies[0].labels)
         part = look.sample.whole()
@@ -112,8 +116,26 @@ class Crossing:
 
     @cached_property
     def _each(self) -> tuple["Fold", ...]:
-        training = enumerate(self.statistics.training())
-        return tuple(Fold(self, np.flatnonzero(self.folds == fold), others) for fold, others in training)
+        every, training = self.statistics.total(), enumerate(self.statistics.training())
+        held = ((np.flatnonzero(self.folds == fold), within_ranges(others, every)) for fold, others in training)
+        return tuple(Fold(self, rows, others) for rows, others in held)
+
+    def started(self, plans: Sequence[Plan]) -> list[Plan]:
+        """Plans whose EM for missing values sets out, in every fold, from where it ends for all rows; this is near.
+
+        It is found by the first of them that can be fitted. The last is the simplest: where even that cannot be fitted
+        to all rows, this says why, before any fold is tried.
+        """
+        total = self.statistics.total()
+        for plan in plans:
+            try:
+                start = plan.roughly().model(total).completion
+            except PROBLEMS:
+                if plan is plans[-1]:
+                    raise
+                continue
+            return [each.starting_at(start) for each in plans]
+        return []
 
     def log_posteriors(self, plans: Sequence[Plan]) -> list[Array]:
         """log P(k | x) of each row under the model of each plan that was fitted without the row's fold; (n, g) each.
@@ -168,10 +190,13 @@ class Fold:
         for plan in plans:
             try:
                 completion = self.fit(plan).model.completion
-            except (ClasswiseError, np.linalg.LinAlgError):
+            except PROBLEMS:
                 continue
             if completion is not None and completion.iterations:
-                return replace(self, training=self.training.with_moments(completion.statistics.moments))
+                filled = completion.statistics
+                places = [schema.numbers.index(column.place) for column in filled.schema]
+                moments = filled.moments.among(places, len(schema.numbers))
+                return replace(self, training=self.training.with_moments(moments))
             break
         return self
 

@@ -149,7 +149,7 @@ class Tries:
         """Each pair of values is a model of its own, on rows whose gaps were filled once; (folds, shares, shrinks)."""
         losses = np.zeros((len(self.crossing), len(self.shares), len(self.shrinks)))
         possible = self._possible()
-        middle = [with_dials(self.plan, *dials) for dials in MIDDLE_DIALS]
+        middle = self.crossing.started([with_dials(self.plan, *dials) for dials in MIDDLE_DIALS])
         with progress("Choosing dials", losses.size) as bar:
             for f, fold in enumerate(self.crossing.each()):
                 filled = fold.completed(middle)

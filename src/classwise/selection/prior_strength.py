@@ -19,6 +19,7 @@ from classwise.selection.crossing import Crossing, Fold, is_complete
 from classwise.selection.downdates import groups_of
 from classwise.selection.predictives import Predictives, StrengthPath
 from classwise.statistics import ClassStatistics
+from classwise.statistics.copies import find_copies
 from classwise.storage import stored
 
 # How many rows the prior's covariance may be worth, and where it may lie between the pooled one and its diagonal. At
@@ -111,10 +112,11 @@ def _left_out(plan: BlockPlan, crossing: Crossing, forms: tuple[PriorForm, ...],
     numbers = plan.numbers
     assert isinstance(numbers, Believed)
     statistics, rows = crossing.statistics.total().denoised(), np.asarray(crossing.table.rows, dtype=np.float64)
-    varying = [j for j in range(statistics.n_features) if j not in statistics.constants()]
+    left_out = {*statistics.constants(), *(() if numbers.keeps_copies else find_copies(statistics))}
     refuse_constant(statistics)
-    if len(varying) < statistics.n_features:
-        statistics, rows = statistics.part(varying), rows[:, varying]
+    if left_out:
+        kept = [j for j in range(statistics.n_features) if j not in left_out]
+        statistics, rows = statistics.part(kept), rows[:, kept]
     with np.errstate(divide="ignore"):
         log_prior = np.log(plan.class_priors(statistics))[:, None, None]
     losses = np.zeros((len(forms), len(rows)))
@@ -158,9 +160,10 @@ def _crossed(plan: BlockPlan, crossing: Crossing, forms: tuple[PriorForm, ...]) 
     rows = np.arange(len(crossing.codes))
     losses = [np.full(len(rows), np.inf) for _ in forms]
     plans = [with_prior(plan, form) for form in forms]
+    weak = crossing.started([with_prior(plan, "weak"), plans[-1]])[:1]
     with progress("Choosing a prior", len(crossing) * len(forms)) as bar:
         for fold in crossing.each():
-            codes, fold = crossing.codes[fold.rows], fold.completed([with_prior(plan, "weak")])
+            codes, fold = crossing.codes[fold.rows], fold.completed(weak)
             for own, lost in zip(plans, losses, strict=True):
                 lost[fold.rows] = _loss(fold, own, codes)
                 bar.step()

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from classwise.classifier.bayes import Calibration
 from classwise.classifier.plan import BlockPlan, Plan
 from classwise.densities.numbers import Believed, Estimated
@@ -27,8 +29,17 @@ def tune(plan: Plan, crossing: Crossing) -> Tuning:
     if choice is None:
         return Tuning(plan, (plan,) * len(crossing))
     assert isinstance(plan, BlockPlan)
+    if not np.isfinite(choice.log_loss).any():
+        _refuse_all(plan, choice, crossing)
     by_fold = tuple(choice.settled(plan, choice.best_without(fold)) for fold in range(len(crossing)))
     return Tuning(choice.settled(plan, choice.best), by_fold, choice)
+
+
+def _refuse_all(plan: BlockPlan, choice: Choice[Any], crossing: Crossing) -> None:
+    """Where nothing that was tried can be fitted in every fold, the simplest says why."""
+    simplest = choice.settled(plan, choice.value(choice.log_loss.size - 1))
+    for fold in crossing.each():
+        fold.fit(simplest)
 
 
 def _choose(plan: Plan, crossing: Crossing) -> Choice[Any] | None:
@@ -44,6 +55,7 @@ def _choose(plan: Plan, crossing: Crossing) -> Choice[Any] | None:
 def fit_temperature(tuning: Tuning, crossing: Crossing) -> Calibration:
     """The power of posteriors that suits rows held out; options that are used for a fold are chosen on the others."""
     answers = crossing.blank()
-    for fold, plan in zip(crossing.each(), tuning.by_fold, strict=True):
+    _, *by_fold = crossing.started([tuning.plan, *tuning.by_fold])
+    for fold, plan in zip(crossing.each(), by_fold, strict=True):
         answers[fold.rows] = fold.log_posterior(fold.fit(plan))
     return crossing.out_of_fold(answers).fit()

@@ -3,15 +3,16 @@
 from classwise.densities.em.arranged import Arranged
 from classwise.densities.em.ascent import (
     MOST_ITERATIONS,
+    ROWS_PER_COMPONENT,
     STARTS,
     TOLERANCE,
     Ascent,
     Search,
+    component_counts,
     fit_mixture,
     learn_mixture,
 )
 from classwise.densities.em.expectation import PseudoRows
-from classwise.densities.em.starts import ROWS_PER_COMPONENT, component_counts
 
 __all__ = [
     "MOST_ITERATIONS",

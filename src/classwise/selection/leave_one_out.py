@@ -9,7 +9,8 @@ from classwise.arrays import Array, Codes, Labels, log_normalize, log_sum_exp
 from classwise.classifier.bayes import BayesClassifier, class_priors
 from classwise.classifier.plan import BlockPlan, Fit
 from classwise.covariance import DiagonalCovariance
-from classwise.densities import Constant, Gaussian, Unseen
+from classwise.densities import Constant, Copies, Gaussian, Unseen
+from classwise.densities.families import within_ranges
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, SingularRowWarning
 from classwise.rows.sources import Source
@@ -118,7 +119,7 @@ class LeavingOut:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say was said when all rows were fitted
             # Priors may name classes that have no other row.
-            others = self._statistics_without(row).among(self.statistics.labels)
+            others = within_ranges(self._statistics_without(row), self.statistics).among(self.statistics.labels)
             other = self.fit.plan.fit(others)
         alone = self.source.take(slice(row, row + 1))
         return other, alone.read_like(other.model.schema, other.model.levels)
@@ -153,7 +154,7 @@ def removal_of(fit: Fit) -> Downdates | None:
         return None
     blocks = density.as_blocks()
     columns = [block.columns.tolist() for block in blocks if isinstance(block.density, Gaussian)]
-    if not columns or not {type(block.density) for block in blocks} <= {Gaussian, Constant}:
+    if not columns or not {type(block.density) for block in blocks} <= {Gaussian, Constant, Copies}:
         return None
     statistics = statistics if len(columns[0]) == len(statistics.schema) else statistics.part(columns[0])
     if len(statistics.numbers.gaps) or statistics.moments.weight.shape[1] != 1:
