@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from classwise.comparison import learning_curve as learning_curve
     from classwise.comparison.stack import AutoClassifier as AutoClassifier
     from classwise.covariance import NormalInverseWishart as NormalInverseWishart
+    from classwise.datasets import load_penguins as load_penguins
     from classwise.diagnostics import Diagnosis as Diagnosis
+    from classwise.diagnostics import Examination as Examination
     from classwise.diagnostics import diagnose as diagnose
+    from classwise.diagnostics import examine as examine
     from classwise.errors import ClasswiseError as ClasswiseError
     from classwise.errors import DegenerateColumnWarning as DegenerateColumnWarning
     from classwise.errors import IgnoredColumnWarning as IgnoredColumnWarning
@@ -42,10 +45,12 @@ if TYPE_CHECKING:
     from classwise.estimators import RDA as RDA
     from classwise.estimators import BayesianLogistic as BayesianLogistic
     from classwise.estimators import Decision as Decision
+    from classwise.estimators import ForestClassifier as ForestClassifier
     from classwise.estimators import GaussianClassifier as GaussianClassifier
     from classwise.estimators import MixtureClassifier as MixtureClassifier
     from classwise.estimators import NaiveBayes as NaiveBayes
     from classwise.estimators import NearestMean as NearestMean
+    from classwise.estimators.held_out import held_out_importance as held_out_importance
     from classwise.estimators.scoring import evaluate as evaluate
     from classwise.estimators.scoring import predict as predict
     from classwise.export import load as load
@@ -67,7 +72,8 @@ _HOMES = {
     "comparison": ["Comparison", "LearningCurve", "compare", "learning_curve"],
     "comparison.stack": ["AutoClassifier"],
     "covariance": ["NormalInverseWishart"],
-    "diagnostics": ["Diagnosis", "diagnose"],
+    "datasets": ["load_penguins"],
+    "diagnostics": ["Diagnosis", "Examination", "diagnose", "examine"],
     "errors": [
         "ClasswiseError",
         "DegenerateColumnWarning",
@@ -89,6 +95,7 @@ _HOMES = {
         "AODE",
         "BayesianLogistic",
         "Decision",
+        "ForestClassifier",
         "GaussianClassifier",
         "LDA",
         "MixtureClassifier",
@@ -97,6 +104,7 @@ _HOMES = {
         "QDA",
         "RDA",
     ],
+    "estimators.held_out": ["held_out_importance"],
     "estimators.scoring": ["evaluate", "predict"],
     "export": ["load", "to_onnx", "to_sql"],
     "report": ["write_report"],

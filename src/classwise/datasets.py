@@ -1,11 +1,14 @@
-"""Rows for teaching and testing: small, made on the spot, and known to the last parameter."""
+"""Rows for teaching and testing: small ones made on the spot, known to the last parameter, and penguins."""
 
+import csv
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from classwise.arrays import Array, Codes, Labels
-from classwise.errors import ClasswiseError, MissingExtraError, choose
+from classwise.errors import ClasswiseError, choose
+from classwise.tabular import data_frame
 
 
 class Classes(NamedTuple):
@@ -100,17 +103,52 @@ def petals() -> tuple[Array, Codes]:
     return np.array(lengths)[:, None], np.array([0, 0, 0, 0, 0, 1, 1, 1])
 
 
-def penguins() -> tuple[Any, Labels]:
-    """344 penguins of three species (Horst, Hill and Gorman 2020): a table with text and gaps, and the species (344,).
+def penguins(backend: str | None = None) -> tuple[Any, Labels]:
+    """The penguins, ready to learn from: a table with text and gaps, (344, 6), and the species of each (344,).
 
-    The table is pandas', from the package palmerpenguins.
+    backend: the library of the table, as `load_penguins` has it.
+
+    >>> X, y = penguins()
+    >>> X.shape, sorted(set(y.tolist()))
+    ((344, 6), ['Adelie', 'Chinstrap', 'Gentoo'])
     """
-    try:
-        from palmerpenguins import load_penguins  # type: ignore[import-untyped, import-not-found, unused-ignore]
-    except ImportError as problem:
-        raise MissingExtraError("The penguins need palmerpenguins: pip install 'classwise[demo]'.") from problem
-    table = load_penguins()
-    return table.drop(columns=["species", "year"]), table["species"].to_numpy()
+    columns = _penguin_columns()
+    species, _ = columns.pop("species"), columns.pop("year")
+    return data_frame(columns, backend), np.array(species, dtype=object)
+
+
+def load_penguins(backend: str | None = None) -> Any:
+    """344 penguins of three species, measured near Palmer Station, Antarctica: a table of 8 columns with text and gaps.
+
+    They come with classwise (Horst, Hill and Gorman 2020, CC0; data/README.md names the source). backend: "pandas",
+    "polars" or "pyarrow", the library of the table; unless given, the first of them that is there.
+
+    >>> load_penguins().columns.tolist()[:3]
+    ['species', 'island', 'bill_length_mm']
+    """
+    return data_frame(_penguin_columns(), backend)
+
+
+PENGUINS = Path(__file__).parent / "data" / "penguins.csv"
+
+# How a cell of the file is read where it is not text.
+PENGUIN_NUMBERS = {
+    "bill_length_mm": float,
+    "bill_depth_mm": float,
+    "flipper_length_mm": float,
+    "body_mass_g": float,
+    "year": int,
+}
+
+
+def _penguin_columns() -> dict[str, list[Any]]:
+    """Every column of the file, None where a cell is empty."""
+    with PENGUINS.open(encoding="utf-8", newline="") as file:
+        names, *rows = csv.reader(file)
+    return {
+        name: [PENGUIN_NUMBERS.get(name, str)(cell) if cell else None for cell in cells]
+        for name, cells in zip(names, zip(*rows, strict=True), strict=True)
+    }
 
 
 def _count(n: Any) -> int:

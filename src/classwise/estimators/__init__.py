@@ -1,9 +1,10 @@
 """The scikit-learn surface: options are read into a plan, and a fitted model answers. One idea a file."""
 
-from classwise.estimators.answers import Answers, codes_among, position_among, read_generator, read_seed, required
+from classwise.estimators.answers import Answers, codes_among, position_among, read_generator, read_seed
 from classwise.estimators.aode import AODE
 from classwise.estimators.columns import check_columns
-from classwise.estimators.deciding import Decision, model_within
+from classwise.estimators.decisions import Decision, model_within
+from classwise.estimators.forest import ForestClassifier
 from classwise.estimators.gaussian import GaussianClassifier
 from classwise.estimators.generative import GenerativeAnswers, NegativeLogLikelihood
 from classwise.estimators.logistic import BayesianLogistic
@@ -21,6 +22,7 @@ __all__ = [
     "Answers",
     "BayesianLogistic",
     "Decision",
+    "ForestClassifier",
     "GaussianClassifier",
     "GenerativeAnswers",
     "MixtureClassifier",
@@ -36,6 +38,5 @@ __all__ = [
     "position_among",
     "read_generator",
     "read_seed",
-    "required",
     "warn_of_imputed",
 ]

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -10,16 +11,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from classwise.arrays import Array, Labels
+from classwise.classifier.bayes import Classifier, FittedModel, score
 from classwise.classifier.decision import RejectCurve, reject_curve
 from classwise.classifier.evaluation import Evaluation
 from classwise.classifier.explanation import Explanation
-from classwise.classifier.protocol import Classifier, FittedModel, score
+from classwise.classifier.flip import smallest_flip
 from classwise.classifier.shift import PriorShift, estimate_shift
-from classwise.errors import ClasswiseError
+from classwise.errors import ClasswiseError, whole
 from classwise.estimators.columns import check_columns
+from classwise.estimators.fit_summary import FitSummary, SummaryTable, fit_summary, left_out
+from classwise.estimators.importance import Importance, LossSums, loss_sums
 from classwise.rows.codes import code_labels, positions
 from classwise.rows.schema import SchemaReport
-from classwise.rows.sources import open_asked, open_row
+from classwise.rows.sources import open_asked, open_row, required
 from classwise.rows.table import INTEGRATE, Table
 
 
@@ -52,6 +56,11 @@ class Answers(ClassifierMixin, BaseEstimator):
         return False
 
     @property
+    def _integrates(self) -> bool:
+        """Whether posteriors of rows with gaps are those of the columns that are there, exactly."""
+        return False
+
+    @property
     @abstractmethod
     def priors_(self) -> Array:
         """The prior of each class; (g,)."""
@@ -64,7 +73,8 @@ class Answers(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Labels:
         """The most probable label of each row; (n,). Ties go to the first label."""
-        return self._fitted().classes_[self._apply(_decide, self._table(X))]
+        chosen = self._apply(_decide, self._table(X))
+        return self.classes_[chosen]
 
     def predict_proba(self, X: Any) -> Array:
         """P(k | x); (n, g), columns in the order of `classes_`."""
@@ -147,21 +157,30 @@ class Answers(ClassifierMixin, BaseEstimator):
         return estimate_shift(self.predict_log_proba(X), self.classes_, self.priors_)
 
     def explain(self, row: Any, label: Any = None, against: Any = None) -> Explanation:
-        """Each column's share of the log odds of one label against another, for one row.
+        """Why one row is taken for a class: what each column says, and the smallest change that changes the decision.
 
         row: a table of one row, a mapping from column to value, or the values in order. label: the most probable one,
-        unless given; against: the most probable of the others. The shares add up to the log odds, with the prior's and
-        with what belongs to no single column: the volumes of joint Gaussians, what columns of a stack say together.
-        A model of the rows takes the share of a column from its densities; logistic regression from its weight times
-        how far the row is from the column's mean; a stack from what the log odds would be without the column.
+        unless given; against: the most probable of the others. Shares of the log odds of the two labels add up to
+        them, with the prior's and with what belongs to no single column: the volumes of joint Gaussians, what columns
+        of a stack say together. A model of the rows takes the share of a column from its densities; logistic
+        regression from its weight times how far the row is from the column's mean; a stack from what the log odds
+        would be without the column.
+
+        `flip` is the smallest change of one column, in its standard deviations, after which the model decides for
+        another class; where you name classes, for the one of them that it does not decide for now.
 
         >>> import classwise as cw
         >>> m = cw.LDA().fit([[1, 0], [2, 1], [3, 0], [6, 2], [7, 0], [8, 1]], ["low"] * 3 + ["high"] * 3)
         >>> print(m.explain([4, 1]))
-        log odds of 'low' against 'high': +2.759
-          prior     +0
-          0      4  +4.345
-          1      1  -1.586
+        low with probability 94.0 %, high with 6.0 %.
+        <BLANKLINE>
+        column    value  speaks for   odds  log odds
+        column 0      4  low          x 77    +4.345
+        column 1      1  high        x 4.9    -1.586
+        prior            neither       x 1        +0
+        total            low          x 16    +2.759
+        <BLANKLINE>
+        It would be high if column 0 were at least 4.32 (now 4).
         """
         model = self._fitted_model
         source = open_row(row, model.schema.names)
@@ -172,9 +191,90 @@ class Answers(ClassifierMixin, BaseEstimator):
         scores = self._apply(_log_posterior, table)[:, 0]
         second = None if against is None else self._position(against)
         first = _best(scores, second) if label is None else self._position(label)
-        return self._reasons(table, first, _best(scores, first) if second is None else second)
+        other = _best(scores, first) if second is None else second
+        reasons = self._reasons(table, first, other)
+        best = _best(scores, None)
+        wanted = None if label is None and against is None else other if first == best else first
+        chances = np.exp(scores[[first, other]]).tolist()
+        flip = smallest_flip(self._classifier, model, table, list(reasons.shares.values()), wanted)
+        return replace(reasons, probability=chances[0], other_probability=chances[1], flip=flip)
+
+    # Columns --------------------------------------------------------------------------------------------------------
+
+    def importance(
+        self, X: Any, y: Any, sample_weight: Any = None, *, repeats: int = 5, random_state: Any = 0
+    ) -> Importance:
+        """Which columns matter: how much the log loss on labeled rows rises without each of them.
+
+            importance_j = mean over rows of  log P(y | x) - log P(y | x without x_j)
+
+        A model that integrates missing values out is asked without the column, exactly. Logistic regression, a stack
+        and models with missing="level" are asked with the values of the column shuffled among the rows, `repeats`
+        times, by random_state. The standard error is that of the paired differences over rows, and over shuffles.
+        Rows that the model has not learned from say most; `held_out_importance` holds rows out by itself.
+
+        >>> import classwise as cw
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> print(cw.LDA().fit(X[::2], y[::2]).importance(X[1::2], y[1::2]))
+        How much the log loss rises without each column (with all: 0.07794, 75 rows).
+        <BLANKLINE>
+        petal length (cm)  ███████████████████████████████████████████  0.0753 ± 0.0403
+        petal width (cm)   █████████████████                            0.0301 ± 0.0531
+        sepal length (cm)  █████                                        0.0081 ± 0.0101
+        sepal width (cm)   ███                                          0.0049 ± 0.0198
+        <BLANKLINE>
+        ± is one standard error. Each column was integrated out exactly.
+        """
+        table = self._labeled(X, y, sample_weight)
+        sums = self._loss_sums(table, whole("repeats", repeats, 1), read_seed(random_state))
+        schema = self._fitted_model.schema
+        return Importance.of(sums, schema.names or range(len(schema)), left_out(self), self._integrates)
+
+    def _loss_sums(self, table: Table, repeats: int, seed: int) -> LossSums:
+        """The losses of the rows of a table, with each column and without."""
+        return loss_sums(self, table, repeats, seed)
 
     # What was fitted ------------------------------------------------------------------------------------------------
+
+    def summary(self) -> FitSummary:
+        """What was learned, to look at, and what `print(m)` shows: rows, priors, and what was estimated.
+
+        Gaussian classifiers show the means of each class, and the log determinants of the covariances where classes
+        have their own. LDA also has the coefficients of its linear discriminants, and each one's share of the
+        between-class variance. Naive Bayes, AODE and mixtures show each column by itself, logistic regression its
+        weights, a stack its members. Long tables are cut: `means_`, `covariances_`, `parameters_` and
+        `coefficients()` have everything.
+
+        >>> import classwise as cw
+        >>> m = cw.QDA().fit([[1, 0], [2, 1], [3, 0], [6, 2], [7, 0], [9, 1]], ["low"] * 3 + ["high"] * 3)
+        >>> print(m)
+        QDA()
+        6 rows, 2 classes, 2 columns
+        <BLANKLINE>
+        Classes
+              rows  prior     log|C|
+        high     3    0.5  -0.076961
+        low      3    0.5    -1.9095
+        <BLANKLINE>
+        Means
+              high      low
+        x0  7.3333        2
+        x1       1  0.33333
+        """
+        return fit_summary(self._fitted(), self._summary_tables())
+
+    def _summary_tables(self) -> list[SummaryTable]:
+        """What is to be told after the classes."""
+        return []
+
+    def _weight_learned(self) -> tuple[int, Array] | None:
+        """How many rows were learned from, and the weight of each class (g,), where they are known."""
+        return None
+
+    def _log_determinants(self) -> Array | None:
+        """log|C_k| of each class (g,), where it is worth telling: classes have their own, and it is of many columns."""
+        return None
 
     @property
     def schema_(self) -> SchemaReport:
@@ -216,6 +316,13 @@ class Answers(ClassifierMixin, BaseEstimator):
     def _position(self, label: Any) -> int:
         return position_among(self.classes_, label)
 
+    def __str__(self) -> str:
+        """The summary of a fitted model; before, the options, as repr shows them."""
+        try:
+            return str(self.summary())
+        except (ClasswiseError, NotFittedError):  # early batches do not make a model yet
+            return repr(self)
+
     def _fitted(self) -> Self:
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet; call {self._fitted_by[1]} first.")
@@ -248,13 +355,6 @@ def _best(scores: Array, but: int | None) -> int:
     """The position of the largest score, but for one."""
     candidates = [k for k in range(len(scores)) if k != but]
     return max(candidates, key=lambda k: float(scores[k]))
-
-
-def required(y: Any) -> Any:
-    """The labels themselves, or an error where there are none."""
-    if y is None:
-        raise ClasswiseError("This estimator requires y to be passed, but the target y is None.")
-    return y
 
 
 def codes_among(classes: Labels, labels: Labels | None) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from classwise.estimators.generative import TIES
 from classwise.estimators.summary import SummaryEstimator
 from classwise.rows.schema import Families, SchemaReport, read_families
 from classwise.rows.table import Table
-from classwise.selection.leaving_out import LeavingOut
+from classwise.selection.leave_one_out import LeavingOut
 from classwise.statistics import (
     Bins,
     ClassStatistics,
@@ -29,7 +29,7 @@ from classwise.statistics import (
     summarize_rows,
 )
 from classwise.statistics.binning import Pairing, known_places, learn_places, sketched_places, with_pairs, with_sketches
-from classwise.statistics.chunks import MISSING
+from classwise.statistics.summaries import MISSING
 from classwise.storage import stored
 
 # What the families of a table may say here: all numbers are counted in ranges.

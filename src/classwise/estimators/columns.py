@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from classwise.errors import ClasswiseError
+from classwise.rows.schema import Schema
 from classwise.rows.sources import Source
-from classwise.statistics import ClassStatistics
 
 
-def remember_columns(estimator: Any, statistics: ClassStatistics) -> None:
+def remember_columns(estimator: Any, schema: Schema) -> None:
     """Set scikit-learn's n_features_in_, and feature_names_in_ where the columns have names."""
-    estimator.n_features_in_ = statistics.n_features
-    if statistics.features is not None:
-        estimator.feature_names_in_ = np.array(statistics.features, dtype=object)
+    estimator.n_features_in_ = len(schema.columns)
+    if schema.names is not None:
+        estimator.feature_names_in_ = np.array(schema.names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
 

@@ -20,6 +20,7 @@ from classwise.classifier.boundary import (
 from classwise.densities import (
     Block,
     Constant,
+    Copies,
     Gaussian,
     IndependentStudent,
     Observed,
@@ -27,14 +28,13 @@ from classwise.densities import (
     Unseen,
 )
 from classwise.errors import ClasswiseError, NotAvailableError
-from classwise.estimators.fit_summary import FitSummary, SummaryTable, column_tables, fit_summary
 from classwise.estimators.generative import GenerativeAnswers
 
 
 class Discriminating(GenerativeAnswers):
     """Discriminant functions, boundaries and distances of a model of numbers alone.
 
-    Columns that never vary, or have no values, were left out: they have no part in any of these.
+    Columns that never vary, repeat another or have no values were left out: they have no part in any of these.
     """
 
     estimate: str
@@ -79,7 +79,7 @@ class Discriminating(GenerativeAnswers):
 
     def _is_of_numbers_alone(self) -> bool:
         """Whether there are no columns beside the Gaussian or Student-t ones but numbers that were left out."""
-        kinds = {type(block.density) for block in self._blocks()} - {Constant}
+        kinds = {type(block.density) for block in self._blocks()} - {Constant, Copies}
         return bool(kinds) and kinds <= {Gaussian, Student, IndependentStudent} and not self.model_.levels
 
     def _in_all_columns(self, values: Array) -> Array:
@@ -93,40 +93,6 @@ class Discriminating(GenerativeAnswers):
             if isinstance(block.density, Constant):
                 whole[..., block.columns] = block.density.values
         return whole
-
-    def summary(self) -> FitSummary:
-        """What was learned, to look at: rows, priors, and what was estimated of each column, class by class.
-
-        Gaussian classifiers show the means of each class, and the log determinants of the covariances where classes
-        have their own. LDA also has the coefficients of its linear discriminants, and each one's share of the
-        between-class variance. Naive Bayes shows each column by itself. Long tables are cut: `means_`, `covariances_`
-        and `parameters_` have everything.
-
-        >>> import classwise as cw
-        >>> m = cw.QDA().fit([[1, 0], [2, 1], [3, 0], [6, 2], [7, 0], [9, 1]], ["low"] * 3 + ["high"] * 3)
-        >>> m.summary()
-        QDA()
-        6 rows, 2 classes, 2 columns
-        <BLANKLINE>
-        Classes
-              rows  prior     log|C|
-        high     3    0.5  -0.076961
-        low      3    0.5    -1.9095
-        <BLANKLINE>
-        Means
-              high      low
-        x0  7.3333        2
-        x1       1  0.33333
-        """
-        return fit_summary(self, self._summary_tables())
-
-    def _summary_tables(self) -> list[SummaryTable]:
-        """What is to be told of the columns, after the classes."""
-        return column_tables(self)
-
-    def _log_determinants(self) -> Array | None:
-        """log|C_k| of each class (g,), where it is worth telling: classes have their own, and it is of many columns."""
-        return None
 
     def discriminant(self, label: Any, *, columns: Any = None, at: Mapping[Any, float] | None = None) -> Discriminant:
         """g_k(x) = x'A x + b'x + c: the log joint of a class, up to a constant that all classes share.

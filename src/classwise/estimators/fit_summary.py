@@ -13,7 +13,9 @@ from classwise.classifier.boundary import column_names
 from classwise.tabular import Cells, aligned, html_table
 
 if TYPE_CHECKING:
+    from classwise.estimators.answers import Answers
     from classwise.estimators.discriminating import Discriminating
+    from classwise.estimators.generative import GenerativeAnswers
 
 # How the note of a column that was left out begins.
 LEFT_OUT = "left out: "
@@ -55,10 +57,11 @@ class FitSummary:
         return f"<p>{escape(self.heading)}</p>{''.join(table.html() for table in self.tables)}{lines}"
 
 
-def fit_summary(model: "Discriminating", tables: Sequence[SummaryTable]) -> FitSummary:
+def fit_summary(model: "Answers", tables: Sequence[SummaryTable]) -> FitSummary:
     """The classes, the tables (as many as are shown), and which columns were left out."""
-    schema, statistics = model.model_.schema, model.statistics_
-    counts = _counted(statistics.rows, "row"), _counted(len(model.classes_), "class"), _counted(len(schema), "column")
+    schema, learned = model._fitted_model.schema, model._weight_learned()
+    counts = [] if learned is None else [_counted(learned[0], "row")]
+    counts += [_counted(len(model.classes_), "class"), _counted(len(schema), "column")]
     shown = tables[: limits.SUMMARY_LINES]
     notes = [*_more(len(tables) - len(shown), "column"), *_calibration(model), *_left_out(model)]
     return FitSummary(f"{model!r}\n{', '.join(counts)}", (_classes(model), *shown), tuple(notes))
@@ -82,7 +85,7 @@ def directions_table(model: "Discriminating", directions: Array, ratios: Array |
     return replace(table, notes=(*table.notes, told))
 
 
-def column_tables(model: "Discriminating", but: Collection[int] = ()) -> list[SummaryTable]:
+def column_tables(model: "GenerativeAnswers", but: Collection[int] = ()) -> list[SummaryTable]:
     """What was estimated of each column, other than those at some positions: a table each."""
     columns = zip(_names(model), model.families_.values(), model.parameters_.values(), strict=True)
     kept = [column for j, column in enumerate(columns) if j not in but and column[2]]
@@ -94,10 +97,19 @@ def column_tables(model: "Discriminating", but: Collection[int] = ()) -> list[Su
     ]
 
 
-def _classes(model: "Discriminating") -> SummaryTable:
+def cut_table(title: str, cells: Cells) -> SummaryTable:
+    """A table as it is, with as many lines as are shown."""
+    return SummaryTable(
+        title, cells[: limits.SUMMARY_LINES + 1], tuple(_more(len(cells) - 1 - limits.SUMMARY_LINES, "line"))
+    )
+
+
+def _classes(model: "Answers") -> SummaryTable:
     """Rows and prior of each class, and the log determinant of its covariance where it has its own."""
-    weight = model.statistics_.weight
-    columns = {"rows" if weight.sum() == model.statistics_.rows else "weight": weight, "prior": model.priors_}
+    columns, learned = {"prior": model.priors_}, model._weight_learned()
+    if learned is not None:
+        rows, weight = learned
+        columns = {"rows" if weight.sum() == rows else "weight": weight} | columns
     determinants = model._log_determinants()
     if determinants is not None:
         columns["log|C|"] = determinants
@@ -115,8 +127,8 @@ def _table(
     return SummaryTable(title, [("", *across[:columns]), *body], cut)
 
 
-def _names(model: "Discriminating") -> tuple[str, ...]:
-    schema = model.model_.schema
+def _names(model: "Answers") -> tuple[str, ...]:
+    schema = model._fitted_model.schema
     return column_names(schema, list(range(len(schema))))
 
 
@@ -125,7 +137,7 @@ def _gaussian_names(model: "Discriminating") -> tuple[str, ...]:
     return column_names(model.model_.schema, model._numbers_block()[0].tolist())
 
 
-def _labels(model: "Discriminating") -> list[str]:
+def _labels(model: "Answers") -> list[str]:
     return [str(label) for label in model.classes_.tolist()]
 
 
@@ -146,14 +158,18 @@ def _more(count: int, kind: str) -> list[str]:
     return [f"... and {count} more {_counted(count, kind).partition(' ')[2]}"] if count > 0 else []
 
 
-def _calibration(model: "Discriminating") -> list[str]:
-    calibration = model.classifier_.calibration
+def _calibration(model: "Answers") -> list[str]:
+    calibration = getattr(model._classifier, "calibration", None)
     return [] if calibration is None else [f"Posteriors are raised to the power {calibration.power:.4g}."]
 
 
-def _left_out(model: "Discriminating") -> list[str]:
+def left_out(model: "Answers") -> dict[int, str]:
+    """The notes of columns that were left out, by position."""
+    return {j: note for j, note in model._fitted_model.notes.items() if note.startswith(LEFT_OUT)}
+
+
+def _left_out(model: "Answers") -> list[str]:
     """The columns that say nothing, and why."""
-    why = {j: note.removeprefix(LEFT_OUT) for j, note in model.model_.notes.items() if note.startswith(LEFT_OUT)}
-    told = [f"{_names(model)[j]} ({reason})" for j, reason in why.items()]
+    told = [f"{_names(model)[j]} ({note.removeprefix(LEFT_OUT)})" for j, note in left_out(model).items()]
     more = _more(len(told) - limits.SUMMARY_LINES, "column")
     return ["Left out: " + "; ".join(told[: limits.SUMMARY_LINES] + more)] if told else []

@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 from classwise.arrays import Array
 from classwise.classifier.bayes import Priors
-from classwise.classifier.fisher import linear_functions
+from classwise.classifier.boundary import column_names, read_section
+from classwise.classifier.functions import ClassificationFunctions, classification_functions, linear_functions
 from classwise.classifier.plan import BlockPlan
 from classwise.covariance import (
     ESTIMATES,
@@ -22,8 +23,8 @@ from classwise.estimators.discriminating import Discriminating
 from classwise.estimators.fit_summary import SummaryTable, column_tables, means_table
 from classwise.estimators.summary import SummaryEstimator, read_common
 from classwise.rows.schema import Families
-from classwise.selection.dials import DialChoice, is_cv, read_dials
-from classwise.selection.prior_strength import PriorChoice, is_open_prior
+from classwise.selection.dials import DialChoice, read_dials
+from classwise.selection.prior_strength import PriorChoice
 from classwise.storage import stored
 
 Structure = Literal["full", "diagonal", "spherical"]
@@ -70,8 +71,11 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
     missing: "integrate" integrates missing values out at predict, and learns by EM from what is there (em_ tells how
         it went); "level" also learns from the fact that a value is missing; "error" refuses missing values.
     tol: EM for missing values stops when a row gains less log-likelihood than this; cross-validation is content with
-        1e-6.
+        1e-8.
     ties: "first" label, or one at "random", drawn with random_state.
+
+    A column of numbers that never varies is left out, with a warning and a note in schema_; with full structure, so is
+    one that repeats another in every row, itself or in other units. A sample has both.
 
     >>> X = [[1.8], [2.1], [2.5], [3.2], [3.8], [5.8], [6.7], [7.0]]
     >>> m = GaussianClassifier().fit(X, [0, 0, 0, 0, 0, 1, 1, 1])
@@ -121,8 +125,8 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
     prior_choice_: PriorChoice
 
     def _plan(self) -> BlockPlan:
-        common = read_common(self)
         check_prior(self.prior)
+        common = read_common(self)
         at_least("tol", self.tol, 0)
         structure = choose("structure", self.structure, STRUCTURES)
         divisor = choose("estimate", self.estimate, {**ESTIMATES, "bayes": None})
@@ -131,7 +135,7 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
             return BlockPlan(**common, numbers=self._believed(structure), rank=self._rank)
         recipe = Recipe(structure, divisor, *read_dials(self.share, self.shrink), standardize)
         plan = BlockPlan(**common, numbers=Estimated(recipe, self.tol, (self.share, self.shrink)), rank=self._rank)
-        recipe.scatter_form()  # refuses what does not go together, before any row is read
+        _ = plan.form  # refuses what does not go together, before any row is read
         return plan
 
     def _believed(self, structure: type[Covariance]) -> Believed:
@@ -151,10 +155,6 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
     def _rank(self) -> int | None:
         """How many of Fisher's directions are kept; all."""
         return None
-
-    def _open_choices(self) -> dict[str, Any]:
-        dials = {name: "cv" for name in ("share", "shrink") if is_cv(getattr(self, name))}
-        return dials | ({"prior": self.prior} if self._is_bayes and is_open_prior(self.prior) else {})
 
     @property
     def em_(self) -> Completion | None:
@@ -189,6 +189,36 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
         """The constants of the linear classification functions; (g,), and (1,) for two classes. See `coef_`."""
         constants = self._linear_functions("intercept_")[1]
         return constants if len(constants) > 2 else constants[1:] - constants[:1]
+
+    def classification_functions(self, columns: Any = None) -> ClassificationFunctions:
+        """One function for each class, as textbooks print them; the largest wins, and their softmax is the posterior.
+
+            g_k(x) = w_k'x + w_k0 + the offset of the level of each category
+
+        Terms that all classes share are left out, so that LDA is linear; QDA keeps its quadratic terms. Weights and
+        constants of numbers are those of `coef_` and `intercept_`. A level has the log of its probability in a class,
+        less the mean of that over the classes. columns: the functions of these columns alone, by name or position, the
+        others integrated out. In a notebook they are formulas, and `_repr_latex_` is for papers.
+
+        >>> import pandas as pd
+        >>> rows = pd.DataFrame({"length": [1.0, 2, 3, 6, 7, 8], "color": ["red", "red"] + ["blue"] * 3 + ["red"]})
+        >>> GaussianClassifier(share=1).fit(rows, ["low"] * 3 + ["high"] * 3).classification_functions()
+        high = 3.75 length - 22.26
+            color: blue +0.20, red -0.20
+        low = -3.75 length + 11.49
+            color: blue -0.20, red +0.20
+        <BLANKLINE>
+        The class with the largest value wins. A text column adds the number beside its value.
+        """
+        self._blocks()  # refuses classes without rows
+        schema = self.model_.schema
+        names, every = column_names(schema, list(range(len(schema)))), range(len(schema))
+        kept = list(every) if columns is None else read_section(schema, columns, None).free
+        if self._is_bayes:
+            raise NotAvailableError(
+                "With estimate='bayes' classes are Student-t: there are no classification functions."
+            )
+        return classification_functions(self.classifier_, names, kept)
 
     def _linear_functions(self, name: str) -> tuple[Array, Array]:
         """Weights and constants of the columns that were not left out, or why there are none."""

@@ -8,22 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Labels
-from classwise.classifier.bayes import BayesClassifier, Calibration, Model, Priors
+from classwise.classifier.bayes import BayesClassifier, Calibration, Model, Priors, score
 from classwise.classifier.decision import break_ties
 from classwise.classifier.density_grid import DensityGrid, density_grid
 from classwise.classifier.explanation import Explanation, explain
-from classwise.classifier.novelty import Ordinary, is_present
 from classwise.classifier.plan import Plan
-from classwise.classifier.protocol import score
+from classwise.classifier.shift import Ordinary, is_present
 from classwise.diagnostics import PredictiveCheck, check
-from classwise.errors import ClasswiseError, NotAvailableError, choose
+from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators.answers import Answers, read_generator
 from classwise.estimators.columns import remember_columns
+from classwise.estimators.fit_summary import SummaryTable, column_tables
 from classwise.rows.frames import make_frame
 from classwise.rows.schema import Families
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics
-from classwise.statistics.chunks import MISSING
 from classwise.storage import shown
 
 TIES = {"first": False, "random": True}
@@ -73,9 +72,9 @@ class GenerativeAnswers(Answers):
     @property
     def model_(self) -> Model:
         """The fitted classifier, with what each column was taken for."""
-        model = self._fitted()._model
+        model = self.__dict__.get("_model")
         if model is None:
-            model = self._model = self._settled_plan().model(self.statistics_)
+            model = self._model = self._fitted()._settled_plan().model(self.statistics_)
         return model
 
     @property
@@ -137,7 +136,7 @@ class GenerativeAnswers(Answers):
 
     def predict(self, X: Any) -> Labels:
         """The most probable label of each row; (n,). Ties go to the first label, or at random with ties="random"."""
-        if not choose("ties", self.ties, TIES):
+        if self.ties != "random":
             return super().predict(X)
         scores = self._apply(BayesClassifier.announced, self._table(X))
         return self.classes_[break_ties(scores, read_generator(self.random_state))]
@@ -225,9 +224,19 @@ class GenerativeAnswers(Answers):
         names = list(table.schema.names or range(len(values)))
         return explain(model, values, names, table.shown(0), first, second)
 
+    def _summary_tables(self) -> list[SummaryTable]:
+        return column_tables(self)
+
+    def _weight_learned(self) -> tuple[int, Array]:
+        return self.statistics_.rows, self.statistics_.weight
+
+    @property
+    def _integrates(self) -> bool:
+        return self.missing != "level"
+
     @property
     def _strict(self) -> bool:
-        return not choose("missing", self.missing, MISSING)
+        return self.missing == "error"
 
     def _apply(self, function: Any, table: Table) -> NDArray[Any]:
         return score(function, self.classifier_, table, strict=self._strict, smoothing=self.smoothing)
@@ -237,7 +246,7 @@ class GenerativeAnswers(Answers):
         for name in self._told:
             self.__dict__.pop(name, None)
         self._model, self.statistics_ = model, statistics
-        remember_columns(self, statistics)
+        remember_columns(self, statistics.schema)
 
     # Files ----------------------------------------------------------------------------------------------------------
 

@@ -16,12 +16,15 @@ from classwise.classifier.plan import refuse_few_classes, refuse_underflow
 from classwise.densities.blocks import refuse_silent, warn_of_ignored, why_constant, why_ignored
 from classwise.engines import open_rows
 from classwise.errors import ClasswiseError, NotAvailableError, choose, fraction
-from classwise.estimators.answers import Answers, read_generator, required
+from classwise.estimators.answers import Answers, read_generator
 from classwise.estimators.columns import remember_columns
+from classwise.estimators.fit_summary import SummaryTable, cut_table
 from classwise.logistic import (
     MISSING,
     Coefficients,
     Diagnostics,
+    HessianMetric,
+    Laplace,
     LogisticClassifier,
     LogisticModel,
     LogisticPlan,
@@ -36,10 +39,10 @@ from classwise.logistic import (
     warn_of_imputed,
 )
 from classwise.rows.schema import Families
-from classwise.rows.sources import open_source
+from classwise.rows.sources import open_source, required
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics, DiagonalScatter, summarize_rows
-from classwise.statistics.chunks import summarize_table
+from classwise.statistics.summaries import summarize_table
 from classwise.storage import shown, stored
 
 
@@ -171,7 +174,7 @@ class BayesianLogistic(Answers):
         warn_of_ignored(statistics, ignored)
         warn_of_imputed(statistics.schema, model.missing)
         self.model_ = model
-        remember_columns(self, statistics)
+        remember_columns(self, statistics.schema)
         return self
 
     # What only this model answers -------------------------------------------------------------------------------------
@@ -236,13 +239,24 @@ class BayesianLogistic(Answers):
 
     def _reasons(self, table: Table, first: int, second: int) -> Explanation:
         values = np.asarray(table.rows, dtype=np.float64)[0]
-        return linear_explanation(self.model_, values, table.shown(0), first, second)
+        reasons = linear_explanation(self.model_, values, table.shown(0), first, second)
+        scores = self.classifier_.log_posterior(values[None])[:, 0]
+        odds = float(scores[first] - scores[second])
+        # Averaged over what is believed of the weights, odds are more modest than at the most probable ones.
+        if abs(odds - reasons.log_odds) <= 1e-9 * max(1.0, abs(odds)):
+            return reasons
+        return replace(reasons, log_odds=odds, volume=odds - reasons.log_odds, rest="uncertain weights")
+
+    def _summary_tables(self) -> list[SummaryTable]:
+        return [cut_table("Weights", self.coefficients().cells())]
 
     # The same posterior put to another use: new estimators, and nothing is fitted again -------------------------------
 
-    def near(self) -> WarmStart:
-        """Where to look first for the weights of almost the same rows."""
-        return WarmStart(self.classifier_.beliefs.mean, self.model_.values)
+    def near(self, keep: bool = False) -> WarmStart:
+        """Where to look first for the weights of almost the same rows; keep: with the precision of these."""
+        beliefs = self.classifier_.beliefs
+        metric = HessianMetric(np.ones(len(beliefs.factor)), beliefs.factor) if isinstance(beliefs, Laplace) else None
+        return WarmStart(beliefs.mean, self.model_.values, metric if keep else None)
 
     def predicting(self, predictive: Literal["integrated", "plugin", "moderated"]) -> Self:
         """The same posterior of the weights, averaged over in another way: a new estimator, nothing is fitted again."""

@@ -10,7 +10,7 @@ from classwise import limits
 from classwise.arrays import Array
 from classwise.classifier.bayes import Priors
 from classwise.classifier.plan import BlockPlan
-from classwise.covariance import DiagonalCovariance, FullCovariance, NormalInverseWishart, read_prior, refuse_never_seen
+from classwise.covariance import DiagonalCovariance, FullCovariance, NormalInverseWishart, read_prior
 from classwise.densities import Mixture
 from classwise.densities.em import (
     MOST_ITERATIONS,
@@ -25,11 +25,11 @@ from classwise.densities.em import (
 from classwise.densities.numbers import NumbersFit, believe, complete_to_mode
 from classwise.engines import BLAS, open_rows
 from classwise.errors import ClasswiseError, NotAvailableError, at_least, choose
-from classwise.estimators.answers import codes_among, read_generator, required
+from classwise.estimators.answers import codes_among, read_generator
 from classwise.estimators.generative import GenerativeAnswers
 from classwise.estimators.summary import read_common
 from classwise.rows.schema import Families
-from classwise.rows.sources import open_source
+from classwise.rows.sources import open_source, required
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
 from classwise.storage import stored
@@ -167,7 +167,6 @@ class MixtureClassifier(GenerativeAnswers):
 
     def _mixture_of(self, numbers: ClassStatistics, table: Table, ascent: list[Ascent]) -> NumbersFit:
         """The mixture of the columns of numbers; how EM went is appended to ascent."""
-        refuse_never_seen(numbers, numbers.numbers.present_weight())
         tied = choose("covariance", self.covariance, COVARIANCES)
         # One Gaussian for each class says what gaps are filled with, to have units for the prior and a start.
         with BLAS.held():
@@ -221,6 +220,10 @@ class FromRows:
     is_bayes = False
 
     @property
+    def keeps_copies(self) -> bool:
+        return self.keeps_constants
+
+    @property
     def form(self) -> type[Scatter]:
         return PooledScatter if self.tied else FullScatter
 
@@ -231,6 +234,9 @@ class FromRows:
         return believe(statistics, DiagonalCovariance, False, "weak")
 
     def roughly(self) -> Self:
+        return self
+
+    def starting_at(self, start: Any) -> Self:
         return self
 
     def removal(self) -> None:

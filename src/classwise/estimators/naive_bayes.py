@@ -12,7 +12,7 @@ from classwise.estimators.discriminating import Discriminating
 from classwise.estimators.gaussian import Calibrate, Estimate, Missing, Prior, Ties
 from classwise.estimators.summary import SummaryEstimator, read_common
 from classwise.rows.schema import Families
-from classwise.selection.prior_strength import PriorChoice, is_open_prior
+from classwise.selection.prior_strength import PriorChoice
 from classwise.storage import stored
 
 
@@ -27,7 +27,8 @@ class NaiveBayes(Discriminating, SummaryEstimator):
         prior); 0 is maximum likelihood, where a level that a class never showed rules the class out.
     floor: the least variance of a feature within a class, as a fraction of that feature's variance over all rows; 0
         refuses features that do not vary within a class. A feature that never varies says nothing and is left out.
-        Either way a warning names the columns.
+        Either way a warning names the columns. One that repeats another counts twice: columns are gathered one by one,
+        which does not show it. Drop it.
     estimate: "mle" divides a sum of squares by n_k, "unbiased" by n_k - 1; "bayes" integrates mean and variance out, so
         that numbers are Student-t within a class, and needs no floor.
     prior: for estimate="bayes", as in GaussianClassifier.
@@ -85,16 +86,13 @@ class NaiveBayes(Discriminating, SummaryEstimator):
     prior_choice_: PriorChoice
 
     def _plan(self) -> BlockPlan:
+        check_prior(self.prior)
         common = read_common(self)
         floor = fraction("floor", self.floor)
-        check_prior(self.prior)
         divisor = choose("estimate", self.estimate, {**ESTIMATES, "bayes": None})
         if divisor is None:
             return BlockPlan(**common, numbers=Believed(DiagonalCovariance, False, self.prior))
         return BlockPlan(**common, numbers=Floored(divisor, floor))
-
-    def _open_choices(self) -> dict[str, Any]:
-        return {"prior": self.prior} if self._is_bayes and is_open_prior(self.prior) else {}
 
     @property
     def variances_(self) -> Array:

@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 
 from classwise.arrays import Array
 from classwise.classifier.bayes import BayesClassifier
-from classwise.classifier.fisher import FisherProjection, fisher_projection
+from classwise.classifier.functions import FisherProjection, fisher_projection
 from classwise.classifier.plan import BlockPlan
 from classwise.densities import Observed
 from classwise.errors import ClasswiseError, NotAvailableError

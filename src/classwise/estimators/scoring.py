@@ -18,14 +18,15 @@ from classwise.classifier.evaluation import Evaluation
 from classwise.engines import Rows, open_rows, total
 from classwise.errors import ClasswiseError
 from classwise.estimators.answers import codes_among
-from classwise.estimators.deciding import model_within
+from classwise.estimators.decisions import model_within
+from classwise.rows.codes import label_columns
 from classwise.rows.files import no_such_column
 from classwise.rows.formats import Format, find_format
 from classwise.rows.roles import Chunk, Roles, warn_of_unlabeled
-from classwise.rows.schema import label_columns
 from classwise.rows.sinks import STANDARD, is_text_sink, open_sink, writing
 from classwise.rows.streams import FilePiece, Stream, arrow_batches
 from classwise.rows.texts import WiderTypeError
+from classwise.rows.written_numbers import WrittenNumber
 
 # A text file of fewer bytes is seen whole when its types are told.
 ALL_SEEN = 40_000
@@ -210,6 +211,7 @@ def text_columns(model: Any, target: str | None = None) -> list[str]:
         return labels
     names = [column.name for column in inner.schema.columns]
     texts = [j for j, levels in inner.levels.items() if any(isinstance(level, str) for level in levels)]
+    texts += [j for j, column in enumerate(inner.schema) if isinstance(column.conversion, WrittenNumber)]
     return [name for j in texts if (name := names[j]) is not None] + labels
 
 

@@ -20,18 +20,20 @@ from classwise.classifier.bayes import Calibration
 from classwise.classifier.plan import Fit, Plan
 from classwise.engines import BLAS, Rows, open_rows
 from classwise.errors import ClasswiseError, at_least, choose, whole
-from classwise.estimators.answers import read_seed, required
+from classwise.estimators.answers import read_seed
 from classwise.estimators.columns import check_columns
 from classwise.estimators.generative import TIES, GenerativeAnswers
 from classwise.rows.codes import code_labels
-from classwise.rows.sources import open_source
+from classwise.rows.sources import open_source, required
 from classwise.selection.crossing import Crossing
-from classwise.selection.leaving_out import LeavingOut
+from classwise.selection.leave_one_out import LeavingOut
 from classwise.selection.tuning import Tuning, fit_temperature, tune
 from classwise.statistics import ClassStatistics, DiagonalScatter
-from classwise.statistics.chunks import MISSING
+from classwise.statistics.summaries import MISSING
 from classwise.storage import stored
 
+# The values that leave an option to rows held out.
+OPEN = {"share": ("cv",), "shrink": ("cv",), "prior": ("cv", "loo")}
 CALIBRATIONS = {None: False, "temperature": True}
 
 
@@ -52,8 +54,12 @@ class SummaryEstimator(GenerativeAnswers):
     _told = ("calibration_", "dials_", "prior_choice_")
 
     def _open_choices(self) -> dict[str, Any]:
-        """The options that are left to cross-validation, with their values."""
-        return {}
+        """The options that are left to rows held out, with their values."""
+        given = {name: getattr(self, name, None) for name in OPEN}
+        left = {name: value for name, value in given.items() if isinstance(value, str) and value in OPEN[name]}
+        if getattr(self, "estimate", None) != "bayes":  # the prior of nothing
+            left.pop("prior", None)
+        return left
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, p) and labels y (n,); a weight of two is the row twice, a weight of zero is no row.
@@ -95,7 +101,7 @@ class SummaryEstimator(GenerativeAnswers):
             check_columns(self, source)
             known = before.known_columns()
         table = source.read(plan.families, required(y), sample_weight, strict=plan.strict, known=known)
-        batch = _expecting(plan.summarize(table, before), classes)
+        batch = expecting(plan.summarize(table, before), classes)
         # Early batches may hold one class, or too few rows for a covariance: the model is made when it is asked for.
         self._keep(None, batch if before is None else before + batch)
         return self
@@ -155,7 +161,8 @@ class SummaryEstimator(GenerativeAnswers):
 
     @property
     def _is_choosing(self) -> bool:
-        return choose("calibrate", self.calibrate, CALIBRATIONS) or bool(self._open_choices())
+        calibrated = self.calibrate is not None and choose("calibrate", self.calibrate, CALIBRATIONS)
+        return calibrated or bool(self._open_choices())
 
     def _fit_crossing(self, plan: Plan, crossing: Crossing) -> Self:
         with BLAS.held(), warnings.catch_warnings():
@@ -278,7 +285,7 @@ class Tuned:
     record: Mapping[str, Any]
 
 
-def _expecting(statistics: ClassStatistics, classes: Any) -> ClassStatistics:
+def expecting(statistics: ClassStatistics, classes: Any) -> ClassStatistics:
     """With all classes that may occur; others are refused."""
     if classes is None:
         return statistics

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from classwise.arrays import Array, Labels
 from classwise.classifier.decision import Policy, read_costs
-from classwise.classifier.novelty import learned_threshold
+from classwise.classifier.shift import learned_threshold
 from classwise.engines import open_rows
 from classwise.errors import ClasswiseError, choose, fraction
 from classwise.rows.frames import read_labels
@@ -177,6 +177,10 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         `score` is the share of rows that the Decision decides rightly.
         """
         return self._fitted_model().evaluate(X, y, sample_weight)
+
+    def importance(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
+        """Which columns matter for the probabilities of the model, whatever errors cost; options as for the model."""
+        return self._fitted_model().importance(X, y, sample_weight, **options)
 
     def expected_costs(self, X: Any) -> Array:
         """What each decision is expected to cost; (n, g)."""
