@@ -1,7 +1,9 @@
-"""A finding of a diagnosis: facts, a table and advice; which effects it calls small; numbers and names in sentences."""
+"""A finding of a diagnosis: facts, a table and advice; what advice claims; numbers and names in sentences."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
+from shlex import quote
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -18,6 +20,83 @@ FEW = 5.0
 
 # A test that would find what it should in fewer cases than this says little by not rejecting.
 WEAK = 0.5
+
+# Beyond this condition, a column follows from the others up to a hundredth of its deviation or less.
+ILL = 1e4
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a sentence claims, for whoever would check it on held-out rows.
+
+    kind: what it is about. better, worse: kinds of models, as `compare` calls them; the best of the first is said to do
+    no worse than the best of the second. classes: two of them, of whose rows a share between least and most is said to
+    be taken for the other one.
+    """
+
+    kind: str
+    better: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
+    classes: tuple[Any, ...] = ()
+    least: float = 0.0
+    most: float = 1.0
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A sentence with arguments, for Python; the same with flags, for the shell; and what it claims.
+
+    rank: 1 for what is most useful; 0 for what only the full report says.
+    """
+
+    claim: Claim
+    python: str
+    shell: str
+    rank: int = 0
+
+    @classmethod
+    def say(cls, claim: Claim, sentence: "Callable[[Words], str] | str", rank: int = 0) -> "Advice":
+        """Advice that is the same in both places, or is told which words it is to use."""
+        if isinstance(sentence, str):
+            return cls(claim, sentence, sentence, rank)
+        return cls(claim, sentence(Words(shell=False)), sentence(Words(shell=True)), rank)
+
+
+MODELS = {
+    "LDA": ("cw.LDA()", "lda"),
+    "QDA": ("cw.QDA()", "qda"),
+    "RDA": ("cw.RDA()", "rda"),
+}
+
+
+class Words(NamedTuple):
+    """How a place says what to do: Python by arguments, a shell by flags."""
+
+    shell: bool
+
+    def models(self, kinds: Sequence[str]) -> str:
+        """Models to try.
+
+        >>> Words(shell=False).models(["QDA", "RDA"]), Words(shell=True).models(["QDA", "RDA"])
+        ('cw.QDA() or cw.RDA()', 'classwise compare --models qda,rda')
+        """
+        if not self.shell:
+            return " or ".join(MODELS[kind][0] for kind in kinds)
+        first, *others = [MODELS[kind][1] for kind in kinds]
+        return (
+            f"classwise compare --models {','.join([first, *others])}" if others else f"classwise fit --model {first}"
+        )
+
+    def standardizing(self) -> str:
+        """The option that gives all columns the same variance."""
+        return "--set standardize=true" if self.shell else "standardize=True"
+
+    def drop(self, columns: Sequence[str]) -> str:
+        """How to leave out columns, by their names in messages."""
+        if self.shell and all(column.startswith("'") for column in columns):
+            which = "it" if len(columns) == 1 else "them"
+            return f"leave {which} out by --drop {quote(','.join(column[1:-1] for column in columns))}"
+        return f"leave out {listed(columns)}"
 
 
 class Finding(NamedTuple):

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from classwise import limits
 from classwise.arrays import Array, Labels
-from classwise.diagnostics.advice import listed
 from classwise.engines import Engine, MemoryEngine
 from classwise.engines.engine import S
 from classwise.errors import ClasswiseError
@@ -18,7 +17,7 @@ from classwise.rows.schema import Families, Family, Schema
 from classwise.rows.sources import read_table
 from classwise.rows.table import Matrix, Table
 from classwise.statistics import ClassStatistics, FullScatter
-from classwise.statistics.chunks import summarize_chunk
+from classwise.statistics.summaries import summarize_chunk
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,20 +34,33 @@ class NumberRows:
 
     @classmethod
     def read(cls, X: Any, y: Any, weights: Any, families: Families) -> "NumberRows":
-        """The columns of numbers: those taken for Gaussian, or whose family is still to be chosen."""
+        """The columns of numbers, if any: those taken for Gaussian, or whose family is still to be chosen."""
         table = read_table(X, y, weights, families).weighted()
         if table.labels is None:
             raise ClasswiseError("y is missing: a diagnosis compares classes, and needs a label for every row.")
-        columns = table.schema.positions("gaussian", "best")
-        if not columns:
-            raise ClasswiseError(
-                "X has no column of numbers taken for Gaussian, and a diagnosis looks at nothing else; give it one, "
-                "or other families."
-            )
         labels, codes = code_labels(table.labels)
         if len(labels) < 2:
             raise ClasswiseError(f"y has only one class, {labels.tolist()[0]!r}; a diagnosis compares at least two.")
-        return cls(replace(table, labels=codes), columns, labels)
+        return cls(replace(table, labels=codes), list(table.schema.positions("gaussian", "best")), labels)
+
+    def fuller(self) -> "NumberRows":
+        """Without the columns that most rows lack, one after the other, until half of the rows have all the others.
+
+        Two classes at least must have such rows; where none do, no column is left.
+        """
+        there, columns = ~np.isnan(self._numbers(self.table)), list(range(len(self.columns)))
+        while columns and not self._suffices(np.all(there[:, columns], axis=1), alone=len(columns) == 1):
+            columns.remove(min(columns, key=lambda j: there[:, j].sum()))
+        return replace(self, columns=[self.columns[j] for j in columns])
+
+    def is_gappy(self, statistics: ClassStatistics) -> bool:
+        """Whether too few rows have all their numbers."""
+        return len(statistics.labels) < 2 or statistics.rows < limits.FEWEST_COMPLETE * len(self.table)
+
+    def _suffices(self, complete: NDArray[np.bool_], alone: bool) -> bool:
+        assert self.table.labels is not None
+        classes = len(np.unique(self.table.labels[complete]))
+        return classes > 1 and (alone or complete.mean() >= limits.FEWEST_COMPLETE)
 
     @property
     def schema(self) -> Schema:
@@ -73,11 +85,6 @@ class NumberRows:
     def statistics(self) -> ClassStatistics:
         """The statistics of each class that has a complete row; their labels are codes."""
         gathered = self.gather(lambda chunk: summarize_chunk(chunk, FullScatter))
-        if len(gathered.labels) < 2:
-            raise ClasswiseError(
-                f"Only {gathered.rows} of {len(self.table)} rows have all their numbers, and not in two classes; "
-                f"leave out the columns with most values missing: {self._emptiest()}."
-            )
         return gathered.denoised()
 
     @property
@@ -95,11 +102,6 @@ class NumberRows:
     def _is_complete(self, table: Table) -> NDArray[np.bool_]:
         return self.engine.apply(lambda chunk: has_all(self._numbers(chunk)), table, self._chunk_rows)
 
-    def _emptiest(self) -> str:
-        missing = np.isnan(self._numbers(self.table)).sum(axis=0)
-        worst = [j for j in np.argsort(-missing, kind="stable")[:3].tolist() if missing[j]]
-        return listed(f"{self.schema.name(j)} ({missing[j]})" for j in worst)
-
 
 def has_all(rows: Array) -> NDArray[np.bool_]:
     """Which rows (m, p) have all their numbers; (m,)."""
@@ -109,3 +111,30 @@ def has_all(rows: Array) -> NDArray[np.bool_]:
 def varying(statistics: ClassStatistics) -> list[int]:
     """The columns that vary within some class."""
     return np.flatnonzero(statistics.moments.scatter.pooled_diagonal() > 0).tolist()
+
+
+class Usable(NamedTuple):
+    """The columns of numbers that can be looked at together, with their statistics; None where there are none.
+
+    gappy: columns that too many rows lack; constant: those that never vary within a class.
+    """
+
+    rows: NumberRows
+    statistics: ClassStatistics | None
+    gappy: list[int]
+    constant: list[int]
+
+
+def usable(rows: NumberRows) -> Usable:
+    """Of all columns of numbers, those that vary and that rows have."""
+    gappy, constant = list[int](), list[int]()
+    statistics = rows.statistics() if rows.columns else None
+    if statistics is not None and rows.is_gappy(statistics):
+        fuller = rows.fuller()
+        gappy = [j for j in rows.columns if j not in fuller.columns]
+        rows, statistics = fuller, fuller.statistics() if fuller.columns else None
+    if statistics is not None and len(kept := varying(statistics)) < len(rows.columns):
+        constant = [column for j, column in enumerate(rows.columns) if j not in kept]
+        rows = replace(rows, columns=[rows.columns[j] for j in kept])
+        statistics = rows.statistics() if kept else None  # anew: rows that lack only what is left out now count
+    return Usable(rows, statistics, gappy, constant)

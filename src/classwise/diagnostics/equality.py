@@ -32,7 +32,7 @@ from scipy.special import polygamma
 
 from classwise.arrays import Array
 from classwise.covariance import FullCovariance
-from classwise.diagnostics.advice import LEVEL, NEGLIGIBLE, NOTABLE, WEAK, Finding, chance, classes, number, percent
+from classwise.diagnostics.advice import LEVEL, NOTABLE, WEAK, Finding, chance, classes, number, percent
 from classwise.diagnostics.spectrum import log_det_bias
 from classwise.statistics import Moments
 
@@ -117,8 +117,8 @@ def _approximations(statistic: float, freedom: Array, p: int) -> tuple[float, fl
     return (1 - first) * statistic, f, dof, f_dof
 
 
-def about_equality(equality: Equality | None, is_normal: bool) -> Finding:
-    return Finding("Equal covariances (Box's M)", _facts(equality), [], _advice(equality, is_normal))
+def about_equality(equality: Equality | None, advice: str) -> Finding:
+    return Finding("Equal covariances (Box's M)", _facts(equality), [], advice)
 
 
 def _facts(equality: Equality | None) -> list[str]:
@@ -131,37 +131,8 @@ def _facts(equality: Equality | None) -> list[str]:
         f"M = {equality.statistic:.4g}, F = {equality.f:.4g} with {freedom}, p {p_value}. "
         f"Own covariances raise the log density of a row {sizes}."
     ]
+    if equality.p_value >= LEVEL and equality.power < WEAK:
+        facts.append(f"With so few rows a rise by {NOTABLE} would show only {percent(equality.power)} of the time.")
     if equality.skipped:
         facts.append(f"Without {classes(equality.skipped)}, whose own covariance has no inverse.")
     return facts
-
-
-def _advice(equality: Equality | None, is_normal: bool) -> str:
-    if equality is None:
-        return "Fewer than two classes have a covariance of their own with an inverse, so share one: LDA (share=1)."
-    if equality.p_value >= LEVEL:
-        return _advice_if_alike(equality)
-    if equality.difference < NEGLIGIBLE:
-        return "The covariances differ beyond chance, yet too little to matter: LDA (share=1) loses next to nothing."
-    if equality.difference <= equality.cost:
-        return (
-            "The covariances differ, but with so few rows estimating one for each class costs more than it brings: "
-            "share part of them (RDA) or use estimate='bayes'."
-        )
-    if equality.skipped:
-        return "The covariances differ, but not every class can have its own: use RDA or estimate='bayes'."
-    if not is_normal:
-        return (
-            "The covariances seem to differ by more than estimating them costs, but M takes non-Normal tails for "
-            "differences too: let RDA choose by cross-validation how much to share."
-        )
-    return "The covariances differ by more than estimating them costs: give each class its own (QDA), or use RDA."
-
-
-def _advice_if_alike(equality: Equality) -> str:
-    if equality.power < WEAK:
-        return (
-            f"No difference shows, but with so few rows one worth having (log density up by {NOTABLE} a row) would "
-            f"show only {percent(equality.power)} of the time: share (LDA), or let RDA choose how much."
-        )
-    return "The covariances look alike, so share one: LDA (share=1)."

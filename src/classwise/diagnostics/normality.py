@@ -27,7 +27,7 @@ from scipy import stats
 from classwise import limits
 from classwise.arrays import BLOCK_SIZE, Array, Codes, product, row_norms, slices
 from classwise.covariance import FullCovariance
-from classwise.diagnostics.advice import LEVEL, Finding, capitalized, chance, classes, number
+from classwise.diagnostics.advice import LEVEL, Finding, chance, number
 from classwise.diagnostics.complete_rows import NumberRows
 from classwise.diagnostics.spectrum import Spectrum, examine
 from classwise.rows.table import Table
@@ -74,6 +74,11 @@ class Normality:
     def is_mild(self) -> bool:
         """Whether the deviation from a Gaussian is too small to matter."""
         return abs(self.ratio - 1) < MILD_KURTOSIS and self.asymmetry < MILD_SKEWNESS
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether rows are too few to show any but gross deviations."""
+        return not self.tested or self.detectable > HEAVY - 1
 
 
 def mardia(rows: NumberRows, statistics: ClassStatistics, own: Sequence[Spectrum]) -> tuple[Normality, ...]:
@@ -235,20 +240,17 @@ def rejected(tests: Sequence[Normality]) -> list[Normality]:
     return [test for test in tested if test.p_value * len(tested) < LEVEL]
 
 
-def is_normal(tests: Sequence[Normality]) -> bool:
-    """Whether all classes are near enough to Gaussian."""
-    return all(test.is_mild for test in rejected(tests))
-
-
-def about_normality(tests: Sequence[Normality]) -> Finding:
+def about_normality(tests: Sequence[Normality], advice: str) -> Finding:
     header = ("class", "rows", "skewness", "p", "kurtosis", "p", "ratio to Gaussian", "")
     sampled = [test for test in tests if 0 < test.tested < test.weight]
-    facts = (
-        [f"Many columns: at most {limits.NORMALITY_ROWS} evenly spaced rows of each class were looked at."]
-        if sampled
-        else []
-    )
-    return Finding("Normality of each class (Mardia)", facts, [header, *map(_cells, tests)], _advice(tests))
+    most = f"Many columns: at most {limits.NORMALITY_ROWS} evenly spaced rows of each class were looked at."
+    heavy = max((test for test in tests if test.tested), key=lambda test: test.ratio, default=None)
+    facts = [most] if sampled else []
+    if heavy is not None and heavy.ratio > 1 + MILD_KURTOSIS and heavy in rejected(tests):
+        freedom = (4 * heavy.ratio - 2) / (heavy.ratio - 1)  # b2 of Student's t is p (p + 2)(f - 2) / (f - 4)
+        like = f"Student's t with {freedom:.0f} degrees of freedom"
+        facts.append(f"The heaviest tails, of class {heavy.label!r}, are like those of {like}.")
+    return Finding("Normality of each class (Mardia)", facts, [header, *map(_cells, tests)], advice)
 
 
 def _cells(test: Normality) -> tuple[str, ...]:
@@ -258,56 +260,3 @@ def _cells(test: Normality) -> tuple[str, ...]:
     skewness = number(test.skewness), chance(test.skewness_p)
     kurtosis = number(test.kurtosis), chance(test.kurtosis_p)
     return (name, rows, *skewness, *kurtosis, f"{test.ratio:.2f}", "")
-
-
-def _advice(tests: Sequence[Normality]) -> str:
-    tested, against = [test for test in tests if test.tested], rejected(tests)
-    if not tested:
-        return "No class can be tested: rows are too few, or the covariances have no inverse."
-    if not against:
-        return _advice_if_normal(tested)
-    strong = [test for test in against if not test.is_mild]
-    if not strong:
-        return (
-            f"{capitalized(classes([test.label for test in against]))}: not exactly Gaussian, but the deviation is too "
-            "small to matter, and shows only because rows are many."
-        )
-    return _advice_against(strong)
-
-
-def _advice_if_normal(tested: Sequence[Normality]) -> str:
-    blind = [test.label for test in tested if test.detectable > HEAVY - 1]
-    if blind:
-        return (
-            f"Nothing speaks against Gaussian classes, but the rows of {classes(blind)} are too few to show any but "
-            "gross deviations: estimate='bayes' allows for what so few rows leave open."
-        )
-    return "Nothing speaks against Gaussian classes: LDA, QDA and RDA mean what they say."
-
-
-def _advice_against(strong: Sequence[Normality]) -> str:
-    heavy = [test for test in strong if test.ratio > 1 + MILD_KURTOSIS]
-    light = [test.label for test in strong if test.ratio < 1 - MILD_KURTOSIS]
-    skewed = [test.label for test in strong if abs(test.ratio - 1) <= MILD_KURTOSIS]
-    clauses = [_about_heavy(heavy)] if heavy else []
-    if light:
-        clauses.append(
-            f"lighter tails than a Gaussian's in {classes(light)} come from bounded values or from several groups in a "
-            "class: split it, or check probabilities by cross-validation"
-        )
-    if skewed:
-        clauses.append(
-            f"{classes(skewed)} {'is' if len(skewed) == 1 else 'are'} lopsided: take logarithms of skewed columns, or "
-            "try NaiveBayes with families such as 'lognormal'"
-        )
-    return capitalized("; ".join(clauses)) + "."
-
-
-def _about_heavy(heavy: Sequence[Normality]) -> str:
-    names, worst = classes([test.label for test in heavy]), max(heavy, key=lambda test: test.ratio)
-    freedom = (4 * worst.ratio - 2) / (worst.ratio - 1)  # b2 of Student's t is p (p + 2)(f - 2) / (f - 4)
-    return (
-        f"heavier tails than a Gaussian's in {names} (in {worst.label!r} like those of Student's t with {freedom:.0f} "
-        "degrees of freedom) make probabilities of far rows too sure, QDA's most of all: prefer LDA or RDA, and take "
-        "logarithms of skewed columns"
-    )

@@ -10,12 +10,15 @@ Estimated means and covariances lie farther apart than the true ones. As C has t
     by the means     1/8 ( (v - p - 1)/v d' C^-1 d - p (1/n_a + 1/n_b) )
     by the spread    the second term of B - 1/2 L(v) + 1/4 L(v_a) + 1/4 L(v_b)
 
-and 0 where that is negative; L is `log_det_bias`. Of rows of the two classes, with priors π_a + π_b = 1 and B beyond
-chance, the best rule there is errs in a share between
+and 0 where that is negative; L is `log_det_bias`. Columns that no Gaussian describes add the distances of their counts
+(`separation`), as if they were unrelated within classes. Of rows of the two classes, with priors π_a + π_b = 1, the
+best rule there is errs in a share between
 
     (1 - sqrt(1 - 4 π_a π_b exp(-2B))) / 2   and   min( sqrt(π_a π_b) exp(-B), π_a, π_b )       (Kailath 1967)
 
-if the classes are Gaussian.
+The first holds for the B of all columns, if that is right. The second holds for the B of any columns, as further ones
+can only help; so it is taken from the Gaussians alone, and only where nothing speaks against these. Rows that lack a
+number count there as if nothing were known of them. Where a single column errs less often, that is the bound.
 """
 
 from collections.abc import Sequence
@@ -25,9 +28,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from classwise.arrays import row_norms
+from classwise.arrays import Codes, row_norms
 from classwise.covariance import Covariance, DiagonalCovariance, FullCovariance
-from classwise.diagnostics.advice import FEW, Finding, number, percent
+from classwise.diagnostics.advice import Finding, number, percent
+from classwise.diagnostics.separation import Separation
 from classwise.diagnostics.spectrum import Spectrum, log_det_bias
 from classwise.statistics import Moments
 
@@ -37,14 +41,15 @@ MEASURES = {"own": "each class's own covariance", "pooled": "the pooled covarian
 # Pairs to print.
 SHOWN = 5
 
-# Classes of equal weight with no more errors than RARE are well apart; below a distance of ALIKE, errors may be 45 %.
-RARE, ALIKE = 0.01, 0.1
-
 
 class Overlap(NamedTuple):
-    """A pair of classes. distance: B as estimated; by_means, by_spread: its two terms beyond chance.
+    """A pair of classes. distance: B of the numbers as estimated; by_means, by_spread: its two terms beyond chance.
 
-    least, most: between which the share of errors lies, by the distance beyond chance.
+    least, most: between which the share of errors lies that the best rule makes. by_levels: what text and other columns
+    add to the distance, beyond chance. rarer: the share of the rarer class, which is as often mistaken at worst.
+    apart: the largest distance by a single column, whatever it holds. weight: of the rows of both.
+    expected: the share of errors that models should not exceed; `most`, unless that is by numbers which only a model
+    without Gaussians would know so well.
     """
 
     first: Any
@@ -54,10 +59,16 @@ class Overlap(NamedTuple):
     by_spread: float
     least: float
     most: float
+    by_levels: float = 0.0
+    rarer: float = 0.5
+    apart: float = 0.0
+    weight: float = 0.0
+    expected: float = 0.5
 
     @property
     def beyond_chance(self) -> float:
-        return self.by_means + self.by_spread
+        """The distance of all columns."""
+        return max(self.by_means + self.by_spread + self.by_levels, self.apart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +91,15 @@ class Gauge:
             return cls("pooled", FullCovariance(FullCovariance.pooled(scatter, freedom)), moments, own, pooled)
         return cls("diagonal", DiagonalCovariance(DiagonalCovariance.pooled(scatter, freedom)), moments, own, pooled)
 
-    def overlap(self, a: int, b: int) -> Overlap:
+    def terms(self, a: int, b: int) -> "Terms":
+        """What the numbers say of two classes."""
         first, second = self.classes[a], self.classes[b]
         from_means, from_spread = self._terms(a, b)
         factor, noise = self._chance(first, second)
         features = self.pooled.features
         by_means = from_means * factor - features * (1 / first.weight + 1 / second.weight) / 8
         by_means, by_spread = max(by_means, 0.0), max(from_spread - noise, 0.0)
-        errors = _errors(by_means + by_spread, first.weight / (first.weight + second.weight))
-        return Overlap(first.label, second.label, from_means + from_spread, by_means, by_spread, *errors)
+        return Terms(from_means + from_spread, by_means, by_spread)
 
     def _terms(self, a: int, b: int) -> tuple[float, float]:
         """The two terms of B, as estimated."""
@@ -110,53 +121,82 @@ class Gauge:
         return 1 - (features + 1) / freedom, middle / 2 - (a + b) / 4
 
 
-def _errors(distance: float, prior: float) -> tuple[float, float]:
-    bound = float(np.sqrt(prior * (1 - prior)) * np.exp(-distance))
-    least = (1 - np.sqrt(max(1 - 4 * bound**2, 0.0))) / 2
-    return float(least), min(bound, prior, 1 - prior)
+class Terms(NamedTuple):
+    """B of the numbers as estimated, and its two terms beyond chance."""
+
+    distance: float = 0.0
+    by_means: float = 0.0
+    by_spread: float = 0.0
 
 
-def overlaps(moments: Moments, pooled: Spectrum, own: Sequence[Spectrum]) -> tuple[Metric, tuple[Overlap, ...]]:
-    """The covariances used, and all pairs of classes, the closest first."""
-    gauge = Gauge.of(moments, pooled, own)
-    pairs = [gauge.overlap(a, b) for a, b in combinations(range(len(own)), 2)]
-    return gauge.metric, tuple(sorted(pairs, key=lambda pair: (pair.beyond_chance, pair.distance)))
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """What makes overlaps of pairs: columns one by one, and the numbers together, if there are any.
+
+    codes (g,): where the classes of the gauge stand among those of the separation. complete (g,): the share of their
+    rows that have all numbers. gaussian (g,): whether the numbers of a class are known to be near to a Gaussian.
+    """
+
+    separation: Separation
+    codes: Codes
+    labels: Sequence[Any]
+    gauge: Gauge | None = None
+    complete: Sequence[float] = ()
+    gaussian: Sequence[bool] = ()
+
+    def overlap(self, a: int, b: int) -> Overlap:
+        places, weight = self.codes[[a, b]], self.separation.weight[self.codes[[a, b]]]
+        prior = float(weight.min() / weight.sum())
+        terms = Terms() if self.gauge is None else self.gauge.terms(a, b)
+        by_levels, apart, errors, alone = (float(of[places[0], places[1]]) for of in self.separation.by_pair)
+        by_gaussians = self._by_gaussians(a, b, _bound(terms.by_means + terms.by_spread, prior), prior)
+        expected = min(alone, by_gaussians, prior)
+        sizes = (by_levels, prior, max(apart, 0.0), float(weight.sum()), expected)
+        found = Overlap(self.labels[a], self.labels[b], *terms, 0.0, min(errors, expected), *sizes)
+        return found._replace(least=min(_least(found.beyond_chance, prior), found.most))
+
+    def _by_gaussians(self, a: int, b: int, bound: float, prior: float) -> float:
+        """The bound by Gaussians, where two classes are such; rows that lack a number count as if unknown."""
+        if self.gauge is None or self.gauge.metric != "own" or not (self.gaussian[a] and self.gaussian[b]):
+            return prior
+        weight = self.separation.weight[self.codes[[a, b]]]
+        known = float(np.dot(weight, [self.complete[a], self.complete[b]]) / weight.sum())
+        return known * bound + (1 - known) * prior
+
+    def all(self) -> tuple[Overlap, ...]:
+        """All pairs of classes, the closest first."""
+        pairs = [self.overlap(a, b) for a, b in combinations(range(len(self.labels)), 2)]
+        return tuple(sorted(pairs, key=lambda pair: (pair.beyond_chance, pair.distance)))
 
 
-def about_overlaps(
-    metric: Metric, pairs: Sequence[Overlap], pooled: Spectrum, own: Sequence[Spectrum], is_normal: bool
-) -> Finding:
-    measured = f"Bhattacharyya distances by {MEASURES[metric]}"
+def _bound(distance: float, prior: float) -> float:
+    return float(np.sqrt(prior * (1 - prior)) * np.exp(-distance))
+
+
+def _least(distance: float, prior: float) -> float:
+    return float((1 - np.sqrt(max(1 - 4 * _bound(distance, prior) ** 2, 0.0))) / 2)
+
+
+def about_overlaps(metric: Metric | None, pairs: Sequence[Overlap], advice: str) -> Finding:
+    how = [f"of the numbers by {MEASURES[metric]}"] if metric else []
+    how += ["of other columns by their counts"] if any(pair.by_levels for pair in pairs) or not metric else []
+    measured = f"Bhattacharyya distances {' and '.join(how)}"
     facts = [f"{measured}; the closest {SHOWN} of {len(pairs)} pairs." if len(pairs) > SHOWN else f"{measured}."]
-    header = ("classes", "distance", "beyond chance", "of it by the means", "errors between them")
-    few = min(s.rows_per_parameter for s in (own if metric == "own" else [pooled])) < FEW
-    advice = _advice(pairs[0], few, is_normal)
-    return Finding("Overlap of classes", facts, [header, *map(_cells, pairs[:SHOWN])], advice)
+    columns = {
+        "classes": [f"{pair.first}, {pair.second}" for pair in pairs[:SHOWN]],
+        "distance": [number(pair.distance) for pair in pairs[:SHOWN]],
+        "beyond chance": [number(pair.by_means + pair.by_spread) for pair in pairs[:SHOWN]],
+        "of it by the means": [number(pair.by_means) for pair in pairs[:SHOWN]],
+        "by other columns": [number(pair.by_levels) for pair in pairs[:SHOWN]],
+        "errors between them": [_errors(pair) for pair in pairs[:SHOWN]],
+    }
+    for name in () if metric else ("distance", "beyond chance", "of it by the means"):
+        del columns[name]
+    if not any(pair.by_levels for pair in pairs) and metric:
+        del columns["by other columns"]
+    return Finding("Overlap of classes", facts, [tuple(columns), *zip(*columns.values(), strict=True)], advice)
 
 
-def _cells(pair: Overlap) -> tuple[str, ...]:
+def _errors(pair: Overlap) -> str:
     least, most = percent(pair.least), percent(pair.most)
-    sizes = map(number, (pair.distance, pair.beyond_chance, pair.by_means))
-    return (f"{pair.first}, {pair.second}", *sizes, most if least == most else f"{least} to {most}")
-
-
-def _advice(closest: Overlap, few: bool, is_normal: bool) -> str:
-    names = f"{closest.first!r} and {closest.second!r}"
-    caution = "; rows are few, so the figure is rough" if few else ""
-    caution += "" if is_normal else "; as classes are not Gaussian, take the figure for a guess"
-    if closest.beyond_chance < ALIKE:
-        return f"These columns hardly tell {names} apart: find others, or take the two for one class."
-    if closest.by_means < closest.by_spread:
-        return (
-            f"{names} differ in spread more than in mean: own covariances (QDA, or RDA with a small share) should tell "
-            f"them apart better than a shared one, with up to {percent(closest.most)} errors between them{caution}."
-        )
-    if np.exp(-closest.beyond_chance) / 2 < RARE:
-        return (
-            f"Even the closest classes, {names}, are well apart (up to {percent(closest.most)} errors between them): "
-            f"any Gaussian classifier should do, so take a simple one, such as LDA{caution}."
-        )
-    return (
-        f"{names} overlap: expect up to {percent(closest.most)} errors between them, whatever the Gaussian "
-        f"classifier; other columns would help more than another covariance{caution}."
-    )
+    return most if least == most else f"{least} to {most}"

@@ -20,14 +20,9 @@ import numpy as np
 from scipy.special import entr, psi
 
 from classwise.arrays import Array
-from classwise.covariance import FullCovariance
-from classwise.covariance.rank import refuse_singular, tolerance
-from classwise.diagnostics.advice import FEW, NEGLIGIBLE, NOTABLE, Finding, capitalized, classes, number
-from classwise.errors import SingularCovarianceError
+from classwise.covariance.rank import tolerance
+from classwise.diagnostics.advice import Finding, number
 from classwise.statistics import ClassStatistics
-
-# Beyond this condition, a column follows from the others up to a hundredth of its deviation or less.
-ILL = 1e4
 
 
 @dataclass(frozen=True)
@@ -51,6 +46,11 @@ class Spectrum:
     def rows_per_parameter(self) -> float:
         """Rows for each of the p (p + 1) / 2 numbers of the covariance."""
         return self.weight / (self.features * (self.features + 1) / 2)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether columns follow from others, rather than for want of rows."""
+        return self.rank < min(self.features, self.freedom)
 
     @property
     def is_regular(self) -> bool:
@@ -93,10 +93,36 @@ def log_det_bias(freedom: Array, features: int) -> Array:
     return np.asarray((psi(halves) - np.log(freedom[:, None] / 2)).sum(axis=1))
 
 
-def about_spectra(statistics: ClassStatistics, pooled: Spectrum, own: Sequence[Spectrum]) -> Finding:
+# A column follows from others if no more than this share of its variance is its own.
+OWN_SHARE = 1e-9
+
+
+def followers(statistics: ClassStatistics) -> list[int]:
+    """The columns that follow linearly from those before them: within classes, and from class to class.
+
+    One that is another plus a number for each class follows within classes, and yet tells them apart: it is none.
+    """
+    moments = statistics.moments
+    middle = (moments.weight * moments.mean).sum(axis=0) / moments.weight.sum()
+    away = (moments.mean - middle) + moments.rest
+    scatter = moments.scatter.pooled() + (away * moments.weight).T @ away
+    scale = np.sqrt(np.diagonal(scatter))
+    values, vectors = np.linalg.eigh(scatter / np.outer(scale, scale))
+    basis, found = np.zeros((0, len(scatter))), []
+    for j, column in enumerate(vectors * np.sqrt(values.clip(0))):
+        for _ in range(2):  # twice is enough for what is left to be free of rounding
+            column = column - (column @ basis.T) @ basis
+        rest = float(column @ column)
+        if rest <= OWN_SHARE:
+            found.append(j)
+        else:
+            basis = np.vstack([basis, column / np.sqrt(rest)])
+    return found
+
+
+def about_spectra(pooled: Spectrum, own: Sequence[Spectrum], advice: str) -> Finding:
     header = ("class", "rows", "rank", "effective rank", "condition", "rows per parameter")
-    cells = [header, *map(_cells, (pooled, *own))]
-    return Finding("Rank of the correlations within classes", [], cells, _advice(statistics, pooled, own))
+    return Finding("Rank of the correlations within classes", [], [header, *map(_cells, (pooled, *own))], advice)
 
 
 def _cells(spectrum: Spectrum) -> tuple[str, ...]:
@@ -104,50 +130,3 @@ def _cells(spectrum: Spectrum) -> tuple[str, ...]:
     rank = f"{spectrum.rank} of {spectrum.features}"
     sizes = (spectrum.effective_rank, spectrum.condition, spectrum.rows_per_parameter)
     return (name, f"{spectrum.weight:.10g}", rank, *map(number, sizes))
-
-
-def _advice(statistics: ClassStatistics, pooled: Spectrum, own: Sequence[Spectrum]) -> str:
-    if not pooled.is_regular:
-        return _explain_singular(statistics)
-    return capitalized("; ".join([_about_own(own), *_about_pooled(pooled)])) + "."
-
-
-def _about_own(own: Sequence[Spectrum]) -> str:
-    singular = [s.label for s in own if not s.is_regular]
-    if singular:
-        return (
-            f"the own covariance of {classes(singular)} has no inverse, so QDA cannot be had as it is: share the "
-            "covariance (LDA, RDA) or use estimate='bayes'"
-        )
-    few = [s.label for s in own if s.rows_per_parameter < FEW]
-    if few:
-        return (
-            f"{classes(few)} {'has' if len(few) == 1 else 'have'} few rows for an own covariance: share it (LDA, RDA), "
-            "shrink it (shrink='oas') or use estimate='bayes'"
-        )
-    return "there are rows enough for a full covariance in every class"
-
-
-def _about_pooled(pooled: Spectrum) -> list[str]:
-    """What to add about the shared covariance."""
-    few, p = pooled.rows_per_parameter < FEW, pooled.features
-    remarks = ["rows are few even for a shared one, so shrink that too"] if few else []
-    if pooled.condition > ILL or pooled.effective_rank < p / 2:
-        remarks.append(
-            f"columns repeat each other, and fill about {pooled.effective_rank:.0f} of {p} directions: drop some"
-        )
-    if remarks or p == 1:
-        return remarks
-    if pooled.dependence < NEGLIGIBLE:
-        return ["columns hardly vary together, so structure='diagonal' (naive Bayes) loses next to nothing"]
-    size = "little" if pooled.dependence < NOTABLE else "much"
-    return [f"structure='diagonal' (naive Bayes) gives away {size}: {number(pooled.dependence)} of log density a row"]
-
-
-def _explain_singular(statistics: ClassStatistics) -> str:
-    pooled = FullCovariance.pooled(statistics.moments.scatter, np.array([[statistics.weight.sum()]]))
-    try:
-        refuse_singular(FullCovariance(pooled), statistics)
-    except SingularCovarianceError as error:
-        return str(error)
-    return "The columns follow from each other almost exactly: drop some, or shrink their covariance (shrink='oas')."
