@@ -1,7 +1,7 @@
 """Which classifier to trust: the whole family, compared on the same folds."""
 
+from classwise.comparison.compare_rows import compare
 from classwise.comparison.learning_curves import LearningCurve, learning_curve
 from classwise.comparison.result import Comparison
-from classwise.comparison.verb import compare
 
 __all__ = ["Comparison", "LearningCurve", "compare", "learning_curve"]

@@ -1,6 +1,7 @@
 """What is compared: models that are fitted without each fold, and then asked about the rows of that fold.
 
-candidate.refusal(size)                is it worth trying on a table of this size?
+candidate.refusal(size)                can it be tried on a table of this size?
+candidate.seconds(size)                how long will that take, about?
 candidate.prepared(crossing, X)        what is to be chosen, chosen on the folds
 candidate.fit(held)                    the model of the rows of all other folds
 candidate.log_posterior(model, held)   what that model says of the rows held out
@@ -14,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import log2, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,12 +27,11 @@ from classwise.arrays import Array, Codes, Labels
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic
+from classwise.logistic import WarmStart
 from classwise.rows.sources import open_source
 from classwise.rows.table import Table
 from classwise.selection.crossing import Crossing, Fold
 from classwise.selection.first_pass import Reading
-
-TOO_LONG = "Takes minutes on a table of this size; references=True insists."
 
 # Why a model of ours cannot be fitted; anything else is a mistake in the code, and is raised.
 OUR_PROBLEMS = (ClasswiseError, np.linalg.LinAlgError)
@@ -95,7 +96,8 @@ def taken(X: Any, places: Codes) -> Any:
 @dataclass(frozen=True)
 class Size:
     """What decides how long models take. width: columns, with one for each level; covariances: bytes that those of all
-    folds and classes take; is_streamed: whether rows are a sample of a stream; insists: on what takes minutes.
+    folds and classes take; is_streamed: whether rows are a sample of a stream; samples: whether references are to be
+    fitted on that; gaps: groups of rows of a class that lack the same numbers; numbers: columns of numbers.
     """
 
     rows: int
@@ -104,7 +106,10 @@ class Size:
     classes: int
     covariances: float
     is_streamed: bool
-    insists: bool
+    samples: bool = False
+    folds: int = 10
+    gaps: int = 0
+    numbers: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +140,17 @@ class Candidate(ABC):
         return Reading(families, True)
 
     def refusal(self, size: Size) -> str:
-        """Why it is not worth trying on a table of this size, or ""."""
+        """Why it cannot be tried on a table of this size, or ""."""
         return ""
+
+    def seconds(self, size: Size) -> float:
+        """About how long it takes, by which it may be left out; 0 for what is always tried."""
+        return 0.0
+
+    @property
+    def work(self) -> Any:
+        """What takes the time: candidates that have it in common take it once."""
+        return self
 
     def prepared(self, crossing: Crossing, X: Any) -> "Candidate":
         """With everything chosen that is the same for all folds, or is chosen for all at once."""
@@ -161,9 +175,13 @@ class Candidate(ABC):
 
 @dataclass(frozen=True, eq=False)
 class AnyClassifier(Candidate):
-    """A classifier with fit and predict_proba, on rows as they came. X: the table of all of them."""
+    """A classifier with fit and predict_proba, on rows as they came. X: the table of all of them.
+
+    It is scored as it is, without a temperature, so that what wins is what can be had.
+    """
 
     role = "given"
+    takes_temperature = False
     # Whatever a model of somebody else's raises is the reason why it has no line.
     problems: ClassVar[tuple[type[Exception], ...]] = (Exception,)
     is_quiet = False
@@ -183,6 +201,11 @@ class AnyClassifier(Candidate):
         with np.errstate(divide="ignore"):
             logs = np.log(fitted.predict_proba(self._like(held.rows())))
         return held.fold.spread(fitted.classes_, logs)
+
+    def described(self, trial: Trial, crossing: Crossing) -> tuple[Trial, None]:
+        rows, labels, weights = self._training(crossing, np.zeros(0, dtype=np.intp))
+        options = {} if weights is None else {"sample_weight": weights}
+        return replace(trial, trained=clone(self.model).fit(rows, labels, **options)), None
 
     def _training(self, crossing: Crossing, without: Codes) -> tuple[Any, Labels, Array | None]:
         """All rows but some, with their labels and weights."""
@@ -204,7 +227,7 @@ class LogisticRegression(AnyClassifier):
     no temperature.
     """
 
-    role = "twin"
+    role = "logistic"
     takes_temperature = False
     problems = OUR_PROBLEMS
     is_quiet = True
@@ -212,10 +235,17 @@ class LogisticRegression(AnyClassifier):
 
     fits: dict[int, BayesianLogistic] = field(default_factory=dict)
 
-    def refusal(self, size: Size) -> str:
-        # Products of all pairs of columns, for each pair of classes: multiplications in one pass over the rows.
-        work = size.rows * (size.width + 1) ** 2 * size.classes * (size.classes - 1) // 2
-        return TOO_LONG if work > limits.LONG_LOGISTIC and not (self.is_given or size.insists) else ""
+    def seconds(self, size: Size) -> float:
+        if self.is_given:
+            return 0.0
+        values = limits.LOGISTIC_VALUE * size.rows * size.width * size.classes
+        work = step_work(size.rows, size.width + 1, size.classes) + values
+        rounds = limits.LOGISTIC_ROUNDS * (size.classes - 1) if size.width > size.columns else 0
+        return (size.folds + rounds) * limits.LOGISTIC_SECONDS * work
+
+    @property
+    def work(self) -> Any:
+        return self.fits
 
     def fit(self, held: HeldOut) -> BayesianLogistic:
         rows = held.fold.rows
@@ -235,18 +265,31 @@ class LogisticRegression(AnyClassifier):
     def _fit(self, crossing: Crossing, without: Codes, number: int) -> BayesianLogistic:
         """Of all rows but some; number: of the fold that is left out."""
         if number not in self.fits:
-            near = None if number == WHOLE else self._of_all(crossing).near()
+            near = None if number == WHOLE else self._near(crossing)
             rows, labels, weights = self._training(crossing, without)
             self.fits[number] = clone(self.model)._fit(rows, labels, weights, near)
         return self.fits[number].predicting(self.model.predictive)
+
+    def _near(self, crossing: Crossing) -> WarmStart:
+        """Where the folds start from; of many weights, or rows, with the precision of all rows."""
+        of_all = self._of_all(crossing)
+        work = step_work(len(crossing.codes), of_all.classifier_.design.width, len(crossing.labels))
+        return of_all.near(keep=work > limits.KEPT_PRECISION)
+
+
+def step_work(rows: int, columns: int, classes: int) -> float:
+    """Multiplications in a step of logistic regression: the products of all pairs of columns over the rows, for each
+    pair of classes; and a factor of the Hessian, whose multiplications are quicker.
+    """
+    return rows * columns**2 * classes * (classes - 1) / 2 + 0.4 * ((classes - 1) * columns) ** 3
 
 
 @dataclass(frozen=True, eq=False)
 class Stack(AnyClassifier):
     """AutoClassifier: its members and their weights see all folds but one.
 
-    Its own folds are those of the comparison, so that it is learned once. It has its power already, and is many models,
-    so that it cannot win. answers (n, g): of rows held out.
+    Its own folds are those of the comparison, so that it is learned once. It has its temperature already. answers
+    (n, g): of rows held out.
     """
 
     role = "stack"
@@ -258,16 +301,21 @@ class Stack(AnyClassifier):
     def refusal(self, size: Size) -> str:
         if size.is_streamed:
             return "Needs the rows in memory."
-        if size.rows * size.columns * size.classes > limits.LONG_STACK and not size.insists:
-            return TOO_LONG
         most = limits.MOST_TRIED
-        return f"Tries {most} rows at most; fit AutoClassifier by itself." if size.rows > most else ""
+        return f"Tries {most:,} rows at most; AutoClassifier by itself learns from more." if size.rows > most else ""
+
+    def seconds(self, size: Size) -> float:
+        members = size.rows * size.columns * min(size.classes, limits.STACK_CLASSES)
+        trees = min(size.rows, limits.ROWS_OF_TREE) * sqrt(size.columns) * log2(max(size.rows, 2))
+        return limits.STACK_START + size.folds * limits.STACK_SECONDS * members + limits.TREE_SECONDS * trees
 
     def prepared(self, crossing: Crossing, X: Any) -> "Stack":
         known = replace(self, X=X)
         learned = clone(self.model)
         rows, labels, weights = known._training(crossing, np.zeros(0, dtype=np.intp))
-        return replace(known, model=learned, answers=learned._learn(rows, labels, weights).log_posterior)
+        answers = learned._learn(rows, labels, weights).log_posterior
+        # The folds were those of these rows; whoever fits a copy of it has others.
+        return replace(known, model=learned.set_params(folds=len(crossing)), answers=answers)
 
     def fit(self, held: HeldOut) -> None:
         """Done for all folds at once."""

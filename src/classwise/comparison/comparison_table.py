@@ -6,28 +6,31 @@ from dataclasses import dataclass
 from html import escape
 from importlib.util import find_spec
 from shutil import get_terminal_size
+from textwrap import wrap
 from typing import Any
 
 from classwise.classifier.evaluation import Estimate
-from classwise.tabular import aligned, data_frame, html_table, rich_table
+from classwise.tabular import Cells, aligned, data_frame, html_table, rich_table
 
 # How lines look on a terminal, by their notes.
-STYLES = {"best": "bold green", "better": "bold", "tie": ""}
+STYLES = {"best": "bold green", "better": "bold", "as good": ""}
 
 
 @dataclass(frozen=True)
 class ComparisonLine:
-    """One model. behind: how much larger its log loss is than that of the best member of the family."""
+    """One model. above_best: how much larger its log loss, or what else is ranked by, is than that of the best."""
 
     name: str
     kind: str
+    accuracy: Estimate | None = None
     error: Estimate | None = None
     log_loss: Estimate | None = None
     calibrated: Estimate | None = None
-    power: float | None = None
+    temperature: float | None = None
     brier: Estimate | None = None
     calibration_error: Estimate | None = None
-    behind: Estimate | None = None
+    cost: Estimate | None = None
+    above_best: Estimate | None = None
     free_parameters: int | None = None
     log_evidence: float | None = None
     evidence: str = ""
@@ -59,10 +62,17 @@ class ComparisonTable:
                 shown.pop(heading, None)
         return [list(row) for row in zip(*shown.values(), strict=True)]
 
-    def text(self, width: int | None = None) -> str:
-        """Plain text, of no more than this width, if the model's names leave room."""
+    def text(self, width: int | None = None, shell: bool = False) -> str:
+        """Plain text, of no more than this width, if the model's names leave room; shell: without words of Python's."""
         cells, _ = self._fitted(width)
-        return "\n".join([*aligned(cells), "", *self.failures(), *self.footer(cells[0])])
+        failures = [told.split(". ")[0].rstrip(".") + "." if shell else told for told in self.failures()]
+        lines = [line for told in [*failures, *self.footer(cells[0])] for line in wrap(told, width or len(told) or 1)]
+        return "\n".join([*aligned(cells, self._sides(cells)), "", *lines])
+
+    @staticmethod
+    def _sides(cells: Cells) -> str:
+        """Numbers at the right, names and notes, which have no heading, at the left."""
+        return "<" + "".join(">" if heading else "<" for heading in cells[0][1:])
 
     def _fitted(self, width: int | None = None) -> tuple[list[list[str]], list[ComparisonLine]]:
         """The cells of models that could be fitted, below the header, and their lines."""
@@ -79,7 +89,7 @@ class ComparisonTable:
         by_bic = "evidence" in shown and any(line.evidence == "BIC" for line in self.lines)
         return [
             *self.sentences,
-            "± is half of a 95 % interval over folds; of the difference, its standard error."
+            "± is half of a 95 % interval over folds; of the difference to the best, its standard error."
             + (" * evidence by BIC." if by_bic else ""),
         ]
 
@@ -104,8 +114,7 @@ class ComparisonTable:
 
         cells, lines = self._fitted(options.max_width)
         styles = [STYLES.get(line.note, "dim") for line in lines]
-        sides = "<" + "".join(">" if heading else "<" for heading in cells[0][1:])  # notes have no heading
-        yield rich_table(cells, sides, styles, no_wrap=True)
+        yield rich_table(cells, self._sides(cells), styles, overflow="fold")
         yield Text("")
         yield from (Text(failure, style="yellow") for failure in self.failures())
         yield from map(Text, self.footer(cells[0]))
@@ -122,11 +131,11 @@ class ComparisonTable:
         columns: dict[str, list[Any]] = {}
         for name in ("name", "kind"):
             columns[name] = [getattr(line, name) for line in self.lines]
-        for name in ("error", "log_loss", "calibrated", "brier", "calibration_error", "behind"):
+        for name in ESTIMATES:
             estimates = [getattr(line, name) for line in self.lines]
             for i, part in enumerate(("", "_se", "_low", "_high")):
                 columns[name + part] = [None if e is None else float(e[i]) for e in estimates]
-        for name in ("power", "free_parameters", "log_evidence", "evidence", "seconds", "note", "reason"):
+        for name in ("temperature", "free_parameters", "log_evidence", "evidence", "seconds", "note", "reason"):
             columns[name] = [getattr(line, name) for line in self.lines]
         return columns
 
@@ -143,10 +152,10 @@ def _interval(estimate: Estimate | None, factor: float = 1.0) -> str:
     return f"{value:.{digits}f} ± {reach:.{digits}f}"
 
 
-def _difference(behind: Estimate | None) -> str:
-    if behind is None or (behind.value == 0 and behind.error == 0):
+def _difference(above: Estimate | None) -> str:
+    if above is None or (above.value == 0 and above.error == 0):
         return ""
-    return f"{behind.value:+.3f} ± {behind.error:.3f}"
+    return f"{above.value:+.3f} ± {above.error:.3f}"
 
 
 def _evidence(line: ComparisonLine) -> str:
@@ -161,12 +170,13 @@ def _duration(line: ComparisonLine) -> str:
 
 COLUMNS: dict[str, Callable[[ComparisonLine], str]] = {
     "model": lambda line: line.name,
-    "error %": lambda line: _interval(line.error, 100),
-    "log loss": lambda line: _interval(line.log_loss),
-    "calibrated": lambda line: _interval(line.calibrated),
-    "power": lambda line: "" if line.power is None else f"{line.power:.2f}",
-    "behind": lambda line: _difference(line.behind),
+    "accuracy %": lambda line: _interval(line.accuracy, 100),
+    "log loss": lambda line: _interval(line.final),
     "": lambda line: line.note,
+    "above the best": lambda line: _difference(line.above_best),
+    "cost": lambda line: _interval(line.cost),
+    "uncalibrated": lambda line: _interval(line.log_loss if line.uses_power else None),
+    "temperature": lambda line: "" if line.temperature is None else f"{line.temperature:.2f}",
     "Brier": lambda line: _interval(line.brier),
     "calibration": lambda line: _interval(line.calibration_error),
     "parameters": lambda line: "" if line.free_parameters is None else f"{line.free_parameters:,}",
@@ -174,5 +184,18 @@ COLUMNS: dict[str, Callable[[ComparisonLine], str]] = {
     "time": _duration,
 }
 
-# Where the terminal is narrow, these go first.
-EXPENDABLE = ("calibration", "Brier", "evidence", "time", "parameters", "power", "error %")
+# What records hold with a standard error and an interval.
+ESTIMATES = ("accuracy", "error", "log_loss", "calibrated", "brier", "calibration_error", "cost", "above_best")
+
+# Where the terminal is narrow, these go first. Names, accuracy and log loss always stay.
+EXPENDABLE = (
+    "calibration",
+    "Brier",
+    "evidence",
+    "time",
+    "uncalibrated",
+    "parameters",
+    "temperature",
+    "cost",
+    "above the best",
+)

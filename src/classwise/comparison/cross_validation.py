@@ -17,11 +17,14 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.classifier.bayes import Calibration
+from classwise.classifier.decision import Policy, read_costs
 from classwise.classifier.plan import refuse_few_classes
 from classwise.comparison.candidates import AnyClassifier, Candidate, HeldOut, LogisticRegression, Size, Stack
 from classwise.comparison.family import FamilyMember, family, logistic_models
+from classwise.comparison.names import BASELINE, chosen
 from classwise.comparison.references import references
 from classwise.comparison.result import Comparison
+from classwise.comparison.schedule import Slot, announce, scheduled
 from classwise.comparison.stack import AutoClassifier
 from classwise.comparison.trial import Trial
 from classwise.comparison.verdict import CHANGED, ChangedRowsError, Ready, SecondPass, Verdict
@@ -38,6 +41,23 @@ from classwise.selection.crossing import Crossing
 from classwise.selection.first_pass import FirstLook, Reading, bytes_by_fold, least_rows, look_at
 from classwise.selection.folds import Dealer
 from classwise.statistics import DiagonalScatter, FullScatter
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What to compare, and how to choose, as `compare` takes it.
+
+    references: None leaves those out that a stream has no rows for; calibrate: whether models get a temperature.
+    """
+
+    models: Mapping[str, Any] = field(default_factory=dict)
+    only: Sequence[str] | None = None
+    references: bool | None = None
+    calibrate: bool = True
+    rule: str = "best"
+    by: str | None = None
+    costs: Any = None
+    time_limit: float | None = None
 
 
 @dataclass(eq=False)
@@ -81,23 +101,28 @@ class CrossValidation(ABC):
     def _comparison(self, trials: Sequence[Trial]) -> Comparison:
         """All of them."""
 
-    def compare(self, models: Mapping[str, Any], rivals: bool | None, calibrate: bool) -> Comparison:
-        """Every candidate: the family, models that were given, and rivals, unless these are not wanted.
+    def compare(self, asked: Request) -> Comparison:
+        """Every candidate that is asked for, and the winner by the rule."""
+        labels = self.crossing().labels
+        priced = asked.costs(labels) if callable(asked.costs) else asked.costs
+        costs = None if priced is None else read_costs(priced, labels)
+        candidates = self._candidates(asked)
+        trials = self.evaluate(candidates, asked, None if costs is None else Policy(costs))
+        found = self._comparison(trials)
+        return replace(found, costs=costs, time_limit=asked.time_limit).choose(asked.rule, asked.by)
 
-        rivals: True insists on those that take long, too.
-        """
-        return self._comparison(self.evaluate(self._candidates(models, rivals), calibrate, rivals is True))
-
-    def evaluate(self, candidates: Sequence[Candidate], calibrate: bool, insists: bool = False) -> Sequence[Trial]:
-        """The loop: each candidate is prepared on the folds, and judged by rows held out."""
-        size = self._size(insists)
+    def evaluate(
+        self, candidates: Sequence[Candidate], asked: Request, policy: Policy | None = None
+    ) -> Sequence[Trial]:
+        """The loop: each candidate is prepared on the folds, and judged by rows held out; policy: what errors cost."""
+        schedule = scheduled(candidates, self._size(asked.references is True), asked.time_limit)
+        announce(schedule)
         with progress(self.what, len(candidates) * len(self.crossing())) as bar:
             return self._judged(
-                self._ready(candidate, candidate.refusal(size), calibrate, partial(bar.step, candidate.name))
-                for candidate in candidates
+                self._ready(slot, asked.calibrate, policy, partial(bar.step, slot.candidate.name)) for slot in schedule
             )
 
-    def _candidates(self, models: Mapping[str, Any], rivals: bool | None) -> list[Candidate]:
+    def _candidates(self, asked: Request) -> list[Candidate]:
         crossing = self.crossing()
         numbers = len(crossing.table.schema.positions("gaussian"))
         missing = bool(crossing.statistics.total().missing_weight().any())
@@ -108,15 +133,18 @@ class CrossValidation(ABC):
         pair = logistic_models(len(crossing.labels), self.families)
         fits: dict[int, BayesianLogistic] = {}
         found += [LogisticRegression(name, model, fits=fits) for name, model in pair.items()]
-        if rivals is not False:
-            found += references(crossing.table)
+        if asked.references is not False:
             found.append(Stack("stack", AutoClassifier(folds=crossing.folds, families=self.families)))
-        taken = sorted(set(models) & {candidate.name for candidate in found})
+            found += references(crossing.table)
+        taken = sorted(set(asked.models) & {candidate.name for candidate in found})
         if taken:
             raise ClasswiseError(f"models has the name {taken[0]!r}, which is compared already; give it another.")
-        return [*found, *given(models)]
+        if asked.only is not None:  # the class shares stay, for they are what all others are held against
+            kept = chosen(asked.only, [candidate.name for candidate in found]) | {BASELINE}
+            found = [candidate for candidate in found if candidate.name in kept]
+        return [*found, *given(asked.models)]
 
-    def _size(self, insists: bool) -> Size:
+    def _size(self, samples: bool) -> Size:
         crossing = self.crossing()
         table = crossing.table
         indicators = sum(len(levels) - 1 for levels in table.levels.values())
@@ -128,15 +156,19 @@ class CrossValidation(ABC):
             len(crossing.labels),
             self._covariances,
             self.is_streamed,
-            insists,
+            samples,
+            len(crossing),
+            len(crossing.statistics.total().numbers.gaps),
+            len(table.schema.positions("gaussian")),
         )
 
     # Preparing ------------------------------------------------------------------------------------------------------
 
-    def _ready(self, candidate: Candidate, refusal: str, calibrate: bool, step: Callable[[], None]) -> Ready | Trial:
+    def _ready(self, slot: Slot, calibrate: bool, policy: Policy | None, step: Callable[[], None]) -> Ready | Trial:
         """Prepared; or the trial with the reason why it is not."""
-        if refusal:
-            return candidate.trial().failed(refusal)
+        candidate = slot.candidate
+        if slot.refusal:
+            return replace(candidate.trial().failed(slot.refusal, slot.seconds), is_late=slot.is_late)
         start = perf_counter()
         # Covariances are small: several threads on one of them would wait for each other longer than they work.
         with silent(), BLAS.held(), warnings.catch_warnings():
@@ -146,7 +178,7 @@ class CrossValidation(ABC):
                 ready = self._prepared(candidate, calibrate and candidate.takes_temperature, step)
             except candidate.problems as problem:
                 return candidate.trial().failed(problem, perf_counter() - start)
-        return replace(ready, trial=replace(ready.trial, seconds=perf_counter() - start))
+        return replace(ready, trial=replace(ready.trial, seconds=perf_counter() - start), policy=policy)
 
     def _prepared(self, candidate: Candidate, calibrate: bool, step: Callable[[], None]) -> Ready:
         """Fitted without each fold; asked about its rows here where they are all rows, or tell the temperature."""
@@ -203,7 +235,7 @@ def given(models: Mapping[str, Any]) -> Iterator[Candidate]:
 
 
 def temperatures(answers: Array, crossing: Crossing) -> tuple[Calibration, tuple[float, ...]]:
-    """The power that suits out-of-fold posteriors (n, g), and for each fold that of the others."""
+    """The temperature that suits out-of-fold posteriors (n, g); for each fold the power, 1 over that, of the others."""
     calibration, by_fold = crossing.out_of_fold(answers).fit_by_fold()
     powers = [each.power for each in by_fold]
     powers += [calibration.power] * (len(crossing) - len(powers))  # folds of which a sample has no row
@@ -295,7 +327,7 @@ class TwoPasses(CrossValidation):
         cls, rows: Rows, folds: int, sample: int, seed: int, families: Any, models: Mapping[str, Any]
     ) -> "TwoPasses":
         """The first pass. models: that the caller gave; each may read the columns in its own way."""
-        dealer = Dealer(rows.roles, folds, seed)
+        dealer = Dealer(rows.decided, folds, seed)
         ways = [Reading(families, True), *([Reading("best", False)] if isinstance(families, str) else ())]
         ways += [candidate.reading(families) for candidate in given(models)]
         readings = tuple({reading.key: reading for reading in ways}.values())
@@ -349,8 +381,8 @@ class TwoPasses(CrossValidation):
         drawn = len(self.part.rows)
         counted = int(self.look.tallies[0].rows.sum())
         if drawn == counted:
-            return f"All {counted:,} rows were scored in a second pass; options and powers were chosen by all of them."
+            return f"All {counted:,} rows were scored in a second pass, and options were chosen by all of them."
         return (
-            f"All {counted:,} rows were scored in a second pass. Dials, strengths of priors and powers were chosen by "
-            f"{drawn:,} of them, drawn by chance; what is not of the family was fitted on these alone."
+            f"All {counted:,} rows were scored in a second pass. Options and temperatures were chosen by {drawn:,} of "
+            "them, drawn by chance; logistic regression and references were fitted on these alone."
         )

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from classwise import limits
 from classwise.arrays import Array
 from classwise.classifier.bayes import BayesClassifier
+from classwise.classifier.plan import Fit
 from classwise.comparison.candidates import Candidate, HeldOut, Size
 from classwise.comparison.trial import Trial, described
 from classwise.estimators import (
@@ -103,7 +105,8 @@ def logistic_models(classes: int, families: Families) -> dict[str, BayesianLogis
 
 @dataclass(frozen=True, eq=False)
 class FamilyMember(Candidate):
-    """An estimator that statistics are enough for. tuned: with nothing left to choose, for each fold by the others.
+    """An estimator that statistics are enough for. tuned: with nothing left to choose, for each fold by the others;
+    whole: the model of all rows, near which EM for missing values ends in every fold.
 
     In a stream its options are chosen by a sample, and its covariances are of all rows.
     """
@@ -112,6 +115,7 @@ class FamilyMember(Candidate):
     in_threads = True
 
     tuned: Tuned | None = None
+    whole: Fit | None = None
 
     def reading(self, families: Any) -> Reading:
         own = self.model.families
@@ -123,26 +127,44 @@ class FamilyMember(Candidate):
             return ""
         return f"Covariances by fold and class would take {size.covariances / 1e9:.1f} GB."
 
+    def seconds(self, size: Size) -> float:
+        if size.is_streamed or self.is_given:  # a stream is read in any case
+            return 0.0
+        searched = limits.FAMILY_SEARCHES if self.model._open_choices() else 1
+        seconds = limits.FAMILY_SECONDS * searched * size.rows * size.columns * size.classes
+        return seconds + (self._gap_seconds(size, searched) if self._needs_full else 0.0)
+
+    def _gap_seconds(self, size: Size, searched: int) -> float:
+        """EM for missing values, in every fold and for all rows: once, or also to choose options by."""
+        if not size.gaps:
+            return 0.0
+        covariances = 1 if self.model.share == 1 else size.classes
+        once = limits.GAP_SECONDS + limits.GAP_GROUP_SECONDS * size.gaps * size.numbers**2
+        once += limits.GAP_COVARIANCE_SECONDS * covariances * size.numbers**3
+        return (size.folds + 1) * once * (limits.GAP_SEARCHES if searched > 1 else 1)
+
     @property
     def _needs_full(self) -> bool:
         """Whether it models covariances between columns."""
         return getattr(self.model, "structure", "diagonal") == "full"
 
     def prepared(self, crossing: Crossing, X: Any) -> "FamilyMember":
-        return replace(self, tuned=self.model._tune(crossing))
+        tuned = self.model._tune(crossing)
+        # What cannot be fitted to all rows says so before any fold is tried.
+        return replace(self, tuned=tuned, whole=tuned.plain._plan().roughly().fit(crossing.statistics.total()))
 
     def fit(self, held: HeldOut) -> Any:
         assert self.tuned is not None
-        return held.fold.fit(self.tuned.by_fold[held.number]._plan())
+        assert self.whole is not None
+        return held.fold.fit(self.tuned.by_fold[held.number]._plan().starting_at(self.whole.model.completion))
 
     def log_posterior(self, fitted: Any, held: HeldOut) -> Array:
         return held.fold.log_posterior(fitted)
 
     def described(self, trial: Trial, crossing: Crossing) -> tuple[Trial, Any]:
-        assert self.tuned is not None
-        whole = self.tuned.plain._plan().roughly().fit(crossing.statistics.total())
-        trial = described(replace(trial, tuned=self.tuned), whole)
-        return trial, None if trial.evidence else whole
+        assert self.whole is not None
+        trial = described(replace(trial, tuned=self.tuned), self.whole)
+        return trial, None if trial.evidence else self.whole
 
     def own_log_density(self, whole: Any, held: HeldOut) -> Array:
         log_density = whole.apply(BayesClassifier.log_density, held.fold.read(whole))

@@ -131,7 +131,7 @@ class LearningCurve:
         """Medians and quartiles against the number of rows; matplotlib axes."""
         from classwise.plot import plot_learning_curve
 
-        return plot_learning_curve(self, measure, axes)
+        return plot_learning_curve(self, measure=measure, axes=axes)
 
     def _of(self, measure: str) -> Array:
         return self.values[choose("measure", measure, MEASURES)]

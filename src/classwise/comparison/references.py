@@ -18,7 +18,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from classwise import limits
 from classwise.arrays import Array
-from classwise.comparison.candidates import TOO_LONG, Candidate, HeldOut, Size
+from classwise.comparison.candidates import Candidate, HeldOut, Size
+from classwise.comparison.names import BASELINE
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
 from classwise.rows.table import Table
@@ -26,7 +27,7 @@ from classwise.selection.crossing import Crossing
 
 NEIGHBORS = 15
 
-NEEDS_ROWS = "Needs rows in memory, and these are read as a stream; references=True fits it on a sample of them."
+NEEDS_ROWS = "Needs rows in memory, and these are read as a stream."
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +43,10 @@ class Reference(Candidate):
     count: Callable[[int, int, int], int]
 
     def refusal(self, size: Size) -> str:
-        if size.insists:
-            return ""
-        return NEEDS_ROWS if size.is_streamed else TOO_LONG if self.work(size) > limits.LONG_REFERENCE else ""
+        return NEEDS_ROWS if size.is_streamed and not size.samples else ""
 
-    def work(self, size: Size) -> int:
-        """How long it takes, about."""
-        return size.rows * size.columns
+    def seconds(self, size: Size) -> float:
+        return size.folds * limits.SOFTMAX_SECONDS * size.rows * size.width * size.classes
 
     def fit(self, held: HeldOut) -> Any:
         crossing = held.fold.crossing
@@ -68,10 +66,10 @@ class Reference(Candidate):
 
 
 class Neighbors(Reference):
-    """Looked for among indicators of levels, of which there are many more than columns."""
+    """Looked for among all rows, by all columns and the indicators of levels."""
 
-    def work(self, size: Size) -> int:
-        return size.rows * size.width
+    def seconds(self, size: Size) -> float:
+        return limits.NEIGHBOR_SECONDS * size.rows**2 * (size.width + limits.NEIGHBOR_COLUMNS)
 
 
 class ClassShares(Candidate):
@@ -98,9 +96,9 @@ def references(table: Table) -> list[Candidate]:
     """Softmax regression, nearest neighbors, and the shares of the classes."""
     softmax, neighbors = LogisticRegression(max_iter=500), KNeighborsClassifier(NEIGHBORS)
     return [
+        ClassShares(BASELINE, DummyClassifier(strategy="prior")),
         Reference("softmax regression", encoded(softmax, table), lambda n, p, g: (g - 1) * (p + 1)),
         Neighbors(f"{NEIGHBORS} nearest neighbors", encoded(neighbors, table), lambda n, p, g: n * p),
-        ClassShares("class shares", DummyClassifier(strategy="prior")),
     ]
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes
-from classwise.classifier.evaluation import Evaluation, merged
+from classwise.classifier.decision import Policy
+from classwise.classifier.evaluation import Evaluation, merged, normalized
 from classwise.comparison.candidates import Candidate, HeldOut
 from classwise.comparison.trial import Trial, by_bic
 from classwise.errors import ClasswiseError
@@ -41,6 +42,7 @@ class Score:
     """
 
     evaluations: dict[Version, Evaluation] = field(default_factory=dict)
+    costs: dict[Version, float] = field(default_factory=dict)
     log_likelihood: float = 0.0
     seconds: float = 0.0
     problem: Exception | None = None
@@ -49,6 +51,10 @@ class Score:
         both, versions = (self.evaluations, other.evaluations), {**self.evaluations, **other.evaluations}
         return Score(
             {each: merged([found[each] for found in both if each in found]) for each in versions},
+            {
+                each: sum(score.costs.get(each, 0.0) for score in (self, other))
+                for each in {**self.costs, **other.costs}
+            },
             self.log_likelihood + other.log_likelihood,
             self.seconds + other.seconds,
             self.problem or other.problem,
@@ -58,6 +64,10 @@ class Score:
         """The evaluations of folds in their order."""
         return tuple(self.evaluations[each] for each in sorted(self.evaluations) if each.is_calibrated == calibrated)
 
+    def costs_by_fold(self, calibrated: bool) -> tuple[float, ...]:
+        """What the rows of each fold cost, where costs are known."""
+        return tuple(self.costs[each] for each in sorted(self.costs) if each.is_calibrated == calibrated)
+
 
 @dataclass(frozen=True, eq=False)
 class Ready:
@@ -65,7 +75,7 @@ class Ready:
 
     trial: with the answers, where they are known. models: by fold, of the rows of all others, where they are asked
     again. powers: by fold, fitted on the others, where it takes a temperature. whole: the model of all rows, where its
-    evidence takes the density of every row.
+    evidence takes the density of every row. policy: what mistakes cost, if that is known.
     """
 
     candidate: Candidate
@@ -73,6 +83,7 @@ class Ready:
     models: tuple[Any, ...]
     powers: tuple[float, ...] | None = None
     whole: Any = None
+    policy: Policy | None = None
 
     def score(self, parts: Sequence[HeldOut], each: Callable[..., Iterable[Score]] = map) -> Score:
         """What rows held out add; each: goes through the parts, in threads or not."""
@@ -95,11 +106,16 @@ class Ready:
         if len(told) < len(held):
             answers = answers[told]
         codes, weights, labels = held.codes[told], held.scored[told], held.fold.crossing.labels
-        found = {Version(held.number, False): Evaluation.of(answers, codes, labels, weights, auc=False)}
+        versions = {Version(held.number, False): answers}
         if self.powers is not None:
-            powered = self.powers[held.number] * answers
-            found[Version(held.number, True)] = Evaluation.of(powered, codes, labels, weights, auc=False)
-        return Score(found, likelihood)
+            versions[Version(held.number, True)] = self.powers[held.number] * answers
+        found = {each: Evaluation.of(logs, codes, labels, weights, auc=False) for each, logs in versions.items()}
+        costs = (
+            {}
+            if self.policy is None
+            else {each: paid(self.policy, logs, codes, weights) for each, logs in versions.items()}
+        )
+        return Score(found, costs, likelihood)
 
     def _answers(self, held: HeldOut) -> Array:
         if self.trial.log_posterior is not None:
@@ -111,8 +127,21 @@ class Ready:
         seconds = self.trial.seconds + score.seconds
         if score.problem:
             return self.trial.failed(score.problem, seconds)
-        trial = replace(self.trial, as_is=score.by_fold(False), calibrated=score.by_fold(True), seconds=seconds)
+        trial = replace(
+            self.trial,
+            as_is=score.by_fold(False),
+            calibrated=score.by_fold(True),
+            costs=score.costs_by_fold(False),
+            calibrated_costs=score.costs_by_fold(True),
+            seconds=seconds,
+        )
         return trial if self.whole is None else by_bic(trial, self.whole, score.log_likelihood)
+
+
+def paid(policy: Policy, log_posterior: Array, codes: Codes, weights: Array) -> float:
+    """What the decisions of least expected cost did cost: log posteriors (m, g), known up to a term for each row."""
+    posterior, _ = normalized(log_posterior)
+    return float(policy.costs[codes, policy.decide(posterior).codes] @ weights)
 
 
 # A stream, read again -------------------------------------------------------------------------------------------------

@@ -18,11 +18,11 @@ from classwise.comparison.stack.trained import MadeOfSums
 from classwise.engines import open_rows
 from classwise.engines.progress import Deadline
 from classwise.errors import ClasswiseError, at_least, choose
-from classwise.estimators import check_columns, codes_among, read_seed, required
+from classwise.estimators import check_columns, codes_among, read_seed
 from classwise.rows.codes import code_labels, is_sorted
 from classwise.rows.roles import Chunk, Roles
 from classwise.rows.schema import Families
-from classwise.rows.sources import open_source, read_counted
+from classwise.rows.sources import open_source, read_counted, required
 from classwise.rows.table import Table, refuse_unsuitable
 from classwise.selection import assign_folds, no_more_than
 from classwise.storage import shown, stored
@@ -48,11 +48,11 @@ class AutoClassifier(AutoAnswers):
     time_limit: seconds that fit may take, about. A member that is not done after 80 % of them is given up, also in its
         middle, and the report says so (a classifier of your own is asked between folds). Where none is done, the model
         knows the class shares alone. The rest of the time is for weighing members; where it is not enough, weights and
-        temperatures are what is known by then, and the report leaves out what a member is worth. Without a limit the
+        temperatures are what is known by then, and the report leaves out the log loss without each. Without a limit the
         same rows give the same model.
 
-    `report_` tells who carries the weight, and what each is worth; weights_, temperatures_ and members_ hold it by
-    name. A member that cannot be fitted takes no part, and the report tells why.
+    `report_` tells who carries the weight, and how the log loss rises without each; weights_, temperatures_ and
+    members_ hold it by name. A member that cannot be fitted takes no part, and the report tells why.
 
     Of more than 50,000 rows, so many are tried; members that are made of sums then learn from all.
 
@@ -62,8 +62,6 @@ class AutoClassifier(AutoAnswers):
     >>> m.predict(X[:2]).tolist(), round(m.report_.log_loss, 2)
     ([0, 0], 0.07)
     """
-
-    rows_: int
 
     def __init__(
         self,

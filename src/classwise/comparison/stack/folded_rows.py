@@ -98,10 +98,10 @@ class FoldedRows:
         for fold, rows in self.each():
             for logs, (present, of_fold) in zip(found, answers(fold, rows), strict=True):
                 logs[np.ix_(rows, present)] = of_fold
-        best = self._least_lost(found)
+        best = self.least_lost(found)
         return best, found[best]
 
-    def _least_lost(self, found: Sequence[Array]) -> int:
+    def least_lost(self, found: Sequence[Array]) -> int:
         """Which of some log posteriors (n, g) has the least log loss; the first of equals."""
         rows = np.flatnonzero(self.scored_weights)
         own = (np.maximum(logs[rows, self.codes[rows]], -MOST_LOST) for logs in found)

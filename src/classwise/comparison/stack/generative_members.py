@@ -114,7 +114,7 @@ class OwnPrior(DensityRecipe):
         return beside_categories(predictive(prior.updated(statistics, shared=False)), sums)
 
     def __str__(self) -> str:
-        return f"prior worth {self.rows:g} rows, {self.diagonal:g} of the way to the diagonal"
+        return f"prior of {self.rows:g} rows, {self.diagonal:g} of the way to the diagonal"
 
 
 def beside_categories(density: Density, sums: MemberSums) -> Density:
@@ -227,7 +227,7 @@ class SharedPrior(DensityRecipe):
         return predictive(prior.updated(statistics, shared=True))
 
     def __str__(self) -> str:
-        return f"prior worth {max(self.form.freedom - 2, 0):.3g} rows"
+        return f"prior of {max(self.form.freedom - 2, 0):.3g} rows"
 
 
 class SharedCovariance(SumsRecipe):

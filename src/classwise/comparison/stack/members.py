@@ -1,6 +1,5 @@
 """Members: what a stack tries. Those that have names are a transform of the rows, and a recipe of a model."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,35 +11,33 @@ from sklearn.utils.validation import has_fit_parameter
 
 from classwise.arrays import Array, Codes
 from classwise.comparison.stack.folded_rows import FoldedRows
+from classwise.comparison.stack.forest_members import ForestMember
 from classwise.comparison.stack.generative_members import (
     AveragedOneDependence,
     Mixtures,
     OwnCovariances,
     SharedCovariance,
 )
-from classwise.comparison.stack.softmax import SoftmaxRegression
+from classwise.comparison.stack.softmax import KernelSoftmaxRegression, SoftmaxRegression
 from classwise.comparison.stack.sums import MemberSums
-from classwise.comparison.stack.trained import CrossValidated, ModelRecipe, TrainedGiven, TrainedShares
+from classwise.comparison.stack.trained import (
+    CrossValidated,
+    Member,
+    ModelRecipe,
+    TrainedGiven,
+    TrainedShares,
+    current_name,
+)
 from classwise.comparison.stack.transforms import (
     Encoding,
     categories_apart,
     in_quantile_bins,
     one_hot,
+    with_powers_if_any,
     with_quantile_steps,
     with_yeo_johnson,
 )
 from classwise.errors import ClasswiseError
-
-
-class Member(ABC):
-    """What can be tried on rows. is_instant: it takes no time to speak of, and is tried however little is left."""
-
-    name: str
-    is_instant: ClassVar[bool] = False
-
-    @abstractmethod
-    def cross(self, rows: FoldedRows) -> CrossValidated:
-        """Try it on every fold, and learn from all rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +79,8 @@ class SharesMember(Member):
 class GivenMember(Member):
     """Any other classifier: fitted as it is on the rows of all folds but one. X: the table as it came."""
 
+    is_ours: ClassVar[bool] = False
+
     name: str
     model: Any
     X: Any
@@ -113,23 +112,28 @@ NAMED: Mapping[str, Member] = {
     member.name: member
     for member in (
         NamedMember("own covariances", categories_apart, OwnCovariances()),
-        NamedMember("own covariances, bent", categories_apart, OwnCovariances(), with_yeo_johnson),
+        NamedMember("own covariances, Yeo-Johnson", categories_apart, OwnCovariances(), with_yeo_johnson),
         NamedMember("one-dependence", categories_apart, AveragedOneDependence(), in_quantile_bins),
         NamedMember("shared covariance", one_hot, SharedCovariance()),
         NamedMember("softmax", one_hot, SoftmaxRegression()),
-        NamedMember("softmax, steps", one_hot, SoftmaxRegression(), with_quantile_steps),
+        NamedMember("softmax, quantile steps", one_hot, SoftmaxRegression(), with_quantile_steps),
+        NamedMember("kernel softmax", one_hot, KernelSoftmaxRegression(), with_powers_if_any),
+        ForestMember("random trees", random=True),
+        ForestMember("best trees", random=False),
         NamedMember("mixtures", categories_apart, Mixtures(), with_yeo_johnson),
         SharesMember(),
         NamedMember("tied mixtures", categories_apart, Mixtures(tied=True), with_yeo_johnson),
     )
 }
 
+NOT_SQL = ("one-dependence", "kernel softmax", "random trees", "best trees", "mixtures", "tied mixtures")
+
 SETS: Mapping[str, tuple[str, ...]] = {
-    "fast": ("own covariances", "own covariances, bent", "shared covariance", "class shares"),
-    "default": tuple(name for name in NAMED if name != "tied mixtures"),
+    "fast": ("own covariances", "own covariances, Yeo-Johnson", "shared covariance", "class shares"),
+    "default": tuple(name for name in NAMED if "mixtures" not in name),
     "full": tuple(NAMED),
     # All that `to_sql` can write.
-    "sql": tuple(name for name in NAMED if name not in ("one-dependence", "mixtures", "tied mixtures")),
+    "sql": tuple(name for name in NAMED if name not in NOT_SQL),
 }
 
 
@@ -150,8 +154,8 @@ def read_members(members: Any, X: Any) -> list[Member]:
 
 
 def _read(member: Any, X: Any) -> Member:
-    if isinstance(member, str) and member in NAMED:
-        return NAMED[member]
+    if isinstance(member, str) and current_name(member) in NAMED:
+        return NAMED[current_name(member)]
     if not isinstance(member, str) and hasattr(member, "fit") and hasattr(member, "predict_proba"):
         return GivenMember(str(member), member, X)
     raise ClasswiseError(

@@ -54,6 +54,10 @@ class Pool:
         """The members that have weight."""
         return np.flatnonzero(self.weights)
 
+    def trimmed(self) -> "Pool":
+        """The same of these alone."""
+        return Pool(self.weights[self.used], self.powers[self.used], self.power)
+
     def __call__(self, members: Sequence[Array | None]) -> Array:
         """Log posteriors of the pool, from those of the members that have weight; (n, g) each -> (n, g)."""
         return log_normalize(self.power * self.averaged(members), 1)

@@ -1,8 +1,9 @@
 """Softmax regression with a ridge, which is chosen by the log loss of rows held out."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from classwise.arrays import Array, Codes, log_normalize
 from classwise.comparison.stack.folded_rows import FoldedRows
+from classwise.comparison.stack.kernel_features import KernelFeatures, kernel_features
 from classwise.comparison.stack.trained import CrossValidated, ModelRecipe, Transformed
 from classwise.comparison.stack.transforms import Encoding
 from classwise.engines.progress import Deadline
@@ -18,6 +20,10 @@ from classwise.storage import stored
 
 # The inverse strengths of the ridge that are tried, weak ones last: each search starts where the last one ended.
 RIDGES = (0.003, 0.03, 0.3, 3.0)
+
+# Those for features of a kernel, which are small numbers; and the widths of the kernel.
+KERNEL_RIDGES = (0.3, 3.0, 30.0, 300.0)
+KERNEL_WIDTHS = (1.0, 0.25)
 
 # Searches end here: what is left to gain is less than the folds can tell.
 TOLERANCE = 1e-3
@@ -27,12 +33,11 @@ MOST_ITERATIONS = 200
 PART = 20
 
 
-@stored("Linear")
 @dataclass(frozen=True, eq=False)
-class Linear(Transformed):
+class Scored(Transformed):
     """log P(k | x) = intercept_k + weights_k'(x - center), normalized; weights (g, q), intercept (g,), center (q,)."""
 
-    encoding: Encoding
+    encoding: Any
     weights: Array
     intercept: Array
     center: Array
@@ -43,6 +48,30 @@ class Linear(Transformed):
 
     def log_posterior(self, rows: Array, X: Any = None) -> Array:
         return scored(self.encoding(rows) - self.center, self.weights, self.intercept).T
+
+
+@stored("Linear")
+@dataclass(frozen=True, eq=False)
+class Linear(Scored):
+    """Of numbers, steps and one-hot columns."""
+
+    encoding: Encoding
+
+
+@stored("KernelLinear")
+@dataclass(frozen=True, eq=False)
+class KernelLinear(Scored):
+    """Of the features of a kernel."""
+
+    encoding: KernelFeatures
+
+    @cached_property
+    def _of_landmarks(self) -> tuple[Array, Array]:
+        """The same weights (g, c) and intercepts (g,), of how near a row is to each landmark."""
+        return self.weights @ self.encoding.projection.T, self.intercept - self.weights @ self.center
+
+    def log_posterior(self, rows: Array, X: Any = None) -> Array:
+        return scored(self.encoding.near(rows), *self._of_landmarks).T
 
 
 class SoftmaxFit(NamedTuple):
@@ -57,21 +86,51 @@ class SoftmaxRegression(ModelRecipe):
     """On numbers, steps and one-hot columns."""
 
     def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
-        encoded = encoding(rows.rows)
-        center = rows.weights @ encoded / rows.weights.sum()
-        encoded -= center
-
-        def answers(fold: int, held_out: Codes) -> Iterator[tuple[Codes, Array]]:
-            fits = _path(rows, encoded, rows.without(held_out))
-            return ((fit.present, scored(encoded[held_out], fit.weights, fit.intercept)) for fit in fits)
-
-        best, logs = rows.out_of_fold(len(RIDGES), answers)
-        fit = _path(rows, encoded, np.arange(len(rows)), RIDGES[: best + 1])[-1]
-        linear = Linear(encoding, fit.weights, fit.intercept, center)
-        return CrossValidated(logs, linear, f"ridge of {1 / RIDGES[best]:.3g}")
+        chosen = _cross(rows, [encoding], RIDGES)
+        return CrossValidated(chosen.logs, Linear(encoding, *chosen.scores), f"ridge of {1 / chosen.ridge:.3g}")
 
 
-def _path(training: FoldedRows, encoded: Array, rows: Codes, ridges: tuple[float, ...] = RIDGES) -> list[SoftmaxFit]:
+class KernelSoftmaxRegression(ModelRecipe):
+    """On features of a kernel, whose width is chosen, too."""
+
+    def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
+        features = kernel_features(rows, encoding, KERNEL_WIDTHS)
+        chosen = _cross(rows, features, KERNEL_RIDGES)
+        note = f"ridge of {1 / chosen.ridge:.3g}, width of {KERNEL_WIDTHS[chosen.which]:.3g}"
+        return CrossValidated(chosen.logs, KernelLinear(features[chosen.which], *chosen.scores), note)
+
+
+class Chosen(NamedTuple):
+    """Which encoding and ridge were best; out-of-fold log posteriors (n, g); weights, intercept and center."""
+
+    which: int
+    ridge: float
+    logs: Array
+    scores: tuple[Array, Array, Array]
+
+
+def _cross(rows: FoldedRows, encodings: Sequence[Encoding | KernelFeatures], ridges: tuple[float, ...]) -> Chosen:
+    """Try every encoding with every ridge on every fold, and fit the best to all rows."""
+    centers, encoded = [], []
+    for encoding in encodings:
+        values = encoding(rows.rows)
+        centers.append(rows.weights @ values / rows.weights.sum())
+        values -= centers[-1]
+        encoded.append(values)
+
+    def answers(fold: int, held_out: Codes) -> Iterator[tuple[Codes, Array]]:
+        own = rows.without(held_out)
+        for values in encoded:
+            for fit in _path(rows, values, own, ridges):
+                yield fit.present, scored(values[held_out], fit.weights, fit.intercept)
+
+    best, logs = rows.out_of_fold(len(encodings) * len(ridges), answers)
+    which, place = divmod(best, len(ridges))
+    fit = _path(rows, encoded[which], np.arange(len(rows)), ridges[: place + 1])[-1]
+    return Chosen(which, ridges[place], logs, (fit.weights, fit.intercept, centers[which]))
+
+
+def _path(training: FoldedRows, encoded: Array, rows: Codes, ridges: tuple[float, ...]) -> list[SoftmaxFit]:
     """The fits of some rows, for each ridge."""
     model = LogisticRegression(tol=TOLERANCE, warm_start=True)
     X, y, weights = encoded[rows], training.codes[rows], training.weights[rows]

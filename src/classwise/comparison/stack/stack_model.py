@@ -11,24 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels, first_leader, log_normalize
-from classwise.classifier.bayes import Priors, class_priors
+from classwise.classifier.bayes import Priors, class_priors, score
 from classwise.classifier.explanation import Explanation
-from classwise.classifier.protocol import score
 from classwise.comparison.stack.pool import Pool
 from classwise.comparison.stack.stacking import AutoReport
-from classwise.comparison.stack.trained import Trained
-from classwise.comparison.stack.transforms import Encoding
+from classwise.comparison.stack.trained import Trained, current_name
 from classwise.errors import ClasswiseError, NotAvailableError
-from classwise.estimators import Answers, read_generator, required
+from classwise.estimators import Answers, read_generator
+from classwise.estimators.fit_summary import SummaryTable
+from classwise.estimators.importance import LossSums, shuffled_sums
 from classwise.rows.frames import make_frame
 from classwise.rows.schema import Schema
+from classwise.rows.sources import required
 from classwise.rows.table import Table, refuse_unsuitable
 
 # Rows are scored in blocks of this many.
-BLOCK_OF_ROWS = 4096
-
-# How far from its center a column of numbers is looked at, in standard units.
-REACH = 2.5
+BLOCK_OF_ROWS = 8192
 
 
 class AutoAnswers(Answers):
@@ -44,6 +42,7 @@ class AutoAnswers(Answers):
     _levels: dict[int, Labels]
     _shift: Array
     _totals: Array
+    rows_: int
 
     def with_priors(self, priors: Priors) -> Self:
         """The same model under other class priors: posteriors times the ratio of the priors; a new estimator."""
@@ -75,15 +74,19 @@ class AutoAnswers(Answers):
             )
         return classifier
 
+    def _names(self) -> list[str]:
+        """The members under their names of today, which those of older files may not be."""
+        return list(map(current_name, self._fitted().members_))
+
     @property
     def weights_(self) -> dict[str, float]:
         """The weight of each member; they sum to one."""
-        return dict(zip(self._fitted().members_, self.pool_.weights.tolist(), strict=True))
+        return dict(zip(self._names(), self.pool_.weights.tolist(), strict=True))
 
     @property
     def temperatures_(self) -> dict[str, float]:
         """The temperature of each member: its posteriors are raised to one over it."""
-        return dict(zip(self._fitted().members_, (1 / self.pool_.powers).tolist(), strict=True))
+        return dict(zip(self._names(), (1 / self.pool_.powers).tolist(), strict=True))
 
     def sample(self, n: int = 1, random_state: Any = None) -> tuple[Any, Labels]:
         """n new rows (n, p) and their labels (n,), drawn from the members that are models of rows, by their weights."""
@@ -93,7 +96,7 @@ class AutoAnswers(Answers):
         if not used:
             raise NotAvailableError("No member with weight is a model of the rows, so none can be drawn.")
         generator = read_generator(random_state)
-        weights = np.array([self.weights_[name] for name in used])
+        weights = np.array([w for m, w in zip(self.members_, self.pool_.weights.tolist(), strict=True) if m in used])
         drawn = generator.choice(len(used), size=int(n), p=weights / weights.sum())
         codes = generator.choice(len(self.classes_), size=int(n), p=self.priors_)
         rows = np.empty((int(n), len(self._schema)))
@@ -121,8 +124,21 @@ class AutoAnswers(Answers):
             float(odds[-1] - prior - shares.sum()),
             dict(zip(names, shares.tolist(), strict=True)),
             dict(zip(names, table.shown(0), strict=True)),
-            "together",
+            "columns in combination",
         )
+
+    def _summary_tables(self) -> list[SummaryTable]:
+        return [SummaryTable("Members", self.report_.cells())]
+
+    def _weight_learned(self) -> tuple[int, Array]:
+        return self.rows_, self._totals
+
+    def _loss_sums(self, table: Table, repeats: int, seed: int) -> LossSums:
+        if self.model_.classifier.sees_rows:
+            return super()._loss_sums(table, repeats, seed)
+        assert isinstance(table, NativeTable)
+        weights = np.ones(len(table)) if table.weights is None else table.weights
+        return shuffled_sums(self.predict_log_proba, table.X, self._codes_of(table), weights, repeats, seed)
 
     def _table(self, X: Any, y: Any = None, sample_weight: Any = None) -> "NativeTable":
         table = super()._table(X, y, sample_weight)
@@ -223,15 +239,6 @@ class StackModel:
         places = np.array([[-1.0], [0.0], [1.0]]) * np.ones(len(self.schema))
         for j, levels in self.levels.items():
             places[:, j] = [0, 0, len(levels) - 1]
-        encodings = (getattr(member, "encoding", None) for member in self.classifier.used.values())
-        for encoding in filter(None, encodings):
-            _put(encoding, places)
+        for member in self.classifier.used.values():
+            member.mark_reach(places)
         return places
-
-
-def _put(encoding: Encoding, places: Array) -> None:
-    numbers = encoding.numbers
-    places[:, numbers.columns] = numbers.center + REACH * numbers.scale * np.array([[-1.0], [0.0], [1.0]])
-    for category in encoding.categories:
-        if category.column in encoding.few:
-            places[:, category.column] = category.values[[0, len(category.values) // 2, -1]]

@@ -4,16 +4,18 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
 
 from classwise.arrays import Array, Codes
 from classwise.comparison.stack.folded_rows import FoldedRows
-from classwise.comparison.stack.members import Member, SharesMember
+from classwise.comparison.stack.members import SharesMember
 from classwise.comparison.stack.pool import MemberPosteriors, Pool
-from classwise.comparison.stack.trained import CrossValidated, MadeOfSums, Trained
-from classwise.engines import BLAS
+from classwise.comparison.stack.trained import CrossValidated, MadeOfSums, Member, Trained, current_name
+from classwise.engines import BLAS, in_threads
+from classwise.engines.memory import one_by_one
 from classwise.engines.progress import Deadline, progress, silent
 from classwise.errors import ClasswiseError, OutOfTimeWarning
 from classwise.storage import stored
@@ -52,7 +54,7 @@ class AutoReport(Tabular):
     combine: str
 
     def cells(self) -> list[tuple[str, ...]]:
-        header = ("member", "weight", "temperature", "log loss", "worth", "seconds", "")
+        header = ("member", "weight", "temperature", "log loss", "without it", "seconds", "")
         total = sum(line.seconds for line in self.lines)
         last = (self.combine, "1", f"{self.temperature:.2f}", f"{self.log_loss:.4f}", "", f"{total:.2f}", "")
         return [header, *(_cells(line) for line in self.lines), last]
@@ -69,9 +71,9 @@ class AutoReport(Tabular):
 
 def _cells(line: MemberLine) -> tuple[str, ...]:
     if line.reason:
-        return (line.name, "", "", "", "", f"{line.seconds:.2f}", f"left out: {line.reason}")
+        return (current_name(line.name), "", "", "", "", f"{line.seconds:.2f}", f"left out: {line.reason}")
     return (
-        line.name,
+        current_name(line.name),
         _shown(line.weight, ".3f"),
         _shown(line.temperature, ".2f"),
         _shown(line.log_loss, ".4f"),
@@ -87,7 +89,7 @@ def _shown(value: float | None, form: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class LearnedStack:
-    """The members that took part, their pool, and the report. log_posterior (n, g): of each row tried, under a pool
+    """The members that have weight, their pool, and the report. log_posterior (n, g): of each row tried, under a pool
     that had not seen its fold.
     """
 
@@ -103,16 +105,12 @@ def learn(rows: FoldedRows, members: Sequence[Member], combine: str, deadline: D
     A member whose time is over in its middle is given up. Where none was fitted in time, the class shares stand in.
     """
     some = rows.thinned()
-    tried: list[tuple[MemberLine, CrossValidated | None]] = []
-    with progress("Learning", len(members)) as bar:
-        for member in members:
-            tried.append(_try(member, some))
-            bar.step(member.name)
+    tried = _try_all(members, some)
     if not any(crossed for _, crossed in tried):
         if not rows.deadline.is_over:
             reasons = " ".join(f"{line.name}: {line.reason}" for line, _ in tried)
             raise ClasswiseError(f"No member could be fitted. {reasons}")
-        tried.append(_try(SharesMember(), some))
+        tried += _try_all([SharesMember()], some)
     learned = _combined(rows, some, tried, combine, deadline)
     if rows.deadline.is_over and set(learned.members) == {SharesMember.name}:
         _warn_of_shares()
@@ -128,14 +126,34 @@ def _warn_of_shares() -> None:
     )
 
 
+def _try_all(members: Sequence[Member], rows: FoldedRows) -> list[tuple[MemberLine, CrossValidated | None]]:
+    """Each member on its own, several at a time; classifiers of the caller's, which may use all cores, one at a time.
+
+    Those that take longest stand last, and begin first, so that no core waits long for the last one; where time is
+    limited the quick ones begin, so that many are done.
+    """
+    ours = [member for member in members if member.is_ours]
+    order = ours if rows.deadline.at < inf else ours[::-1]
+    others = [member for member in members if not member.is_ours]
+    names = iter([*order, *others])
+    with progress("Learning", len(members)) as bar, warnings.catch_warnings(), silent():
+        warnings.simplefilter("ignore")  # a member that has something to complain of shows it in its log loss
+
+        def step() -> None:
+            bar.step(next(names).name)
+
+        found = dict(zip(order, in_threads(lambda member: _try(member, rows), order, step), strict=True))
+        found |= zip(others, one_by_one(lambda member: _try(member, rows), others, step), strict=True)
+    return [found[member] for member in members]
+
+
 def _try(member: Member, rows: FoldedRows) -> tuple[MemberLine, CrossValidated | None]:
     if member.is_instant:
         rows = replace(rows, deadline=Deadline())
     if rows.deadline.is_over:
         return MemberLine(member.name, reason="the time limit was over."), None
     start = time.perf_counter()
-    with warnings.catch_warnings(), silent(), BLAS.held():
-        warnings.simplefilter("ignore")  # a member that has something to complain of shows it in its log loss
+    with BLAS.held():
         try:
             crossed = member.cross(rows)
         except Exception as problem:  # whatever it is, the others go on, and the report tells
@@ -164,10 +182,11 @@ def _combined(
     left_out = [line for line, crossed in tried if crossed is None]
     log_loss = -float(weights[counted] @ logs[counted, some.codes[counted]] / weights[counted].sum())
     report = AutoReport((*lines, *left_out), log_loss, 1 / pool.power, combine)
-    trained = {line.name: crossed.trained for line, crossed in taking_part}
+    weighed = zip(taking_part, pool.weights.tolist(), strict=True)
+    trained = {line.name: crossed.trained for (line, crossed), weight in weighed if weight > 0}
     if some is not rows:
         trained = {name: _of_all_rows(member, rows, deadline) for name, member in trained.items()}
-    return LearnedStack(trained, pool, report, logs)
+    return LearnedStack(trained, pool.trimmed(), report, logs)
 
 
 def _out_of_fold(posteriors: MemberPosteriors, counted: Codes, combine: str, pool: Pool, by_fold: Array) -> Array:

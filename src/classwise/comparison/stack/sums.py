@@ -16,8 +16,9 @@ from classwise.rows.schema import Schema
 from classwise.rows.table import Matrix, Table
 from classwise.selection import FoldStatistics, FoldTally
 from classwise.statistics import ClassStatistics, FullScatter, Named, PairCounts, gather_pairs
-from classwise.statistics.chunks import summarize_table
 from classwise.statistics.statistic import ROUNDING
+from classwise.statistics.summaries import summarize_table
+from classwise.statistics.trees import LeafCounts
 from classwise.storage import stored
 
 
@@ -25,13 +26,14 @@ from classwise.storage import stored
 @dataclass(frozen=True, eq=False)
 class MemberSums:
     """weight (g,): of the classes; moments: of the numbers, by class; counts (g, L) of each category; or, in place of
-    both, pairs: how often levels occur together.
+    both, pairs: how often levels occur together, or leaves: the classes in leaves of trees.
     """
 
     weight: Array
     moments: ClassStatistics | None = None
     counts: tuple[Array, ...] = ()
     pairs: PairCounts | None = None
+    leaves: LeafCounts | None = None
 
     def _is_sound(self) -> bool:
         count = len(self.weight)
@@ -66,6 +68,7 @@ class MemberSums:
             moments=None if self.moments is None or other.moments is None else combine(self.moments, other.moments),
             counts=tuple(np.maximum(combine(a, b), 0.0) for a, b in zip(self.counts, other.counts, strict=True)),
             pairs=None if self.pairs is None or other.pairs is None else combine(self.pairs, other.pairs),
+            leaves=None if self.leaves is None or other.leaves is None else combine(self.leaves, other.leaves),
         )
 
 

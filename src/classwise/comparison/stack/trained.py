@@ -19,6 +19,18 @@ from classwise.storage import stored
 # Rows are scored in blocks of this many numbers.
 BLOCK = 1 << 18
 
+# What members were called before: models that were saved then, and scripts, still name them so.
+FORMER = {"own covariances, bent": "own covariances, Yeo-Johnson", "softmax, steps": "softmax, quantile steps"}
+
+
+def current_name(name: str) -> str:
+    """What a member is called now.
+
+    >>> current_name("softmax, steps")
+    'softmax, quantile steps'
+    """
+    return FORMER.get(name, name)
+
 
 class Trained(ABC):
     """A member that has learned. sees_rows: whether rows as the table has them are all that it looks at."""
@@ -37,6 +49,9 @@ class Trained(ABC):
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """A row of the table for each class given; (m,) -> (m, p)."""
         raise NotImplementedError
+
+    def mark_reach(self, places: Array) -> None:  # noqa: B027  some know of none
+        """Write into places (3, p) how far columns of numbers reach, where it knows: lowest, middle and highest."""
 
     def suits(self, count: int, width: int) -> bool:
         """Whether it scores so many classes, of rows with so many columns: asked of a member from a file."""
@@ -103,6 +118,9 @@ class Transformed(Trained):
     """Sees rows through a transform."""
 
     encoding: Encoding
+
+    def mark_reach(self, places: Array) -> None:
+        self.encoding.mark_reach(places)
 
     def suits(self, count: int, width: int) -> bool:
         """It scores rows with every level, and with none."""
@@ -216,4 +234,18 @@ class ModelRecipe(ABC):
 
     @abstractmethod
     def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
+        """Try it on every fold, and learn from all rows."""
+
+
+class Member(ABC):
+    """What can be tried on rows. is_instant: it takes no time to speak of, and is tried however little is left.
+    is_ours: it may be tried beside others.
+    """
+
+    name: str
+    is_instant: ClassVar[bool] = False
+    is_ours: ClassVar[bool] = True
+
+    @abstractmethod
+    def cross(self, rows: FoldedRows) -> CrossValidated:
         """Try it on every fold, and learn from all rows."""

@@ -6,6 +6,7 @@ or quantile bins in their place. Levels are categories, which stay positions or 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Self
 
 import numpy as np
@@ -27,6 +28,10 @@ MOST_BINS = 7
 # A level with fewer rows has no one-hot column; nor have more than this many levels of a table.
 FEWEST_ROWS = 2
 MOST_ONE_HOT = 200
+
+
+# How far from its center a column of numbers is looked at, in standard units.
+REACH = 2.5
 
 
 @stored("EncodedNumbers")
@@ -171,7 +176,9 @@ class Encoding:
 
     indicators: for each category the positions that have a one-hot column; empty where categories stay positions.
     cuts: for each number where steps go up, which stand after the numbers; empty where there are none.
-    constants: the value of each column of numbers that never varies, by position; it is left out.
+    constants: the value of each column of numbers that never varies, by position; it is left out. So is a column
+        without any value, which is always missing: NaN, or -1 where levels would be.
+    copies: the column that a column of numbers repeats in every row, by position; it is left out, too.
     """
 
     width: int
@@ -182,11 +189,15 @@ class Encoding:
     cuts: tuple[Array, ...] = ()
     is_plain: bool = True
     constants: dict[int, float] = field(default_factory=dict)
+    copies: dict[int, int] = field(default_factory=dict)
 
     def _is_sound(self) -> bool:
         marked = self.is_plain or len(self.indicators) == len(self.categories)
         cut = not self.cuts or (len(self.cuts) == len(self.numbers.columns) and not self.is_plain)
-        places = [*self.numbers.columns.tolist(), *(category.column for category in self.categories), *self.constants]
+        seen = [*self.numbers.columns.tolist(), *(category.column for category in self.categories)]
+        places = [*seen, *self.constants, *self.copies]
+        if not set(self.copies.values()) <= set(seen):
+            return False
         flat = all(of.ndim == 1 for of in (*self.indicators, *self.cuts))
         return marked and cut and flat and len({*places}) == len(places) and all(0 <= j < self.width for j in places)
 
@@ -194,14 +205,18 @@ class Encoding:
     def of(cls, rows: Array, levels: dict[int, int], weights: Array, few: Sequence[int] = ()) -> Self:
         """Of rows (n, p). levels: how many each column of levels has; few: numbers that become categories."""
         constants = _constants(rows, [j for j in range(rows.shape[1]) if j not in levels], few)
-        few = tuple(j for j in few if j not in constants)
-        numbers = [j for j in range(rows.shape[1]) if not (j in levels or j in few or j in constants)]
+        constants |= {j: -1.0 for j, count in levels.items() if not count}
+        levels = {j: count for j, count in levels.items() if count}
+        copies = _copies(rows, [j for j in range(rows.shape[1]) if not (j in levels or j in constants)])
+        few = tuple(j for j in few if not (j in constants or j in copies))
+        others = {*levels, *few, *constants, *copies}
+        numbers = [j for j in range(rows.shape[1]) if j not in others]
         categories = [Category.of_few(rows[:, j], j) for j in few]
         categories += [
             Category(j, np.arange(count, dtype=np.float64), bool((rows[:, j] < 0).any())) for j, count in levels.items()
         ]
         standardized = Standardized.of(rows, numbers, weights)
-        return cls(rows.shape[1], standardized, tuple(categories), few, constants=constants)
+        return cls(rows.shape[1], standardized, tuple(categories), few, constants=constants, copies=copies)
 
     def __call__(self, rows: Array) -> Array:
         """Rows of the table (m, p), as a member sees them."""
@@ -227,6 +242,7 @@ class Encoding:
         rows[:, self.numbers.columns] = self.numbers.inverse(encoded[:, : self.n_numbers])
         for category, x in zip(self.categories, encoded[:, self.n_numbers :].T, strict=True):
             rows[:, category.column] = category.draw(x.astype(np.intp), generator, self._missing(category))
+        rows[:, list(self.copies)] = rows[:, list(self.copies.values())]
         return rows
 
     def probes(self) -> Array:
@@ -241,6 +257,14 @@ class Encoding:
     def _missing(self, category: Category) -> float:
         """What stands for a missing value in the table."""
         return np.nan if category.column in self.few else -1.0
+
+    def mark_reach(self, places: Array) -> None:
+        """Write into places (3, p) how far its columns of numbers reach: the lowest, the middle and the highest."""
+        numbers = self.numbers
+        places[:, numbers.columns] = numbers.center + REACH * numbers.scale * np.array([[-1.0], [0.0], [1.0]])
+        for category in self.categories:
+            if category.column in self.few:
+                places[:, category.column] = category.values[[0, len(category.values) // 2, -1]]
 
     @property
     def n_numbers(self) -> int:
@@ -294,12 +318,24 @@ def _cuts(values: Array, weights: Array, most: int) -> Array:
     return np.unique(np.quantile(values, inner, weights=weights, method="inverted_cdf"))
 
 
+def _copies(rows: Array, columns: Sequence[int]) -> dict[int, int]:
+    """The columns that hold the same numbers as an earlier one in every row, and that one."""
+    first: dict[bytes, int] = {}
+    sources = {j: first.setdefault(blake2b(rows[:, j].tobytes()).digest(), j) for j in columns}
+    return {j: source for j, source in sources.items() if source != j}
+
+
 def _constants(rows: Array, columns: Sequence[int], few: Sequence[int]) -> dict[int, float]:
-    """The columns of numbers with one value, and that; where missing is a level of its own, without gaps."""
+    """The columns of numbers with one value, and that; where missing is a level of its own, without gaps.
+
+    A column without any value is always NaN.
+    """
     found: dict[int, float] = {}
     for j in columns:
         present = rows[~np.isnan(rows[:, j]), j]
-        if len(present) and present.min() == present.max() and not (j in few and len(present) < len(rows)):
+        if not len(present):
+            found[j] = np.nan
+        elif present.min() == present.max() and not (j in few and len(present) < len(rows)):
             found[j] = float(present[0])
     return found
 
@@ -337,6 +373,11 @@ def with_yeo_johnson(rows: FoldedRows, encoding: Encoding) -> Encoding:
     some = slice(None, None, rows.stride)
     sample = (rows.rows[some], rows.codes[some], rows.count, rows.weights[some])
     return replace(encoding, numbers=encoding.numbers.with_powers(*sample))
+
+
+def with_powers_if_any(rows: FoldedRows, encoding: Encoding) -> Encoding:
+    """The same, also of a table without numbers."""
+    return with_yeo_johnson(rows, encoding) if encoding.n_numbers else encoding
 
 
 def with_quantile_steps(rows: FoldedRows, encoding: Encoding) -> Encoding:

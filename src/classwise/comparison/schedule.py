@@ -1,0 +1,66 @@
+"""How long candidates will take, said beforehand; and which of them are left out because that is too long."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from classwise import limits
+from classwise.comparison.candidates import Candidate, Size
+from classwise.comparison.names import kind_of
+from classwise.engines.progress import span
+
+LOG = logging.getLogger("classwise.comparison")
+
+
+@dataclass(frozen=True, eq=False)
+class Slot:
+    """A candidate, why it is not tried, or "", and about how many seconds it takes; is_late: not tried for that."""
+
+    candidate: Candidate
+    refusal: str
+    seconds: float
+    is_late: bool = False
+
+
+def scheduled(candidates: Sequence[Candidate], size: Size, time_limit: float | None) -> list[Slot]:
+    """Candidates in their order, as many as take no longer than the limit together.
+
+    What is quick is always tried. Of the others one of each kind comes first, and the quickest of these, so that no
+    kind is left out for a second variant of another. Times are reckoned, not measured: the same rows have the same
+    models compared everywhere.
+    """
+    slots = [_reckoned(candidate, size) for candidate in candidates]
+    if time_limit is None:
+        return slots
+    spent = sum(slot.seconds for slot in slots if slot.seconds <= limits.QUICK_SECONDS)
+    done: set[int] = set()
+    for i in _by_turns(slots):
+        slot, work = slots[i], id(slots[i].candidate.work)
+        seconds = 0.0 if work in done else slot.seconds
+        if seconds and spent + seconds > time_limit:
+            slots[i] = replace(slot, refusal=f"Would take about {span(slot.seconds)}.", is_late=True)
+        else:
+            spent += seconds
+            done.add(work)
+    return slots
+
+
+def _reckoned(candidate: Candidate, size: Size) -> Slot:
+    refusal = candidate.refusal(size)
+    return Slot(candidate, refusal, 0.0 if refusal else candidate.seconds(size))
+
+
+def _by_turns(slots: Sequence[Slot]) -> list[int]:
+    """The places of what is not quick: first one of each kind, the quickest first, then the second of each."""
+    slow = [i for i, slot in enumerate(slots) if slot.seconds > limits.QUICK_SECONDS]
+    kinds = [kind_of(slot.candidate.name) for slot in slots]
+    turns = {i: kinds[:i].count(kinds[i]) for i in slow}
+    return sorted(slow, key=lambda i: (turns[i], slots[i].seconds))
+
+
+def announce(schedule: Sequence[Slot]) -> None:
+    """Tell the log how long all will take, where that is more than a few seconds."""
+    tried = [slot for slot in schedule if not slot.refusal]
+    seconds = sum({id(slot.candidate.work): slot.seconds for slot in tried}.values())
+    if seconds >= limits.ANNOUNCED_SECONDS:
+        LOG.info("Comparing %d models takes about %s.", len(tried), span(seconds))
