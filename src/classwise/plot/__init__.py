@@ -1,11 +1,10 @@
 """Pictures of models, drawn by matplotlib, which is imported when the first one is drawn."""
 
 from classwise.classifier.density_grid import DensityGrid, density_grid
-from classwise.plot.checks import plot_check
 from classwise.plot.curves import plot_dials, plot_learning_curve
 from classwise.plot.density_curves import plot_densities
 from classwise.plot.pair_plots import plot_pairs, plot_projection
-from classwise.plot.performance import draw_reliability, plot_confusion, plot_reject_curve, plot_reliability
+from classwise.plot.performance import draw_reliability, plot_check, plot_confusion, plot_reject_curve, plot_reliability
 from classwise.plot.regions import plot_regions
 from classwise.plot.scores import draw_comparison, draw_stack, plot_explanation
 

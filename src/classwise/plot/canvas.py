@@ -9,6 +9,9 @@ from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError, MissingExtraError
 from classwise.rows.frames import read_labels as read_any_labels
 
+# A background of no more luminance than this is dark.
+DARK = 0.2
+
 # Colors that people with color-blindness can tell apart (Okabe and Ito 2008).
 BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = (
     "#0072B2",
@@ -21,6 +24,8 @@ BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = (
 )
 GRAY = "#767676"
 CYCLE = (BLUE, RED, GREEN, PINK, ORANGE, SKY, YELLOW)
+# On a dark background the blue of the classes is hard to see: there it is lighter, and sky, with it, lighter still.
+ON_DARK = {BLUE: "#4C9FE6", SKY: "#A8DEFF", GRAY: "#9198A1"}
 # One more than there are colors: together they tell 56 classes apart.
 MARKERS = "o^sDvPX*"
 
@@ -39,7 +44,20 @@ def class_styles(labels: Iterable[Any]) -> list[Style]:
     >>> class_styles(["a", "b"])[1]
     Style(label='b', color='#D55E00', marker='^')
     """
-    return [Style(label, CYCLE[k % len(CYCLE)], MARKERS[k % len(MARKERS)]) for k, label in enumerate(labels)]
+    return [Style(label, toned(CYCLE[k % len(CYCLE)]), MARKERS[k % len(MARKERS)]) for k, label in enumerate(labels)]
+
+
+def toned(color: str) -> str:
+    """A color of ours as it is drawn on the background that matplotlib is set to.
+
+    >>> toned(BLUE)  # on white
+    '#0072B2'
+    """
+    try:
+        from matplotlib import rcParams
+    except ImportError:
+        return color
+    return ON_DARK.get(color, color) if _luminance(rcParams["axes.facecolor"]) <= DARK else color
 
 
 def new_axes(axes: Any, width: float, height: float) -> Any:
@@ -90,7 +108,7 @@ def _luminance(color: Any) -> float:
 
 def wash(axes: Any) -> float:
     """The opacity of colored areas: higher on a dark background, where faint colors are hard to tell apart."""
-    return 0.16 if _luminance(axes.get_facecolor()) > 0.2 else 0.3
+    return 0.16 if _luminance(axes.get_facecolor()) > DARK else 0.3
 
 
 def split_below(axes: Any, share: float) -> Any:
@@ -122,6 +140,15 @@ def legend_above(axes: Any, handles: Any = None) -> None:
     columns = len(handles) if sum(widths) <= width else max(1, min(len(handles), int(width / max(widths))))
     place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": columns, "columnspacing": 1.2}
     axes.legend(handles=handles, frameon=False, handletextpad=0.4, **place)
+
+
+def entitle(axes: Any, title: str | None) -> None:
+    """Write a title, if there is one, above all that is above the axes."""
+    if title is None:
+        return
+    legend, dpi = axes.get_legend(), axes.get_figure().dpi
+    above = 0.0 if legend is None else 72 / dpi * max(legend.get_window_extent().y1 - axes.get_window_extent().y1, 0.0)
+    axes.set_title(title, loc="left", pad=6 + above)
 
 
 def slant_ticks(axes: Any) -> None:

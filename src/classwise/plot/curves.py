@@ -12,24 +12,27 @@ from classwise.plot.canvas import (
     RED,
     class_styles,
     contrasting,
+    entitle,
     ink,
     legend_above,
     new_axes,
     plain_spines,
+    toned,
     wash,
 )
 
 
-def plot_dials(m: Any, axes: Any = None) -> Any:
+def plot_dials(model: Any, *, axes: Any = None, title: str | None = None) -> Any:
     """The cross-validated log loss over share and shrink as a heat map, with a star at the best; dark is good.
 
-    m: a model with a dial set to "cv", or its dials_. Crosses mark dials for which a covariance has no inverse. One
-    dial alone is drawn as a line.
+    model: one with a dial set to "cv", or its dials_. Crosses mark dials for which a covariance has no inverse. One
+    dial alone is drawn as a line. title: the best dials, unless given.
     """
-    choice = _read_choice(m)
-    if 1 in choice.log_loss.shape:
-        return _draw_line(choice, axes)
-    return _draw_square(choice, axes)
+    choice = _read_choice(model)
+    axes = (_draw_line if 1 in choice.log_loss.shape else _draw_square)(choice, axes)
+    if title is not None:
+        axes.set_title(title)
+    return axes
 
 
 def _read_choice(m: Any) -> Any:
@@ -62,7 +65,7 @@ def _draw_square(choice: Any, axes: Any) -> Any:
 
 def _mark_impossible(axes: Any, losses: Array) -> None:
     rows, columns = np.nonzero(np.isnan(losses))
-    axes.plot(columns + 0.5, rows + 0.5, "x", color=GRAY, markersize=6)
+    axes.plot(columns + 0.5, rows + 0.5, "x", color=toned(GRAY), markersize=6)
 
 
 def _label_bar(bar: Any, losses: Array) -> None:
@@ -78,7 +81,7 @@ def _draw_line(choice: Any, axes: Any) -> Any:
     name, values = ("share", choice.shares) if is_share else ("shrink", choice.shrinks)
     losses = np.where(np.isfinite(choice.log_loss), choice.log_loss, np.nan).ravel()
     place = values.index(choice.best[0 if is_share else 1])
-    axes.plot(losses, color=BLUE, marker="o", linewidth=1.5)
+    axes.plot(losses, color=toned(BLUE), marker="o", linewidth=1.5)
     axes.plot(place, losses[place], marker="*", markersize=17, color=RED, markeredgecolor=ink(), linestyle="")
     axes.set_xticks(range(len(values)), map(_shown, values), rotation=45)
     axes.set(xlabel=name, ylabel="cross-validated log loss", title=_title(choice))
@@ -104,7 +107,7 @@ NAMES = {"error": "error on rows held out", "log_loss": "log loss of rows held o
 WIDE = 8.0
 
 
-def plot_learning_curve(curve: Any, measure: str = "log_loss", axes: Any = None) -> Any:
+def plot_learning_curve(curve: Any, *, measure: str = "log_loss", axes: Any = None, title: str | None = None) -> Any:
     """The median of each model over repeats against the number of rows learned from, with the quartiles as a band.
 
     curve: the result of learning_curve(X, y). measure: "log_loss" or "error". A line begins where the
@@ -123,6 +126,7 @@ def plot_learning_curve(curve: Any, measure: str = "log_loss", axes: Any = None)
     axes.set(xlabel="rows learned from", ylabel=NAMES[measure])
     plain_spines(axes)
     legend_above(axes)
+    entitle(axes, title)
     return axes
 
 

@@ -9,22 +9,43 @@ from classwise.arrays import Array
 from classwise.classifier.density_grid import value_grid
 from classwise.errors import ClasswiseError
 from classwise.plot.borders import change_points
-from classwise.plot.canvas import GRAY, contrasting, ink, legend_above, new_grid, plain_spines, read_labels, wash
-from classwise.plot.strips import name_levels
+from classwise.plot.canvas import (
+    GRAY,
+    contrasting,
+    entitle,
+    ink,
+    legend_above,
+    new_grid,
+    plain_spines,
+    read_labels,
+    wash,
+)
+from classwise.plot.regions import name_levels
 from classwise.plot.view import View, look_at_densities
 
 MOST_BINS = 60
 
 
-def plot_densities(m: Any, column: Any, X: Any = None, y: Any = None, axes: Any = None, at: Any = None) -> Any:
+def plot_densities(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    columns: Any = None,
+    at: Any = None,
+    axes: Any = None,
+    title: str | None = None,
+) -> Any:
     """Prior times density of each class in one column, and below it the posterior; a Figure.
 
-    X, y: rows to show as histograms, on the same scale; without labels as one, in gray. Other columns are integrated
-    out, or held at a value: at={column: value}. Dotted lines are where the decision changes. A category has a bar for
-    each class at each level, with a dot for the share of the rows, and below it the posterior of each level. axes: two
-    Axes, to draw there.
+    X, y: rows to show as histograms, on the same scale; without labels as one, in gray. columns: which one, by name or
+    position; the first number unless given. Other columns are integrated out, or held at a value: at={column: value}.
+    Dotted lines are where the decision changes. A category has a bar for each class at each level, with a dot for the
+    share of the rows, and below it the posterior of each level. axes: two Axes, to draw there.
     """
-    view = look_at_densities(m, column, at, 1)
+    if isinstance(X, (str, int)):
+        raise ClasswiseError(f"X={X!r} is no table of rows; name the column by columns={X!r}.")
+    view = look_at_densities(model, columns, at, 1)
     if X is not None and view.held:
         raise ClasswiseError("X shows rows at every value of the columns that at holds; give one of the two.")
     values = None if X is None else view.values(X)
@@ -41,6 +62,7 @@ def plot_densities(m: Any, column: Any, X: Any = None, y: Any = None, axes: Any 
     if is_level:
         name_levels(below, view)
     legend_above(above)
+    entitle(above, title)
     return figure
 
 

@@ -13,6 +13,7 @@ from classwise.plot.canvas import (
     Style,
     class_handles,
     class_styles,
+    entitle,
     ink,
     legend_above,
     new_axes,
@@ -23,8 +24,7 @@ from classwise.plot.canvas import (
     wash,
 )
 from classwise.plot.density_curves import bin_edges, draw_joint
-from classwise.plot.regions import Details, draw_view, sigma_ellipse
-from classwise.plot.strips import name_levels
+from classwise.plot.regions import Details, draw_view, name_levels, sigma_ellipse
 from classwise.plot.view import View, look, look_at_densities
 
 # Points on each side of a panel's grid.
@@ -34,30 +34,43 @@ GRID = 101
 MOST = 12
 
 
-def plot_pairs(m: Any, X: Any, y: Any, columns: Any = None) -> Any:
+def plot_pairs(model: Any, X: Any, y: Any, *, columns: Any = None, axes: Any = None, title: str | None = None) -> Any:
     """What the model decides in every pair of columns, below prior times density of each column; a Figure.
 
     Each panel shows the model of its columns alone, with all others integrated out. columns: which, by name or
-    position; all numbers unless given, and categories too where there are fewer than two numbers.
+    position; all numbers unless given, and categories too where there are fewer than two numbers. axes: as many rows
+    of Axes as there are columns, each with as many, to draw there.
     """
-    columns = _chosen(m) if columns is None else list(columns)
+    columns = _chosen(model) if columns is None else list(columns)
     if len(columns) < 2:
         raise ClasswiseError(f"columns={columns!r}: pairs take at least two columns.")
-    views = [look_at_densities(m, [column], None, 1) for column in columns]
+    views = [look_at_densities(model, [column], None, 1) for column in columns]
     boxes = [find_box(view, view.values(X), (3,))[0] for view in views]
-    side = 1.0 + 2.1 * len(columns)
-    figure, panels = new_grid(len(columns), len(columns), side, side, sharex="col")
+    figure, panels = _panels(axes, len(columns))
     for i, below in enumerate(columns):
         _draw_one(panels[i, i], views[i], X)
         for j, left in enumerate(columns[:i]):
-            view, box = look(m, (left, below), None, 2), np.array([boxes[j], boxes[i]])
+            view, box = look(model, (left, below), None, 2), np.array([boxes[j], boxes[i]])
             draw_view(panels[i, j], view, view.values(X), y, Details((2,), (), GRID, 9), box)
         for panel in panels[i, i + 1 :]:
             panel.set_axis_off()
     _name_axes(panels, [view.names[0] for view in views])
     handles = [*class_handles(views[0].styles), *refused_handles(views[0])]
     figure.legend(handles=handles, loc="upper right", frameon=False)
+    if title is not None:
+        figure.suptitle(title)
     return figure
+
+
+def _panels(axes: Any, count: int) -> tuple[Any, Any]:
+    """The figure, and its panels (count, count); new ones, unless given."""
+    if axes is None:
+        side = 1.0 + 2.1 * count
+        return new_grid(count, count, side, side, sharex="col")
+    panels = np.asarray(axes, dtype=object)
+    if panels.shape != (count, count):
+        raise ClasswiseError(f"axes has shape {panels.shape}, and {count} columns take ({count}, {count}) Axes.")
+    return panels[0, 0].get_figure(), panels
 
 
 def _chosen(m: Any) -> list[int]:
@@ -92,18 +105,20 @@ def _name_axes(panels: Any, names: list[str]) -> None:
 # Fisher's directions --------------------------------------------------------------------------------------------------
 
 
-def plot_projection(m: Any, X: Any, y: Any, axes: Any = None) -> Any:
+def plot_projection(model: Any, X: Any, y: Any, *, axes: Any = None, title: str | None = None) -> Any:
     """Rows in the first two of Fisher's directions, with the class means and circles at 1 and 2 standard deviations.
 
-    m: an LDA. Two classes have one direction: histograms of the rows and the densities of the model, on one scale.
+    model: an LDA. Two classes have one direction: histograms of the rows and the densities of the model, on one scale.
     """
-    if not hasattr(m, "projection_"):
-        raise ClasswiseError(f"{type(m).__name__} has no directions; fit an LDA, whose classes share one covariance.")
-    points, styles = m.transform(X), class_styles(m.classes_.tolist())
+    if not hasattr(model, "projection_"):
+        name = type(model).__name__
+        raise ClasswiseError(f"{name} has no directions; fit an LDA, whose classes share one covariance.")
+    points, styles = model.transform(X), class_styles(model.classes_.tolist())
     labels = read_labels(y, len(points))
     groups = [(style, points[labels == style.label]) for style in styles]
     axes = new_axes(axes, 6.4, 5.4)
-    (_draw_line if points.shape[1] == 1 else _draw_plane)(axes, groups, m)
+    (_draw_line if points.shape[1] == 1 else _draw_plane)(axes, groups, model)
+    entitle(axes, title)
     return axes
 
 

@@ -1,4 +1,4 @@
-"""How well a model does: its confusion matrix, its reliability, and the error of rows that it decides."""
+"""How well a model does: confusion, reliability, the error of rows that it decides; and its samples beside rows."""
 
 from collections.abc import Mapping
 from math import floor
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, ratio
+from classwise.classifier.column_view import as_list, axis_name
 from classwise.classifier.evaluation import Evaluation
 from classwise.errors import ClasswiseError
 from classwise.plot.canvas import (
@@ -14,19 +15,35 @@ from classwise.plot.canvas import (
     GRAY,
     class_styles,
     contrasting,
+    entitle,
+    ink,
     new_axes,
+    new_grid,
     plain_spines,
     read_labels,
+    slant_ticks,
     split_below,
+    toned,
 )
 from classwise.rows.codes import code_labels
+from classwise.rows.schema import find_column
 
 
-def plot_confusion(evaluation: Evaluation, axes: Any = None) -> Any:
+def plot_confusion(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    axes: Any = None,
+    title: str | None = None,
+) -> Any:
     """How often each class (rows) was taken for each class (columns): counts, and shares of the row.
 
-    evaluation: the result of m.evaluate(X, y). The shade is the share.
+    model: a fitted classifier, with rows X, y that it has not learned from; or the result of m.evaluate(X, y). The
+    shade is the share. title: the error, unless given.
     """
+    evaluation = _evaluated(model, X, y, sample_weight)
     counts, names = evaluation.confusion, [str(label) for label in evaluation.labels]
     shares = ratio(counts, counts.sum(axis=1, keepdims=True))
     side = 2.2 + 0.85 * len(names)
@@ -39,9 +56,8 @@ def plot_confusion(evaluation: Evaluation, axes: Any = None) -> Any:
     slanted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 6 else {}
     axes.set_xticks(range(len(names)), names, **slanted)
     axes.set_yticks(range(len(names)), names)
-    axes.set(
-        xlabel="taken for", ylabel="class", title=f"error {100 * evaluation.error:.3g} % of {evaluation.weight:g} rows"
-    )
+    error = f"error {100 * evaluation.error:.3g} % of {evaluation.weight:g} rows"
+    axes.set(xlabel="taken for", ylabel="class", title=error if title is None else title)
     axes.get_figure().colorbar(image, ax=axes, label="share of the class", shrink=0.8)
     return axes
 
@@ -53,21 +69,24 @@ def plot_confusion(evaluation: Evaluation, axes: Any = None) -> Any:
 MARKED = (0.6, 0.8, 1.0)
 
 
-def plot_reject_curve(curve: Any, axes: Any = None) -> Any:
+def plot_reject_curve(curve: Any, *, axes: Any = None, title: str | None = None) -> Any:
     """The error among rows that are decided, against the share of rows decided, from the surest on.
 
     curve: the result of m.reject_curve(X, y). Dots name the least posterior that is decided at that coverage.
     """
     axes = new_axes(axes, 6.4, 4.2)
-    axes.step(curve.coverage, curve.error, where="pre", color=BLUE, linewidth=1.8)
+    axes.step(curve.coverage, curve.error, where="pre", color=toned(BLUE), linewidth=1.8)
     for coverage in MARKED:
         place = min(int((curve.coverage < coverage - 1e-12).sum()), len(curve.coverage) - 1)
-        axes.plot(curve.coverage[place], curve.error[place], "o", color=BLUE, markersize=6, clip_on=False)
+        axes.plot(curve.coverage[place], curve.error[place], "o", color=toned(BLUE), markersize=6, clip_on=False)
         _note(axes, curve, place)
     axes.set(xlabel="share of rows decided", ylabel="error among them", xlim=(0, 1.03))
     axes.set_ylim(0, max(1.25 * float(curve.error.max()), 0.01))
-    axes.text(0.02, 0.97, f"mean error {curve.area:.3g}", color=GRAY, ha="left", va="top", transform=axes.transAxes)
+    axes.text(
+        0.02, 0.97, f"mean error {curve.area:.3g}", color=toned(GRAY), ha="left", va="top", transform=axes.transAxes
+    )
     plain_spines(axes)
+    entitle(axes, title)
     return axes
 
 
@@ -75,7 +94,7 @@ def _note(axes: Any, curve: Any, place: int) -> None:
     """Write the posterior of the least sure row above the dot; rounded down, since 1 would be a promise."""
     least = floor(1000 * curve.posterior[place]) / 1000
     at, options = (curve.coverage[place], curve.error[place]), {"textcoords": "offset points", "fontsize": "small"}
-    axes.annotate(f"P ≥ {least:g}", at, (2, 8), color=GRAY, ha="right", **options)
+    axes.annotate(f"P ≥ {least:g}", at, (2, 8), color=toned(GRAY), ha="right", **options)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -85,21 +104,36 @@ def _note(axes: Any, curve: Any, place: int) -> None:
 BELOW = 0.2
 
 
-def plot_reliability(m: Any, X: Any, y: Any, label: Any = None, axes: Any = None) -> Any:
+def plot_reliability(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    label: Any = None,
+    sample_weight: Any = None,
+    axes: Any = None,
+    title: str | None = None,
+) -> Any:
     """What a model announces for rows against what came true, above a histogram of the probabilities.
 
-    m: a fitted classifier, of classwise or of scikit-learn, or several by name: {"LDA": lda, "naive Bayes": nb}. X, y:
-    rows that it has not learned from. label: the probability of this class, rather than of the class decided for.
+    model: a fitted classifier, of classwise or of scikit-learn, or several by name: {"LDA": lda, "naive Bayes": nb}. X,
+    y: rows that it has not learned from. label: the probability of this class, rather than of the class decided for.
+    The result of m.evaluate(X, y) may stand for a model and its rows.
     """
-    models = m if isinstance(m, Mapping) else {type(m).__name__: m}
-    return draw_reliability({name: _evaluated(model, X, y) for name, model in models.items()}, "", label, axes)
+    models = model if isinstance(model, Mapping) else {type(model).__name__: model}
+    evaluations = {name: _evaluated(each, X, y, sample_weight) for name, each in models.items()}
+    axes = draw_reliability(evaluations, "", label, axes)
+    entitle(axes, title)
+    return axes
 
 
-def _evaluated(model: Any, X: Any, y: Any) -> Evaluation:
+def _evaluated(model: Any, X: Any, y: Any, weights: Any) -> Evaluation:
     if isinstance(model, Evaluation):
         return model
+    if X is None or y is None:
+        raise ClasswiseError(f"A {type(model).__name__} takes rows X and labels y to be judged by; give both.")
     if hasattr(model, "evaluate"):
-        return model.evaluate(X, y)
+        return model.evaluate(X, y, weights)
     labels, codes = code_labels(read_labels(y, len(y)))
     known = np.asarray(model.classes_)
     unknown = [label for label in labels.tolist() if label not in known.tolist()]
@@ -108,7 +142,8 @@ def _evaluated(model: Any, X: Any, y: Any) -> Evaluation:
     with np.errstate(divide="ignore"):  # a probability of zero is one
         log_posterior = np.log(np.asarray(model.predict_proba(X), dtype=np.float64))
     places = np.array([known.tolist().index(label) for label in labels.tolist()])
-    return Evaluation.of(log_posterior, places[codes], known, auc=False)
+    given = None if weights is None else np.asarray(weights, dtype=np.float64)
+    return Evaluation.of(log_posterior, places[codes], known, given, auc=False)
 
 
 def draw_reliability(
@@ -121,7 +156,7 @@ def draw_reliability(
     """
     axes = new_axes(axes, 5.2, 6.4)
     under = split_below(axes, BELOW)
-    axes.plot([0, 1], [0, 1], color=GRAY, linewidth=0.8, linestyle=":")
+    axes.plot([0, 1], [0, 1], color=toned(GRAY), linewidth=0.8, linestyle=":")
     styles = class_styles(evaluations)
     for style, evaluation in zip(styles, evaluations.values(), strict=True):
         _draw_curve(axes, evaluation, label, style)
@@ -161,7 +196,85 @@ def _say(axes: Any, under: Any, title: str, label: Any) -> None:
     if title:
         axes.set_title(title, loc="right", fontsize="medium")
     below, above = ("too sure", "not sure enough") if label is None else ("announced too often", "too rarely")
-    axes.text(0.97, 0.06, below, color=GRAY, ha="right")
-    axes.text(0.03, 0.92, above, color=GRAY)
+    axes.text(0.97, 0.06, below, color=toned(GRAY), ha="right")
+    axes.text(0.03, 0.92, above, color=toned(GRAY))
     for panel in (axes, under):
         plain_spines(panel)
+
+
+# A predictive check as a picture: histograms of the rows and of samples, by class and column --------------------------
+
+
+# Panels in one picture, unless columns are named.
+MOST = 40
+
+
+def plot_check(check: Any, *, columns: Any = None, labels: Any = None, title: str | None = None) -> Any:
+    """Histograms of the rows over the band that holds 95 % of the samples, a row of panels for each class; a Figure.
+
+    check: the result of m.check(X, y). columns, labels: which to show; all unless given. The title of a panel names
+    the measures that surprise there.
+    """
+    known = list(dict.fromkeys(column for _, column in check.histograms))
+    columns = known if columns is None else [known[find_column(key, known, "columns")] for key in as_list(columns)]
+    labels = list(check.labels) if labels is None else as_list(labels)
+    _refuse(check, columns, labels)
+    width, height = 0.6 + 2.5 * len(columns), 0.6 + 2.0 * len(labels)
+    figure, panels = new_grid(len(labels), len(columns), width, height, sharex="col")
+    styles = {style.label: style for style in class_styles(check.labels)}
+    for i, label in enumerate(labels):
+        for j, column in enumerate(columns):
+            _draw_panel(panels[i, j], check, styles[label], column)
+        panels[i, 0].set_ylabel(f"{label}\nshare of rows")
+    for panel, column in zip(panels[-1], columns, strict=True):
+        panel.set_xlabel(axis_name(column))
+    figure.legend(handles=_handles(), loc="outside upper left", ncols=2, frameon=False)
+    if title is not None:
+        figure.suptitle(title)
+    return figure
+
+
+def _refuse(check: Any, columns: list[Any], labels: list[Any]) -> None:
+    unknown = [label for label in labels if label not in check.labels]
+    if unknown:
+        raise ClasswiseError(f"labels name {unknown[0]!r}, which is not among the classes {list(check.labels)}.")
+    if len(columns) * len(labels) > MOST:
+        raise ClasswiseError(
+            f"{len(columns)} columns of {len(labels)} classes are more panels than a picture can show; name some: "
+            "columns=[...], labels=[...]."
+        )
+
+
+def _draw_panel(axes: Any, check: Any, style: Any, column: Any) -> None:
+    histogram = check.histograms.get((style.label, column))
+    plain_spines(axes)
+    if histogram is None:
+        axes.text(0.5, 0.5, "no values", ha="center", va="center", color=GRAY, transform=axes.transAxes)
+        return
+    edges = np.arange(len(histogram.levels) + 1) - 0.5 if histogram.edges is None else histogram.edges
+    axes.stairs(histogram.high, edges, baseline=histogram.low, fill=True, color=GRAY, alpha=0.35)
+    axes.stairs(histogram.middle, edges, color=GRAY, linewidth=0.8, baseline=None)
+    axes.stairs(histogram.observed, edges, color=style.color, linewidth=1.6, baseline=None)
+    axes.set_ylim(0, 1.1 * max(histogram.high.max(), histogram.observed.max()))
+    if histogram.levels is not None:
+        axes.set_xticks(range(len(histogram.levels)), map(str, histogram.levels))
+        slant_ticks(axes)
+    _name_surprises(axes, check, style.label, column)
+
+
+def _name_surprises(axes: Any, check: Any, label: Any, column: Any) -> None:
+    """Name the measures that surprise in a panel."""
+    found = [line.what for line in check.surprises if line.label == label and line.columns == (column,)]
+    if found:
+        more = "" if len(found) < 3 else f" +{len(found) - 2}"
+        axes.set_title(f"⚠ {', '.join(found[:2])}{more}", fontsize="small", color=ink(), loc="left")
+
+
+def _handles() -> list[Any]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    return [
+        Line2D([], [], color=ink(), linewidth=1.6, label="rows, in the color of their class"),
+        Patch(color=GRAY, alpha=0.35, label="95 % of samples"),
+    ]

@@ -1,6 +1,12 @@
-"""What a model decides in two columns: regions, exact boundaries, ellipses, posteriors and rows."""
+"""What a model decides in two columns: regions, exact boundaries, ellipses, posteriors and rows.
 
-from collections.abc import Sequence
+Where a column is a category there is a strip for each level, or a tile for each pair of levels. Inside a strip only the
+other column varies, so each region is an interval, with exact ends.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,16 +15,126 @@ from scipy.special import logit
 from classwise.arrays import Array
 from classwise.classifier.boundary import boundary
 from classwise.classifier.column_view import DRAWN
-from classwise.classifier.density_grid import find_box
+from classwise.classifier.density_grid import ALONG, find_box
 from classwise.errors import ClasswiseError
-from classwise.plot.borders import borders, draw_refused, refused_handles
-from classwise.plot.canvas import Style, class_handles, draw_rows, ink, legend_above, new_axes, wash
-from classwise.plot.strips import draw_strips, has_levels
+from classwise.plot.borders import (
+    borders,
+    change_points,
+    draw_refused,
+    halvings_for,
+    hatch_of,
+    note_unseen,
+    refused_handles,
+)
+from classwise.plot.canvas import (
+    GRAY,
+    Style,
+    class_handles,
+    draw_rows,
+    entitle,
+    ink,
+    legend_above,
+    new_axes,
+    slant_ticks,
+    spread,
+    wash,
+)
 from classwise.plot.view import View, look
+
+# Half the width of a strip; neighbors stand one apart.
+HALF = 0.45
+
+
+class Tile(NamedTuple):
+    """A rectangle with one answer: low and high corners (2,), and the code of the answer."""
+
+    low: tuple[float, float]
+    high: tuple[float, float]
+    code: int
+
+
+def has_levels(view: View) -> bool:
+    """Whether one of the columns is a category."""
+    return any(levels is not None for levels in view.levels)
+
+
+def draw_strips(axes: Any, view: View, points: Array | None, y: Any, box: Array, size: float) -> None:
+    """Draw strips or tiles, and the rows, spread so that those of one level do not hide each other."""
+    both = all(levels is not None for levels in view.levels)
+    for tile in _tiles(view) if both else _intervals(view, box):
+        _draw_tile(axes, view, tile)
+    if both and points is None:
+        _write_posteriors(axes, view)
+    name_levels(axes, view)
+    if view.decision is not None:
+        note_unseen(axes, view)
+    level_columns = [i for i, levels in enumerate(view.levels) if levels is not None]
+    draw_rows(axes, view.styles, None if points is None else spread(points, level_columns), y, size)
+    axes.set(xlim=box[0], ylim=box[1])
+
+
+def name_levels(axes: Any, view: View) -> None:
+    """Write the names of levels along the axis of each category."""
+    for axis, levels in zip((axes.xaxis, axes.yaxis), view.levels, strict=False):
+        if levels is not None:
+            axis.set_ticks(range(len(levels)), [str(level) for level in levels.tolist()])
+            axis.set_tick_params(length=0)
+    if view.levels[0] is not None:
+        slant_ticks(axes)
+
+
+def _tiles(view: View) -> Iterator[Tile]:
+    for place, code in zip(_places(view), view.answers(_places(view)).tolist(), strict=True):
+        x, y = place.tolist()
+        yield Tile((x - HALF, y - HALF), (x + HALF, y + HALF), code)
+
+
+def _places(view: View) -> Array:
+    """Every pair of levels; (m, 2)."""
+    counts = [len(levels) for levels in view.levels if levels is not None]
+    return np.array(list(product(*map(range, counts))), dtype=np.float64)
+
+
+def _intervals(view: View, box: Array) -> Iterator[Tile]:
+    """The intervals of the number with one answer, for each level of the category."""
+    flat = 0 if view.levels[0] is not None else 1
+    levels, across = view.levels[flat], 1 - flat
+    assert levels is not None
+    grid = np.linspace(box[across, 0], box[across, 1], ALONG)
+    for level in range(len(levels)):
+        line = replace(view, free=(view.free[across],), held={**view.held, view.free[flat]: float(level)})
+        ends = np.array([grid[0], *change_points(line.answers, grid, halvings_for(view)), grid[-1]])
+        codes = line.answers(((ends[1:] + ends[:-1]) / 2)[:, None])
+        for low, high, code in zip(ends[:-1], ends[1:], codes.tolist(), strict=True):
+            first, last = (level - HALF, float(low)), (level + HALF, float(high))
+            yield Tile(first, last, code) if flat == 0 else Tile(first[::-1], last[::-1], code)
+
+
+def _draw_tile(axes: Any, view: View, tile: Tile) -> None:
+    """A class in its color, what is refused or novel hatched in gray; the border is where the next tile begins."""
+    from matplotlib.patches import Rectangle
+
+    width, height = tile.high[0] - tile.low[0], tile.high[1] - tile.low[1]
+    hatch = hatch_of(tile.code, len(view.styles))
+    color = GRAY if hatch else view.styles[tile.code].color
+    fill = Rectangle(tile.low, width, height, facecolor=color, alpha=0.3 if hatch else wash(axes), zorder=0)
+    if hatch:
+        fill.set(hatch=hatch, edgecolor=GRAY, linewidth=0)
+    axes.add_patch(fill)
+    axes.add_patch(Rectangle(tile.low, width, height, fill=False, edgecolor=ink(), linewidth=1.0, zorder=2.5))
+
+
+def _write_posteriors(axes: Any, view: View) -> None:
+    """Write the largest posterior into each tile."""
+    places = _places(view)
+    posterior = view.classifier.posterior(view.rows(places)).max(axis=0)
+    for (x, y), sure in zip(places.tolist(), posterior.tolist(), strict=True):
+        axes.text(x, y, f"{100 * sure:.0f} %", ha="center", va="center")
+
 
 # Points on each side of the grid that regions are found on, and on each piece of a boundary.
 GRID = 241
-ALONG = 1200
+CURVE_POINTS = 1200
 
 # Posteriors that contours are drawn at, unless others are given.
 POSTERIORS = (0.75, 0.9, 0.99)
@@ -34,18 +150,20 @@ class Details(NamedTuple):
 
 
 def plot_regions(
-    m: Any,
+    model: Any,
     X: Any = None,
     y: Any = None,
+    *,
     columns: Any = None,
     at: Any = None,
     axes: Any = None,
+    title: str | None = None,
     sigmas: Sequence[float] = (1, 2, 3),
     contours: Any = False,
 ) -> Any:
     """The regions of the classes in two columns, their boundaries, ellipses at 1, 2, 3 standard deviations, and rows.
 
-    m: a fitted model of any number of columns, or a Decision, which hatches what it refuses and what is novel. X, y:
+    model: fitted on any number of columns, or a Decision, which hatches what it refuses and what is novel. X, y: the
     rows to show, with their labels; without labels they are gray. columns: which two, by name or position; the first
     two of numbers unless given. Other columns are integrated out, or held at a value: at={column: value}. contours:
     lines of equal posterior of each class, at 0.75, 0.9 and 0.99 if True, or at those given.
@@ -55,13 +173,14 @@ def plot_regions(
     is log-normal, lines around the densest parts of a class stand for them, which hold as much of it. A category has a
     strip for each of its levels, two have a tile for each pair.
     """
-    view = look(m, columns, at, 2)
+    view = look(model, columns, at, 2)
     details = Details(tuple(sigmas), _read_contours(contours))
     points = None if X is None else view.values(X)
     axes = new_axes(axes, 6.4, 5.4)
     draw_view(axes, view, points, y, details)
     axes.set(xlabel=view.names[0], ylabel=view.names[1])
     legend_above(axes, [*class_handles(view.styles), *refused_handles(view)])
+    entitle(axes, title)
     return axes
 
 
@@ -112,7 +231,7 @@ def _pieces(view: View, first: int, second: int, box: Array, sides: list[Array],
     """The curves on which two classes score the same: from polynomials if there are any, else by bisection."""
     has_costs = view.decision is not None and view.decision.costs is not None
     if view.polynomials is not None and not has_costs:
-        return list(boundary(view.polynomials[first], view.polynomials[second]).curve(box, ALONG))
+        return list(boundary(view.polynomials[first], view.polynomials[second]).curve(box, CURVE_POINTS))
 
     def leads(points: Array) -> Any:
         own, other = view.scores(points)[[first, second]]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from classwise.classifier.column_view import axis_name
-from classwise.plot.canvas import BLUE, GRAY, GREEN, ORANGE, RED, ink, new_axes, plain_spines
+from classwise.plot.canvas import BLUE, GRAY, GREEN, ORANGE, RED, entitle, ink, new_axes, plain_spines, toned
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Why a row is taken for one class rather than another, as bars.
@@ -13,7 +13,7 @@ from classwise.plot.canvas import BLUE, GRAY, GREEN, ORANGE, RED, ink, new_axes,
 MOST = 15
 
 
-def plot_explanation(explanation: Any, axes: Any = None) -> Any:
+def plot_explanation(explanation: Any, *, axes: Any = None, title: str | None = None) -> Any:
     """What each column adds to the log odds, as bars, the largest first; bars to the right speak for the class.
 
     explanation: the result of m.explain(row). The last bar is the sum of all others: the log odds.
@@ -21,17 +21,18 @@ def plot_explanation(explanation: Any, axes: Any = None) -> Any:
     parts = [*_parts(explanation), ("log odds", explanation.log_odds)]
     axes = new_axes(axes, 6.8, 1.3 + 0.34 * len(parts))
     shares = [share for _, share in parts]
-    colors = [BLUE if share > 0 else RED for share in shares]
+    colors = [toned(BLUE) if share > 0 else RED for share in shares]
     bars = axes.barh(range(len(parts)), shares, color=colors, height=0.65)
     bars[-1].set(hatch="///", edgecolor=ink(), linewidth=0.8)
     axes.bar_label(bars, [f"{share:+.3g}" for share in shares], padding=3, fontsize="small")
-    axes.axvline(0, color=GRAY, linewidth=0.8)
-    axes.axhline(len(parts) - 1.5, color=GRAY, linewidth=0.8, linestyle=":")
+    axes.axvline(0, color=toned(GRAY), linewidth=0.8)
+    axes.axhline(len(parts) - 1.5, color=toned(GRAY), linewidth=0.8, linestyle=":")
     axes.set_yticks(range(len(parts)), [name for name, _ in parts])
     axes.set_ylim(len(parts) - 0.4, -0.6)
     axes.margins(x=0.16)
-    axes.set_xlabel(f"← {explanation.against}      share of the log odds      {explanation.label} →")
+    axes.set_xlabel(f"← {explanation.other}      share of the log odds      {explanation.label} →")
     plain_spines(axes)
+    entitle(axes, title)
     return axes
 
 
@@ -42,13 +43,35 @@ def _parts(explanation: Any) -> list[tuple[str, float]]:
     if ranked[MOST:]:
         parts.append((f"{len(ranked) - MOST} other columns", sum(share for _, share in ranked[MOST:])))
     parts.append(("prior", explanation.prior))
-    return parts + ([("volume", explanation.volume)] if explanation.volume else [])
+    return parts + ([(explanation.rest, explanation.volume)] if explanation.volume else [])
 
 
 def _shown(value: Any) -> str:
     if value is None:
         return "missing"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Which columns matter, as bars.
+
+
+def draw_importance(lines: Sequence[Any], axes: Any = None) -> Any:
+    """The rise of the log loss without each column, the largest first, with one standard error to both sides.
+
+    lines: those of an Importance.
+    """
+    axes = new_axes(axes, 6.8, 1.2 + 0.34 * len(lines))
+    places = range(len(lines))
+    errors = [line.standard_error if line.standard_error == line.standard_error else 0.0 for line in lines]
+    marks = {"ecolor": ink(), "elinewidth": 1.0, "capsize": 2.5}
+    axes.barh(places, [line.increase for line in lines], xerr=errors, color=toned(BLUE), height=0.65, error_kw=marks)
+    axes.axvline(0, color=toned(GRAY), linewidth=0.8)
+    axes.set_yticks(places, [axis_name(line.name) for line in lines])
+    axes.set_ylim(len(lines) - 0.4, -0.6)
+    axes.set_xlabel("rise of the log loss without the column")
+    plain_spines(axes)
+    return axes
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -67,7 +90,7 @@ def draw_stack(lines: Sequence[Any], log_loss: float, axes: Any = None) -> Any:
     axes = new_axes(axes, 7.0, 1.2 + 0.32 * len(shown))
     right = _limit(sorted(line.log_loss for line in shown))
     for place, line in enumerate(shown):
-        color = BLUE if line.weight > 0 else GRAY
+        color = toned(BLUE if line.weight > 0 else GRAY)
         if line.log_loss > right:
             axes.annotate(f"{line.log_loss:.3g} →", (right, place), ha="right", va="center", color=color)
         else:
@@ -96,9 +119,9 @@ def _limit(losses: Sequence[float]) -> float:
 
 
 def draw_comparison(lines: Sequence[Any], axes: Any = None) -> Any:
-    """Dots with 95 % intervals, best first; where posteriors have a power, a ring shows the log loss without it.
+    """Dots with 95 % intervals, best first; where posteriors have a temperature, a ring shows the log loss without it.
 
-    lines: those of a ComparisonTable. Green is the best, blue ties with it, gray does not; scikit-learn's are orange.
+    lines: those of a ComparisonTable. Green is the best, blue is as good, gray is not; scikit-learn's are orange.
     """
     shown = [line for line in lines if line.log_loss is not None]
     axes = new_axes(axes, 7.5, 1.4 + 0.27 * len(shown))
@@ -106,12 +129,12 @@ def draw_comparison(lines: Sequence[Any], axes: Any = None) -> Any:
     margin = 0.04 * (right - left)
     for place, line in enumerate(shown):
         _draw_line(axes, place, line, right, right + margin)
-    axes.axvline(shown[0].final.value, color=GRAY, linewidth=0.8, linestyle=":")
+    axes.axvline(shown[0].final.value, color=toned(GRAY), linewidth=0.8, linestyle=":")
     axes.set_xlim(left - margin, right + margin)
     axes.set_yticks(range(len(shown)), [line.name for line in shown])
     axes.set_ylim(len(shown) - 0.4, -0.6)
     powers = any(line.uses_power for line in shown)
-    axes.set_xlabel("log loss of rows held out" + (", ● with a power, ○ without" if powers else ""))
+    axes.set_xlabel("log loss of rows held out" + (", ● with a temperature, ○ without" if powers else ""))
     plain_spines(axes)
     _legend(axes, shown)
     return axes
@@ -142,13 +165,13 @@ def _draw_line(axes: Any, place: int, line: Any, right: float, edge: float) -> N
 def _color(line: Any) -> str:
     if line.kind == "reference":
         return ORANGE
-    return {"best": GREEN, "tie": BLUE}.get(line.note, GRAY)
+    return toned({"best": GREEN, "as good": BLUE}.get(line.note, GRAY))
 
 
 def _legend(axes: Any, shown: Sequence[Any]) -> None:
     from matplotlib.lines import Line2D
 
-    names = {GREEN: "best", BLUE: "tie", GRAY: "worse", ORANGE: "scikit-learn"}
+    names = {GREEN: "best", toned(BLUE): "as good", toned(GRAY): "worse", ORANGE: "scikit-learn"}
     used = [color for color in names if any(_color(line) == color for line in shown)]
     handles = [Line2D([], [], color=color, marker="o", label=names[color]) for color in used]
     axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(used), frameon=False)

@@ -1,13 +1,19 @@
 """A comparison or an evaluation as a page: one HTML file with its pictures, to be read without a network."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from classwise import limits
 from classwise.classifier.evaluation import Evaluation
 from classwise.comparison import Comparison
+from classwise.engines.rows import open_rows
 from classwise.errors import ClasswiseError
 from classwise.report.page import page
-from classwise.report.sections import SECTIONS, ReportData, evaluation_sections
+from classwise.report.quality import evaluation_sections
+from classwise.report.report_data import ReportData
+from classwise.report.sections import SECTIONS
 from classwise.rows.sinks import writing
 
 __all__ = ["ReportData", "report_html", "write_evaluation", "write_report"]
@@ -16,8 +22,8 @@ __all__ = ["ReportData", "report_html", "write_evaluation", "write_report"]
 def write_report(
     comparison: Comparison,
     X: Any,
-    y: Any,
-    path: str | Path,
+    y: Any = None,
+    path: str | Path = "report.html",
     *,
     sample_weight: Any = None,
     families: Any = "auto",
@@ -25,14 +31,24 @@ def write_report(
     target: str | None = None,
     seed: int | None = None,
     model: str | None = None,
+    examination: Any = None,
+    importance: Any = None,
+    advice: Sequence[str] | None = None,
+    command: str = "",
 ) -> None:
     """Write a comparison of rows X (n, p) with labels y (n,) as one HTML file, which needs no network.
 
-    It has the columns, the ranking, reliability, confusion, Fisher's projection, boundaries, the advice of `diagnose`,
-    and how to use the winner. A file of that name is replaced when the report is complete.
+    It says which model to trust, what matters, how all models did, why three rows are decided as they are, where the
+    winner errs, how sure it is, and how it separates the classes, with a glossary. A file of that name is replaced when
+    the report is complete.
+
+    After a comparison of a stream, X may be its source again, with target, and the name of the weights as
+    sample_weight: a sample of its rows is drawn for pictures and advice. Or X and y are a sample of your own.
 
     sample_weight, families: as they were given to `compare`. source, target: what to call the rows and their labels;
-    seed: the random_state of the comparison; model: the file in which the winner was saved.
+    seed: the random_state of the comparison; model: the file in which the winner was saved; examination: what `examine`
+    found in the table; importance: what `held_out_importance` found, which is asked if None; advice: sentences to show
+    instead of those of `diagnose`; command: the line in the shell that asked for the report.
 
     >>> import classwise as cw, pathlib, tempfile
     >>> from sklearn.datasets import load_iris
@@ -42,23 +58,37 @@ def write_report(
     >>> "<title>Which classifier for iris?</title>" in path.read_text()
     True
     """
-    if comparison.streamed:
-        raise ClasswiseError(
-            "A report draws single rows, and this comparison was of a stream, of which it keeps none; compare a sample "
-            "of the rows as a table, and report on that."
-        )
-    study = ReportData(comparison, X, y, sample_weight, families, source, target, seed, model)
+    names = (source, target, seed, model, examination, importance, advice, command)
+    study = ReportData(comparison, X, y, sample_weight, families, *names)
+    if y is None:
+        study = _sampled(study)
     with writing(str(path), force=True) as file:
         file.write(report_html(study).encode())
+
+
+def _sampled(study: ReportData) -> ReportData:
+    """With rows drawn from the source, since none are given."""
+    if study.target is None:
+        raise ClasswiseError("A report needs the labels: give y, or target='...' with a source of rows.")
+    columns = list(study.best.feature_names_in_)
+    options = {"target": study.target, "columns": columns, "weights": study.weights, "families": study.families}
+    X, y, weights = open_rows(study.X, **options).sample(limits.REPORT_SAMPLE, seed=study.seed or 0)
+    return replace(study, X=X, y=y, weights=None if study.weights is None else weights)
 
 
 def report_html(study: ReportData) -> str:
     """The page as text."""
     title = f"Which classifier for {study.target or study.source or 'these rows'}?"
-    return page(title, [make(study) for make in SECTIONS])
+    of = f" of {study.source}" if study.source else ""
+    below = f"{study.comparison.rows:,} rows{of}, compared by classwise."
+    return page(title, below, [made for make in SECTIONS if (made := make(study))])
 
 
-def write_evaluation(evaluation: Evaluation, path: str | Path, title: str) -> None:
-    """Write an evaluation as one HTML file, with its tables, reliability and confusion."""
+def write_evaluation(evaluation: Evaluation, path: str | Path, title: str, facts: dict[str, str] | None = None) -> None:
+    """Write an evaluation as one HTML file, with its tables, reliability and confusion.
+
+    facts: how it was made, by name: {"model": "model.cw"}.
+    """
+    below = f"{evaluation.weight:,.10g} rows, evaluated by classwise."
     with writing(str(path), force=True) as file:
-        file.write(page(title, evaluation_sections(evaluation)).encode())
+        file.write(page(title, below, evaluation_sections(evaluation, facts or {})).encode())

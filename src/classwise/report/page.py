@@ -1,54 +1,150 @@
-"""Pieces of a page. Whatever comes from rows is escaped here and in tables, and nowhere else."""
+"""Pieces of a page, and the page around them. Whatever comes from rows is escaped here and in tables, and nowhere else.
+
+The page is one file that asks no other computer for anything. It has no library for pictures in it: plotly.js alone
+would make a report of 5 MB out of one of 500 kB that a mail carries and a phone opens at once. What pictures gain from
+it takes a few lines of our own, in page.js: tables that sort, a word about what the pointer is on, and zooming. The
+policy in the header lets that script run, by its hash, and no other, whatever the rows hold.
+"""
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from html import escape
-from io import BytesIO
-from typing import Any, NamedTuple
-from warnings import catch_warnings, simplefilter
+from importlib.resources import files
+from re import IGNORECASE, compile
+from typing import NamedTuple
 
 from classwise.tabular import Cells, html_table
+
+# The words of a report in plain words.
+GLOSSARY = {
+    "accuracy": "How many rows the model decides rightly, as a share of all rows.",
+    "balanced accuracy": "The mean over classes of how many of its rows are decided rightly: a rare class counts as "
+    "much as a frequent one.",
+    "as good": "Two models are as good as each other if the difference of their log losses is within its standard "
+    "error: chance may have decided who is ahead.",
+    "AUC": "The area under the ROC curve: how often a row of a class gets a higher probability of that class than a "
+    "row of another class. 50 % is guessing, 100 % is perfect.",
+    "Brier score": "The mean squared difference between the probabilities and what came true, from 0 (perfect) to 2.",
+    "calibration": "Probabilities are calibrated if they come true as often as they say: of all rows with 80 %, 80 in "
+    "100 are decided rightly.",
+    "calibration error": "How far, on average, probabilities are from how often they come true. 0 is perfect.",
+    "confusion": "A table of mistakes: how many rows of each class were taken for each class.",
+    "evidence": "How probable the model makes the whole table, on a log scale. Larger is better. It punishes models "
+    "that are more complicated than the rows warrant.",
+    "held out": "Rows that a model is judged by are never rows that it has learned from: the rows are split into "
+    "folds, and each fold is predicted by a model of the others (cross-validation).",
+    "importance": "How much worse the probabilities become on rows held out, as log loss, if the model must do "
+    "without the column.",
+    "interval": "A range that holds the true value in 95 of 100 such studies. With few rows it is wide.",
+    "log loss": "How good the probabilities are: minus the mean logarithm of the probability given to the true class. "
+    "0 is perfect, less is better; being sure and wrong costs most.",
+    "log odds": "The logarithm of how many times more probable one class is than another. Above 0 the first is more "
+    "probable. 1 is about 3 times, 2 about 7 times, 5 about 150 times.",
+    "posterior": "The probability of a class for a row, given all its values.",
+    "precision": "Of the rows taken for a class, the share that is of it.",
+    "prior": "The probability of a class before anything is known about a row: its share of the rows.",
+    "recall": "Of the rows of a class, the share that was taken for it.",
+    "temperature": "Probabilities that are too sure, or not sure enough, are corrected by dividing their logarithms by "
+    "one number, the temperature. Above 1 it makes them less sure, below 1 more.",
+}
 
 # Text that is markup already.
 Markup = str
 
 
-class Picture(NamedTuple):
-    """An image for light and for dark surroundings, each as a data URI."""
+# Words of the glossary, the longest first, so that "balanced accuracy" is not taken for "accuracy".
+TERMS = compile(rf"\b({'|'.join(sorted(GLOSSARY, key=len, reverse=True))})\b", IGNORECASE)
 
-    light: str
-    dark: str
+
+def prose(text: str) -> Markup:
+    """Our own words, in which the first word of the glossary is linked to it."""
+    return TERMS.sub(lambda found: f"<a class='term' href='#{anchor(found[0])}'>{found[0]}</a>", escape(text), count=1)
+
+
+def anchor(term: str) -> str:
+    """The name of a word's place in the glossary."""
+    return "word-" + term.lower().replace(" ", "-")
+
+
+def percent(share: float) -> str:
+    """A share in percent; what is not quite all or nothing is not called so.
+
+    >>> percent(0.25), percent(0.9999), percent(1.0), percent(1e-9)
+    ('25.0\\xa0%', '>99.9\\xa0%', '100\\xa0%', '<0.1\\xa0%')
+    """
+    shown = f"{100 * share:.1f}" if 0.0005 <= share < 0.9995 else f"{100 * share:.0f}"
+    mark = "<0.1" if 0 < share < 0.0005 else ">99.9" if 0.9995 <= share < 1 else shown
+    return f"{mark}\N{NO-BREAK SPACE}%"
 
 
 def paragraph(text: str, kind: str = "") -> Markup:
-    return f"<p{_class(kind)}>{escape(text)}</p>"
+    return f"<p{_class(kind)}>{prose(text)}</p>"
 
 
 def items(texts: Iterable[str]) -> Markup:
-    return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
+    return "<ul>" + "".join(f"<li>{prose(text)}</li>" for text in texts) + "</ul>"
 
 
 def code(text: str) -> Markup:
-    return f"<pre><code>{escape(text)}</code></pre>"
+    return f"<pre tabindex='0'><code>{escape(text)}</code></pre>"
 
 
 def definitions(facts: dict[str, str]) -> Markup:
     return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items()) + "</dl>"
 
 
+def tiles(facts: dict[str, str]) -> Markup:
+    """The few numbers that matter most, in large print, and what each means."""
+    return (
+        "<ul class='tiles'>"
+        + "".join(f"<li><b>{escape(number)}</b><span>{prose(text)}</span></li>" for number, text in facts.items())
+        + "</ul>"
+    )
+
+
+def folded(title: str, *parts: Markup) -> Markup:
+    """What few readers want; it is open on paper."""
+    return f"<details><summary>{escape(title)}</summary>{''.join(parts)}</details>"
+
+
 def table(cells: Cells, sides: str, kinds: Sequence[str] = ()) -> Markup:
     """A table that scrolls sideways if it is wide. sides: as in `tabular`; kinds: the class of each row."""
-    return f"<div class='wide'>{html_table(cells, sides, [_class(kind).strip() for kind in kinds])}</div>"
+    return scrolling(html_table(cells, sides, [_class(kind).strip() for kind in kinds]), cells[0][0])
 
 
-def figure(picture: Picture, caption: str) -> Markup:
-    """A picture with its caption, which screen readers read aloud."""
-    return (
-        "<figure><picture>"
-        f"<source media='screen and (prefers-color-scheme: dark)' srcset='{escape(picture.dark)}'>"
-        f"<img src='{escape(picture.light)}' alt='{escape(caption)}'></picture>"
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
+def scrolling(made: Markup, name: str) -> Markup:
+    """A box that scrolls sideways, by keys as well."""
+    return f"<div class='wide' tabindex='0' role='region' aria-label='{escape(name)}'>{made}</div>"
+
+
+class Cell(NamedTuple):
+    """A cell of a table that sorts: what is shown, and what it is sorted by; "" is sorted last."""
+
+    shown: Markup
+    value: object = ""
+
+
+def sortable(
+    name: str, header: Sequence[str], sides: str, rows: Sequence[Sequence[Cell]], kinds: Sequence[str], ascending: int
+) -> Markup:
+    """A table with a button in each heading; kinds: of the rows; ascending: the column that it is sorted by."""
+    marks = [" class='word'" if side == "<" else "" for side in sides.ljust(len(header), ">")]
+    sorts = [" aria-sort='ascending'" if place == ascending else "" for place in range(len(header))]
+    heads = "".join(
+        f"<th scope='col'{mark}{sort}><button type='button'>{escape(name)}</button></th>"
+        for name, mark, sort in zip(header, marks, sorts, strict=True)
     )
+    lines = "".join(
+        f"<tr{_class(kind)}>"
+        + "".join(
+            f"<td{mark} data-value='{escape(str(cell.value))}'>{cell.shown}</td>"
+            for cell, mark in zip(row, marks, strict=True)
+        )
+        + "</tr>"
+        for row, kind in zip(rows, kinds, strict=True)
+    )
+    return scrolling(f"<table class='sorts'><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>", name)
 
 
 def section(name: str, title: str, *parts: Markup) -> Markup:
@@ -59,67 +155,24 @@ def _class(kind: str) -> str:
     return f" class='{escape(kind)}'" if kind else ""
 
 
-# Pictures, drawn by matplotlib for light and for dark surroundings, as SVG inside the page ----------------------------
-
-# Text as outlines, so that no font is needed; the same bytes for the same rows.
-SHARED = {"svg.fonttype": "path", "svg.hashsalt": "classwise", "font.size": 10, "savefig.transparent": False}
-
-LIGHT = {"figure.facecolor": "#ffffff", "axes.facecolor": "#ffffff", "savefig.facecolor": "#ffffff"}
-
-INK, PAPER = "#d7dde5", "#161b22"
-DARK = {
-    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor"), PAPER),
-    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
-    **dict.fromkeys(("patch.edgecolor", "lines.color", "grid.color", "boxplot.flierprops.color"), INK),
-}
-
-# Shapes for more rows than this are put into the page as pixels: drawn one by one they would make it large.
-MANY = 300
+def glossary(sections: Sequence[Markup]) -> Markup:
+    """The words that occur in sections, in plain words."""
+    used = {word.lower() for made in sections for word in TERMS.findall(made)}
+    told = "".join(
+        f"<dt id='{anchor(word)}'>{escape(word)}</dt><dd>{escape(text)}</dd>"
+        for word, text in GLOSSARY.items()
+        if word.lower() in used
+    )
+    return section("glossary", "Words used here", f"<dl>{told}</dl>")
 
 
-def draw(make: Callable[[], Any]) -> Picture:
-    """The picture that `make` draws on Axes of its own, for light and for dark surroundings."""
-    return Picture(_drawn(make, LIGHT), _drawn(make, DARK))
+# The page around the sections: readable on a phone, on paper, in the dark ---------------------------------------------
 
-
-def _drawn(make: Callable[[], Any], colors: dict[str, str]) -> str:
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    # "agg" draws without a screen. Fonts lack some signs of some languages: a box stands there.
-    settings: Any = {"backend": "agg", **SHARED, **colors}
-    with rc_context(settings), catch_warnings():
-        simplefilter("ignore")
-        made = make()
-        figure: Figure = made if isinstance(made, Figure) else made.get_figure()
-        _lighten(figure)
-        file = BytesIO()
-        figure.savefig(file, format="svg", dpi=150, metadata={"Date": None}, bbox_inches="tight")
-        _close(figure)
-    return "data:image/svg+xml;base64," + b64encode(file.getvalue()).decode()
-
-
-def _lighten(figure: Any) -> None:
-    for axes in figure.axes:
-        for shapes in axes.collections:
-            if len(shapes.get_offsets()) > MANY:
-                shapes.set_rasterized(True)
-
-
-def _close(figure: Any) -> None:
-    from matplotlib import pyplot
-
-    pyplot.close(figure)
-
-
-# The page around the sections: readable on a phone, on paper, in the dark; it asks no other computer for anything -----
-
-# The first line forbids a browser to load anything from elsewhere, whatever the rows hold.
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{title}</title>
@@ -127,51 +180,33 @@ PAGE = """<!DOCTYPE html>
 </head>
 <body>
 <main>
-<header><h1>{title}</h1></header>
+<header><h1>{title}</h1>{below}{contents}</header>
 {sections}
 </main>
+<script>{script}</script>
 </body>
 </html>
 """
 
-STYLE = """
-:root { --paper: #fff; --ink: #1f2328; --soft: #59636e; --line: #d1d9e0; --shade: #f6f8fa; --best: #dafbe1; }
-@media screen and (prefers-color-scheme: dark) {
-  :root { --paper: #161b22; --ink: #d7dde5; --soft: #9198a1; --line: #3d444d; --shade: #21262d; --best: #12361f; }
-}
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-main { max-width: 62rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; overflow-wrap: anywhere; }
-h2 { font-size: 1.25rem; margin: 2.2rem 0 .6rem; padding-bottom: .2rem; border-bottom: 1px solid var(--line); }
-p, li { max-width: 46rem; overflow-wrap: anywhere; }
-.lead { font-size: 1.1rem; font-weight: 600; }
-.small, figcaption { font-size: .875rem; color: var(--soft); }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .6rem .2rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
-th.word, td.word { text-align: left; }
-tr.best { background: var(--best); font-weight: 600; }
-tr.better { font-weight: 600; }
-tbody tr:not(.best):not(.better):not(.tie) { color: var(--soft); }
-#data tbody tr, #errors tbody tr { color: var(--ink); }
-figure { margin: 1.2rem 0; break-inside: avoid; }
-img { max-width: 100%; height: auto; max-height: 36rem; display: block; }
-pre { background: var(--shade); padding: .8rem; overflow-x: auto; border-radius: 6px; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; }
-dt { color: var(--soft); }
-dd { margin: 0; overflow-wrap: anywhere; }
-@media print {
-  body { font-size: 10pt; }
-  main { max-width: none; padding: 0; }
-  table { font-size: 7pt; }
-  .wide { overflow: visible; }
-  pre { white-space: pre-wrap; border: 1px solid var(--line); }
-  h2 { break-after: avoid; }
-  tr { break-inside: avoid; }
-}
-"""
+POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; base-uri 'none'; "
+    "form-action 'none'"
+)
 
 
-def page(title: str, sections: list[Markup]) -> Markup:
-    return PAGE.format(title=escape(title), style=STYLE, sections="\n".join(sections))
+def page(title: str, below: str, sections: Sequence[Markup]) -> Markup:
+    """below: a line under the title. A glossary stands before the last section, which tells how the page was made."""
+    sections = [*sections[:-1], glossary(sections), sections[-1]]
+    style, script = (files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    policy = POLICY.format(hash=b64encode(sha256(script.encode()).digest()).decode())
+    about = {"title": escape(title), "below": f"<p class='small'>{escape(below)}</p>", "contents": _contents(sections)}
+    return PAGE.format(**about, policy=policy, style=style, script=script, sections="\n".join(sections))
+
+
+HEADING = compile(r"<section id='([^']*)'><h2>(.*?)</h2>")
+
+
+def _contents(sections: Sequence[Markup]) -> Markup:
+    found = (HEADING.match(made) for made in sections)
+    links = "".join(f"<li><a href='#{match[1]}'>{match[2]}</a></li>" for match in found if match)
+    return f"<nav aria-label='Contents'><ul>{links}</ul></nav>"

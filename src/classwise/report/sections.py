@@ -1,288 +1,276 @@
-"""The sections of a report: the data, the ranking, reliability, errors, separation, advice, use, provenance."""
+"""The sections of a report, from the answer to how it was made, and those of the page of an evaluation."""
 
-import platform
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cached_property
-from importlib.metadata import version
-from itertools import combinations
+from functools import partial
+from html import escape
 from shlex import quote
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.utils import _safe_indexing
 
-from classwise import limits
-from classwise.arrays import Array, Labels
-from classwise.classifier.evaluation import Evaluation, merged
-from classwise.comparison import Comparison
-from classwise.diagnostics import Diagnosis, diagnose
-from classwise.errors import ClasswiseError
-from classwise.plot import plot_confusion, plot_projection, plot_regions
-from classwise.plot.performance import draw_reliability
-from classwise.plot.view import look
-from classwise.report.page import Markup, code, definitions, draw, figure, items, paragraph, section, table
-from classwise.rows.codes import is_missing
+from classwise.comparison.names import plain
+from classwise.diagnostics.advice import listed
+from classwise.plot import plot_projection, plot_regions
+from classwise.report.charts import Bar, bars, pictured
+from classwise.report.page import (
+    Markup,
+    code,
+    definitions,
+    folded,
+    items,
+    paragraph,
+    percent,
+    prose,
+    section,
+    table,
+    tiles,
+)
+from classwise.report.quality import errors, figures, made_by, models, reliability
+from classwise.report.report_data import ReportData, quiet
+
+# The answer -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class ReportData:
-    """What a report is made from: a comparison, and the rows X (n, p) and labels y (n,) that it compared.
-
-    weights, families: as given to `compare`; source: where the rows came from; target: the name of the labels; seed: of
-    the folds; model: the file in which the best model was saved.
-    """
-
-    comparison: Comparison
-    X: Any
-    y: Any
-    weights: Any = None
-    families: Any = "auto"
-    source: str | None = None
-    target: str | None = None
-    seed: int | None = None
-    model: str | None = None
-
-    @cached_property
-    def labels(self) -> Labels:
-        return np.asarray(self.y)
-
-    @cached_property
-    def best(self) -> Any:
-        with _quiet():
-            return self.comparison.best
-
-    @cached_property
-    def evaluation(self) -> Evaluation:
-        """The evaluation of the winner on rows held out."""
-        return merged(self.comparison.winner.final)
-
-    @cached_property
-    def drawn(self) -> tuple[Any, Labels]:
-        """Rows to draw, and their labels."""
-        labeled = np.flatnonzero([not is_missing(label) for label in self.labels.tolist()])
-        if len(labeled) > limits.REPORT_ROWS:
-            labeled = np.sort(np.random.default_rng(0).choice(labeled, limits.REPORT_ROWS, replace=False))
-        return _safe_indexing(self.X, labeled), self.labels[labeled]
-
-    @cached_property
-    def shown(self) -> str:
-        """A sentence that says so, if not all rows are drawn."""
-        return (
-            f" {len(self.drawn[1])} of {len(self.labels)} rows are shown."
-            if len(self.labels) > limits.REPORT_ROWS
-            else ""
-        )
-
-    @cached_property
-    def diagnosis(self) -> Diagnosis | str:
-        """The diagnosis of the rows, or the reason why there is none."""
-        try:
-            with _quiet():
-                return diagnose(self.X, self.y, self.weights, families=self.families)
-        except ClasswiseError as problem:
-            return str(problem)
-
-    @cached_property
-    def projector(self) -> Any | None:
-        """The LDA that was compared, if there was one: the plain one, or else one that was shrunk."""
-        for name in ("LDA", "LDA, OAS", "LDA, Ledoit-Wolf"):
-            trials = [trial for trial in self.comparison.members if trial.name == name]
-            if trials:
-                with _quiet():
-                    return self.comparison.fitted(trials[0])
-        return None
+def answer(study: ReportData) -> Markup:
+    """Which model to trust, in a sentence and a small table."""
+    made = study.comparison.answer()
+    lines = [[line.model, percent(line.accuracy), f"{line.log_loss:.3f}", line.verdict] for line in made.lines]
+    return section(
+        "answer",
+        "Which model to trust",
+        paragraph(made.sentence, "lead"),
+        tiles(figures(study.evaluation)),
+        table([HEADER, *lines], "<>><", ["best", *[""] * (len(lines) - 1)]),
+    )
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Hide warnings: they were shown when the rows were compared."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+HEADER = ["model", "accuracy", "log loss", "verdict"]
 
+# The table ------------------------------------------------------------------------------------------------------------
 
-# The two columns that tell most ---------------------------------------------------------------------------------------
-
-# Pairs are tried among so many columns, those that tell most by themselves.
-TRIED = 6
-
-# A category with more levels than this makes no picture.
-MOST_LEVELS = 8
-
-
-def best_pair(m: Any, X: Any, y: Labels) -> list[Any] | None:
-    """The two columns in which the model, with all others integrated out, has the least log loss.
-
-    By name or position; None if it has fewer columns that can be drawn.
-    """
-    losses = {column: _loss(m, X, y, [column]) for column in _drawable(m)}
-    tried = sorted(losses, key=lambda column: losses[column])[:TRIED]
-    pairs = list(combinations(tried, 2))
-    if not pairs:
-        return None
-    return list(min(pairs, key=lambda pair: _loss(m, X, y, list(pair))))
-
-
-def _drawable(m: Any) -> list[Any]:
-    """The columns of numbers; categories of few levels too, if there are fewer than two numbers."""
-    used = [column for column in m.schema_ if not column.note.startswith("left out")]
-    numbers = [column.name for column in used if column.levels is None]
-    return numbers if len(numbers) > 1 else [c.name for c in used if (c.levels or 0) <= MOST_LEVELS]
-
-
-def _loss(m: Any, X: Any, y: Labels, columns: list[Any]) -> float:
-    """The log loss on rows that have values in these columns; infinity if none has."""
-    view = look(m, columns, None, len(columns))
-    values = view.values(X)
-    there = np.isfinite(values).all(axis=1)
-    codes = np.searchsorted(m.classes_, y[there])
-    return _log_loss(view.classifier.announced(view.rows(values[there])), codes) if there.any() else np.inf
-
-
-def _log_loss(scores: Array, codes: Any) -> float:
-    own = scores[codes, np.arange(len(codes))]
-    return float(np.mean(logsumexp(scores, axis=0) - own))
-
-
-# Sections -------------------------------------------------------------------------------------------------------------
-
-# A confusion of more classes than this is told as a list of the most frequent mistakes.
-MOST_CLASSES = 15
-MISTAKES = 10
+# So many classes are listed with their shares.
+LISTED = 12
 
 
 def data(study: ReportData) -> Markup:
-    """Rows, classes, and what each column was taken for."""
-    comparison = study.comparison
-    weight = np.bincount(comparison.codes, minlength=len(comparison.labels))
-    shares = [f"{label} {count / weight.sum():.1%}" for label, count in zip(comparison.labels, weight, strict=True)]
+    """What `examine` found, the classes, and what each column was taken for."""
+    evaluation, columns = study.evaluation, study.best.schema_
+    shares = evaluation.support / max(evaluation.weight, 1e-300)
     of = f" of {study.source}" if study.source else ""
     called = f" of {study.target}" if study.target else ""
-    sentence = f"{len(comparison.codes)} rows{of}, {len(shares)} classes{called}: {_some(shares, 12)}."
-    columns = study.best.schema_
-    return section("data", "The data", paragraph(sentence), table(columns.cells(), columns.sides))
-
-
-def ranking(study: ReportData) -> Markup:
-    """Which model is best, by how much, and how certain that is."""
-    shown = study.comparison.table()
-    header, *rows = map(_note_second, shown.cells(), [shown.cells()[0]] * (len(shown.lines) + 1))
-    ranked = [(row, line.note) for row, line in zip(rows, shown.lines, strict=True) if line.log_loss]
+    names = [f"{label} ({percent(share)})" for label, share in zip(evaluation.labels, shares, strict=True)]
+    words = f"{study.comparison.rows:,} rows{of}, {len(columns)} columns, and {len(names)} classes{called}"
     return section(
-        "ranking",
-        "Which model to trust",
-        *(paragraph(sentence, "lead" if i == 0 else "") for i, sentence in enumerate(shown.sentences)),
-        table([header, *(row for row, _ in ranked)], "<<", [note for _, note in ranked]),
-        paragraph(NOTES, "small"),
-        items(shown.failures()) if shown.failures() else "",
-        _pictured(
-            study.comparison.plot, "Log loss of every model on rows held out, with 95 % intervals; less is better."
-        ),
+        "data",
+        "Your table",
+        paragraph(f"{words}: {listed(names, LISTED)}."),
+        _remarks(study),
+        folded(f"What each of the {len(columns)} columns was taken for", table(columns.cells(), columns.sides)),
     )
 
 
-def _note_second(row: list[str], header: list[str]) -> list[str]:
-    """Move the note (best, tie), the column without a heading, to the second place."""
-    order = sorted(range(len(row)), key=lambda i: (i > 0, header[i] != ""))
-    return [row[i] for i in order]
+def _remarks(study: ReportData) -> Markup:
+    """What the examination has to say, with what mends it in the words of the place."""
+    if study.examination is None:
+        return ""
+    found = study.examination.findings
+    if not found:
+        return paragraph("Nothing in it looks wrong.")
+    shell = bool(study.command)
+    told = (f"<li>{prose(remark.message)}{_remedy(remark, shell)}</li>" for remark in found)
+    return f"<ul>{''.join(told)}</ul>"
 
 
-NOTES = (
-    "Log loss is minus the mean logarithm of the probability given to the true class, on rows held out. "
-    "Calibrated is the same with posteriors raised to the power that suits them. Behind is the difference to the best "
-    "member of the family, with its standard error; tie marks those within one. "
-    "± is half of a 95 % interval over folds. * evidence by BIC."
+def _remedy(remark: Any, shell: bool) -> Markup:
+    mends = remark.flag if shell else remark.argument
+    return f" {escape(remark.when)}: <code>{escape(mends)}</code>" if mends else ""
+
+
+# What matters ---------------------------------------------------------------------------------------------------------
+
+# So many columns are drawn, and the rest counted.
+MOST_BARS = 15
+
+
+def importance(study: ReportData) -> Markup:
+    """How much worse the winner, or the best single model where a stack wins, is without each column."""
+    found = study.what_matters
+    if found is None:
+        return ""
+    if isinstance(found, str):
+        return section("importance", "What matters", paragraph(found))
+    lines = [
+        Bar(
+            str(line.name) if isinstance(line.name, str) else f"column {line.name}",
+            line.increase,
+            f"{line.increase:.3f}",
+            line.standard_error if np.isfinite(line.standard_error) else 0.0,
+            f"{line.name}: log loss +{line.increase:.4f}, standard error {line.standard_error:.4f}",
+        )
+        for line in found.lines
+    ]
+    more, asked = len(lines) - MOST_BARS, study.comparison.asked
+    instead = f"Of {plain(asked.name)}, the best single model: a stack takes long to ask."
+    return section(
+        "importance",
+        "What matters",
+        *([paragraph(instead)] if asked is not study.comparison.winner else []),
+        *map(paragraph, found.sentences()[:1]),
+        bars(lines[:MOST_BARS], "What matters"),
+        *([folded(f"{more} more columns", bars(lines[MOST_BARS:], "What matters less"))] if more > 0 else []),
+        *(paragraph(sentence, "small") for sentence in found.sentences()[1:]),
+    )
+
+
+# Three rows, explained: one that is sure and right, one that is unsure, one that is wrong -----------------------------
+
+
+# So many columns of a row are drawn; what the others add up to is one bar.
+MOST_SHARES = 6
+
+TITLES = {"sure": "Sure, and right", "unsure": "Unsure", "wrong": "Wrong"}
+
+
+def examples(study: ReportData) -> Markup:
+    """What speaks for the decision in three rows, and what against it."""
+    chosen = three_rows(study)
+    every = f"The model that has learned from all rows decides these {len(study.drawn.y):,} rows rightly, every one."
+    return section(
+        "examples",
+        "Three rows explained" if len(chosen) == 3 else "Some rows explained",
+        paragraph(INTRODUCTION),
+        *(_explained(study, TITLES[kind], i) for kind, i in chosen.items()),
+        "" if "wrong" in chosen else paragraph(every),
+    )
+
+
+INTRODUCTION = (
+    "What speaks for the decision, and what against it, in log odds: blue bars speak for the class that the model "
+    "says, orange ones for the runner-up. All bars add up to the decision."
 )
 
 
-def reliability(study: ReportData) -> Markup:
-    """Whether announced probabilities come true."""
-    winner = study.comparison.winner
-    words = f"{winner.name} announces probabilities. On the diagonal, they come true as often as announced."
-    if winner.power is not None:
-        use = "is used" if winner.uses_power else "did not help on rows held out, and is not used"
-        before, after = (winner.estimate("log_loss", calibrated=c).value for c in (False, True))
-        words += (
-            f" The power {winner.power:.2f} {use}: the log loss is {before:.4g} without it and {after:.4g} with it."
-        )
-    caption = f"Reliability of {winner.name} on rows held out: what was announced, and what came true."
-    return section("sureness", "How sure it is", paragraph(words), _pictured(study.comparison.reliability, caption))
+def three_rows(study: ReportData) -> dict[str, int]:
+    """Places among the drawn rows: the surest that is right, the least sure, the surest that is wrong."""
+    sure = study.posteriors.max(axis=1)
+    right = np.array([a == b for a, b in zip(study.decided, study.drawn.y.tolist(), strict=True)], dtype=bool)
+    candidates = {"sure": np.where(right, sure, 0), "wrong": np.where(right, 0, sure), "unsure": 1 - sure}
+    found: dict[str, int] = {}
+    for kind, score in candidates.items():
+        score[list(found.values())] = 0
+        if score.max() > 0:
+            found[kind] = int(score.argmax())
+    return {kind: found[kind] for kind in TITLES if kind in found}
 
 
-def errors(study: ReportData) -> Markup:
-    """Which classes are taken for which."""
-    evaluation = study.evaluation
-    words = f"{study.comparison.winner.name} errs in {evaluation.error:.1%} of the rows held out."
-    parts = [paragraph(words), _mistakes(evaluation)]
-    if len(evaluation.labels) <= MOST_CLASSES:
-        caption = "Confusion on rows held out: how often each class (rows) was taken for each class (columns)."
-        parts.append(_pictured(lambda: plot_confusion(evaluation), caption))
-    return section("errors", "Where it errs", *parts)
+def _explained(study: ReportData, title: str, i: int) -> Markup:
+    with quiet():
+        explanation = study.best.explain(_safe_indexing(study.drawn.X, [i]))
+    order = np.argsort(-study.posteriors[i])
+    labels = study.best.classes_.tolist()
+    (first, own), (second, other) = ((str(labels[k]), study.posteriors[i, k]) for k in order[:2])
+    truth = "which is right" if study.decided[i] == study.drawn.y[i] else f"but it is {study.drawn.y[i]}"
+    words = f"The model says {first} with {_sure(own)}, {truth}. The runner-up is {second} with {_sure(other)}."
+    flip = explanation.flip
+    name = study.row_name(i)
+    return (
+        f"<div class='example'><h3>{escape(f'{title}: {name}')}</h3>{paragraph(words)}"
+        f"{bars(_bars(explanation), f'{title}: {name}')}{paragraph(str(flip)) if flip else ''}</div>"
+    )
 
 
-def evaluation_sections(evaluation: Evaluation) -> list[Markup]:
-    """How good a model is on rows with labels: the measures, reliability, and what is taken for what."""
-    announced = "Reliability: what was announced, and what came true. On the diagonal, both are the same."
-    sure = _pictured(lambda: draw_reliability({"the model": evaluation}), announced)
-    wrong = [_mistakes(evaluation)]
-    if len(evaluation.labels) <= MOST_CLASSES:
-        caption = "Confusion: how often each class (rows) was taken for each class (columns)."
-        wrong.append(_pictured(lambda: plot_confusion(evaluation), caption))
-    return [
-        section("data", "How good it is", f"<div class='wide'>{evaluation._repr_html_()}</div>"),
-        section("sureness", "How sure it is", sure),
-        section("errors", "Where it errs", *wrong),
-    ]
+def _sure(posterior: float) -> str:
+    """A probability, never called 0 or 100 %: a model is not certain."""
+    return percent(min(max(float(posterior), 1e-9), 1 - 1e-9))
 
 
-def _mistakes(evaluation: Evaluation) -> Markup:
-    counts, labels = evaluation.confusion.copy(), evaluation.labels
-    of_class = counts.sum(axis=1)
-    np.fill_diagonal(counts, 0)
-    places = np.argsort(-counts, axis=None, kind="stable")[:MISTAKES]
-    pairs = [divmod(int(place), len(labels)) for place in places if counts.flat[place] > 0]
-    rows = [
-        [str(labels[i]), str(labels[j]), f"{counts[i, j]:g}", f"{counts[i, j] / of_class[i]:.1%}"] for i, j in pairs
-    ]
-    if not rows:
-        return paragraph("No row was taken for a wrong class.")
-    return table([["class", "taken for", "rows", "of its class"], *rows], "<<")
+def _bars(explanation: Any) -> list[Bar]:
+    """The columns with the largest shares first, the rest together, and what belongs to no column."""
+    ranked = sorted(explanation.shares.items(), key=lambda share: -abs(share[1]))
+    first = ranked if len(ranked) == MOST_SHARES + 1 else ranked[:MOST_SHARES]
+    lines = [_bar(f"{_named(name)} = {_shown(explanation.values[name])}", share) for name, share in first]
+    if rest := ranked[len(first) :]:
+        lines.append(_bar(f"{len(rest)} other columns", sum(share for _, share in rest)))
+    lines.append(_bar("class frequencies (prior)", explanation.prior))
+    if explanation.volume:
+        lines.append(_bar("what no single column says", explanation.volume))
+    return lines
+
+
+def _bar(name: str, share: float) -> Bar:
+    shown = f"{share:+.2f}" if np.isfinite(share) else f"{share:+}"
+    return Bar(name, float(np.clip(share, -1e6, 1e6)), shown)
+
+
+def _named(name: Any) -> str:
+    return name if isinstance(name, str) else f"column {name}"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "missing"
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+# How it separates the classes -----------------------------------------------------------------------------------------
+
+
+# Boundaries of more classes than this are not drawn, where Fisher's directions show how they lie.
+MOST_REGIONS = 12
 
 
 def separation(study: ReportData) -> Markup:
-    """Fisher's directions, and the boundaries in the two columns that tell most."""
-    return section("separation", "How it separates", *_separation(study))
+    """The boundaries in the two columns that matter most, and Fisher's directions."""
+    return section("separation", "How it separates the classes", *_separation(study))
 
 
 def _separation(study: ReportData) -> Iterator[Markup]:
-    X, y = study.drawn
-    projector = study.projector
+    projector, labels = study.projector, study.best.classes_.tolist()
+    if projector is None or len(labels) <= MOST_REGIONS:
+        yield _regions(study, labels)
     if projector is not None:
-        caption = "Rows in Fisher's directions, in which classes lie furthest apart for their spread." + study.shown
-        yield _pictured(lambda: plot_projection(projector, X, y), caption)
-    pair = best_pair(study.best, X, y)
-    if pair is None:
-        yield paragraph("There are no two columns in which boundaries could be drawn.")
-        return
-    caption = (
-        f"What {study.comparison.winner.name} decides from {pair[0]} and {pair[1]} alone, the two columns that tell "
-        f"most, with all others integrated out.{study.shown}"
-    )
-    yield _pictured(lambda: plot_regions(study.best, X, y, columns=pair, sigmas=(2,)), caption)
+        X, y = study.drawn.X, study.drawn.y
+        caption = "All columns at once: rows in Fisher's directions, in which classes lie furthest apart."
+        yield pictured(lambda: plot_projection(projector, X, y), caption + study.shown, _teller(study), labels)
+
+
+def _regions(study: ReportData, labels: list[Any]) -> Markup:
+    if study.seen is None or study.pair is None:
+        return paragraph("There are no two columns in which boundaries could be drawn.")
+    (name, model), pair = study.seen, study.pair
+    first, second = (column if isinstance(column, str) else f"column {column}" for column in pair)
+    caption = f"What {name} decides from {first} and {second} alone, the two columns that matter most."
+    if all(model.schema_[column].levels for column in pair):  # rows would hide what is written in the tiles
+        caption += " Each tile has the probability of the class that it is taken for."
+        return pictured(lambda: plot_regions(model, columns=pair), caption, None, labels)
+    X, y = study.drawn.X, study.drawn.y
+    draw = partial(plot_regions, model, X, y, columns=pair, sigmas=(2,))
+    return pictured(draw, caption + study.shown, _teller(study), labels)
+
+
+def _teller(study: ReportData) -> Callable[[int, int, float, float], str]:
+    """What is said of a drawn row: points come in the order of the classes, and then of the rows."""
+    labels = study.drawn.y.tolist()
+    groups = [[i for i, label in enumerate(labels) if label == own] for own in study.best.classes_.tolist()]
+    sure = study.posteriors.max(axis=1)
+
+    def tell(group: int, place: int, x: float, y: float) -> str:
+        i = groups[group][place]
+        said = f"{study.decided[i]}, {percent(sure[i])}"
+        return f"{study.row_name(i)}: {labels[i]}\nthe model says {said}"
+
+    return tell
+
+
+# Advice, use, provenance ----------------------------------------------------------------------------------------------
 
 
 def advice(study: ReportData) -> Markup:
-    """The advice of the diagnosis."""
-    found = study.diagnosis
-    if isinstance(found, str):
-        return section("advice", "What the data say", paragraph(found))
-    parts = (f"{part.title}: {part.advice}" for part in found.sections.values())
-    return section("advice", "What the data say", items(parts))
+    """What the rows advise."""
+    return section("advice", "What the data say", items(study.sentences)) if study.sentences else ""
 
 
 def using(study: ReportData) -> Markup:
@@ -302,36 +290,31 @@ def using(study: ReportData) -> Markup:
         "m.predict_proba(X)",
         "print(m.explain(X[:1]))",
     ]
-    return section("using", "How to use the winner", code("\n".join(lines)), code("\n".join(python)))
+    shell, script = (code("\n".join(text)) for text in (lines, python))
+    return section("using", "How to use it", paragraph("In the shell:"), shell, paragraph("In Python:"), script)
 
 
 def provenance(study: ReportData) -> Markup:
     """Versions, date, rows, folds and seed."""
-    facts = {
-        "made by": f"classwise {version('classwise')}, Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"scikit-learn {version('scikit-learn')}",
-        "on": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        "rows": f"{len(study.comparison.codes)}{f' of {study.source}' if study.source else ''}",
-        "folds": str(int(study.comparison.folds.max()) + 1),
+    comparison = study.comparison
+    rows = f"{comparison.rows:,}{f' of {study.source}' if study.source else ''}"
+    if comparison.streamed:
+        rows += (
+            f", read as a stream; pictures, importance and advice are of {len(study.labels):,} of them, drawn by chance"
+        )
+    facts = made_by() | {
+        **({"command": study.command} if study.command else {}),
+        "rows": rows,
+        "folds": str(len(comparison.winner.as_is)),
         "seed": "not recorded" if study.seed is None else str(study.seed),
+        "columns": "as they are" if study.families == "auto" else f"families {study.families}",
+        "weights": "none" if study.weights is None else "as given",
         "winner": " ".join(repr(study.best).split()),
         "saved in": study.model or "no file",
     }
-    return section("provenance", "Where this comes from", definitions(facts))
+    return section("provenance", "How this report was made", definitions(facts))
 
 
 SECTIONS: tuple[Callable[[ReportData], Markup], ...] = (
-    data, ranking, reliability, errors, separation, advice, using, provenance,
+    answer, data, importance, models, examples, errors, reliability, separation, advice, using, provenance,
 )  # fmt: skip
-
-
-def _pictured(make: Callable[[], Any], caption: str) -> Markup:
-    """A picture, or why there is none."""
-    try:
-        return figure(draw(make), caption)
-    except ClasswiseError as problem:
-        return paragraph(f"{caption.split(':')[0]} cannot be drawn: {problem}", "small")
-
-
-def _some(texts: list[str], most: int) -> str:
-    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
