@@ -7,7 +7,7 @@ from classwise.serve.settings import Limits
 
 if TYPE_CHECKING:
     from classwise.serve.app import create_app as create_app
-    from classwise.serve.running import run as run
+    from classwise.serve.server import run as run
 
 __all__ = ["Limits", "create_app", "run"]
 
@@ -18,7 +18,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"classwise.serve has no {name!r}; it has {', '.join(__all__)}.")
     try:
         from classwise.serve.app import create_app
-        from classwise.serve.running import run
+        from classwise.serve.server import run
     except ModuleNotFoundError as problem:
         if (problem.name or "").startswith("classwise"):
             raise

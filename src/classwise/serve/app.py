@@ -19,20 +19,31 @@ from classwise.serve import arrow
 from classwise.serve.facts import ModelFacts, brief, explained_row, full, health, prediction
 from classwise.serve.models import Models, Served, read_names
 from classwise.serve.openapi import document
-from classwise.serve.problems import Problem, listed, shown, to_json
-from classwise.serve.prometheus import MEDIA_TYPE, CountRequests, Metrics
 from classwise.serve.requests import (
     ARROW,
     JSON,
     ExplainRequest,
     Options,
+    Problem,
     StreamOptions,
     checked,
+    listed,
     media_type,
     read_json,
     read_query,
+    shown,
+    to_json,
 )
-from classwise.serve.resources import RequestDeadline, Room, Workers, held_body, left
+from classwise.serve.resources import (
+    MEDIA_TYPE,
+    CountRequests,
+    Metrics,
+    RequestDeadline,
+    Room,
+    Workers,
+    held_body,
+    left,
+)
 from classwise.serve.settings import Limits
 
 

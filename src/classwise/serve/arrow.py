@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,10 +23,12 @@ from flatbuffers.number_types import Uint8Flags
 from flatbuffers.table import Table as FlatTable
 
 from classwise.arrays import Array, Labels
-from classwise.rows.codes import Coded
-from classwise.rows.schema import label_columns
+from classwise.errors import ClasswiseError
+from classwise.rows.codes import Coded, label_columns
+from classwise.rows.frames import FrameSource
+from classwise.rows.schema import Conversion
 from classwise.rows.sources import Source
-from classwise.serve.problems import Problem, misfit
+from classwise.serve.requests import Problem, misfit
 from classwise.serve.resources import RequestDeadline
 from classwise.serve.validation import (
     Checked,
@@ -229,11 +232,23 @@ def _read_column(column: InputColumn, values: pa.ChunkedArray, deadline: Request
 
 
 def _read_numbers(column: NumberColumn, values: pa.ChunkedArray) -> Array:
+    if column.column.conversion is not None and not _is_number(values.type):
+        numbers = _read_converted(column, column.column.conversion, values)
+        column.check(numbers)
+        return numbers
     if not _is_number(values.type):
         raise misfit(column.name, None, f"it holds {values.type}, and the model takes numbers.")
     numbers = np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     column.check(numbers)
     return numbers
+
+
+def _read_converted(column: NumberColumn, conversion: Conversion, values: pa.ChunkedArray) -> Array:
+    """Dates, times and text, by the conversion of the column."""
+    try:
+        return FrameSource(nw.from_native(pa.table({column.name: values}), eager_only=True)).converted(0, conversion)
+    except ClasswiseError as problem:
+        raise misfit(column.name, None, f"{problem}") from None
 
 
 def _read_levels(column: LevelColumn, values: pa.ChunkedArray) -> Coded:

@@ -161,7 +161,7 @@ def explained_row(served: Served, explained: Explanation) -> ExplainedRow:
     ranked = sorted(explained.shares.items(), key=lambda share: -abs(share[1]))
     shares = [ColumnShare(str(name), explained.values[name], _finite(share)) for name, share in ranked]
     odds, prior, volume = (_finite(number) for number in (explained.log_odds, explained.prior, explained.volume))
-    label, against = explained.label, explained.against
+    label, against = explained.label, explained.other
     return ExplainedRow(served.name, served.sha256, label, against, odds, prior, volume, shares)
 
 

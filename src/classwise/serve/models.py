@@ -23,10 +23,8 @@ from typing import Any
 
 from classwise.errors import ClasswiseError, StoredFileError
 from classwise.export import load
-from classwise.serve.problems import Problem
-from classwise.serve.prometheus import Metrics
-from classwise.serve.requests import Options
-from classwise.serve.resources import RequestDeadline
+from classwise.serve.requests import Options, Problem
+from classwise.serve.resources import Metrics, RequestDeadline
 from classwise.serve.scorer import Scorer
 from classwise.storage import Description, describe
 

@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 
 from classwise import __version__
-from classwise.serve import facts, problems, prometheus
+from classwise.serve import facts, requests, resources
 from classwise.serve.models import Models, Served
-from classwise.serve.problems import ProblemDetails, plain
-from classwise.serve.requests import ARROW, JSON, Options, StreamOptions
+from classwise.serve.requests import ARROW, JSON, Options, ProblemDetails, StreamOptions, plain
 from classwise.serve.resources import RequestDeadline
 from classwise.serve.settings import Limits
 
@@ -68,7 +67,7 @@ def document(models: Models, limits: Limits) -> Json:
     return {"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": schemas}}
 
 
-_COUNTS: Json = {"description": "Counts.", "content": {prometheus.MEDIA_TYPE: {"schema": TEXT}}}
+_COUNTS: Json = {"description": "Counts.", "content": {resources.MEDIA_TYPE: {"schema": TEXT}}}
 
 
 def _fact(summary: str, type: Any, example: Any) -> Json:
@@ -85,7 +84,7 @@ def _schema(type: Any) -> Json:
 
 
 def _refusals() -> Json:
-    content = {problems.MEDIA_TYPE: {"schema": _schema(ProblemDetails)}}
+    content = {requests.MEDIA_TYPE: {"schema": _schema(ProblemDetails)}}
     return {status: {"description": why, "content": content} for status, why in REFUSALS.items()}
 
 

@@ -12,11 +12,11 @@ from classwise.classifier.explanation import Explanation
 from classwise.comparison.stack import AutoClassifier
 from classwise.errors import ClasswiseError
 from classwise.estimators import Decision, model_within
+from classwise.rows.conversions import Moment
 from classwise.rows.schema import Family
 from classwise.rows.sources import Source
 from classwise.rows.table import RANGES
-from classwise.serve.problems import Problem, as_json, listed, shown
-from classwise.serve.requests import Options
+from classwise.serve.requests import Options, Problem, as_json, listed, shown
 from classwise.serve.resources import RequestDeadline
 from classwise.serve.validation import InputColumn, LevelColumn, RowReader
 
@@ -173,6 +173,9 @@ def _plain(column: InputColumn, drawn: float) -> Any:
         return levels[int(drawn)] if 0 <= drawn < len(levels) else levels[0] if levels else None
     if np.isnan(drawn):
         return None
+    conversion = column.column.conversion
+    if isinstance(conversion, Moment) and conversion.kind != "duration":
+        return conversion.value(round(drawn) if conversion.is_day else drawn).isoformat()
     short = float(f"{within(drawn, column.column.family):.6g}")
     return int(short) if short.is_integer() and abs(short) < 2**53 else short
 
@@ -210,7 +213,7 @@ def reader_of(inner: Any) -> RowReader:
                     "them in another form; fit an AutoClassifier of named members."
                 )
         return RowReader.of(model.schema, model.levels, allow_missing=True, allow_unseen=True)
-    allow_missing = getattr(inner, "missing", "error") != "error"
+    allow_missing = not inner._strict
     return RowReader.of(model.schema, model.levels, allow_missing, getattr(inner, "smoothing", 1.0) > 0)
 
 

@@ -1,7 +1,8 @@
 """The validation of requests: what rows may hold, read off the model once and held against every row.
 
 A column of numbers takes numbers within the range of its family, a column of levels takes levels of its own type: text,
-yes and no, or numbers. null is a missing value, where the model takes such. Nothing is converted: "1" is no number.
+yes and no, or numbers. null is a missing value, where the model takes such. "1" is no number, but for a column that was
+text in fit and held numbers: there it may be written as it was in fit, and so may a date.
 
 The checks are NumPy's, over whole columns, so that JSON and Arrow share them; a library that checks types would look at
 one value after the other, and only those of JSON.
@@ -20,10 +21,11 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.rows.codes import Coded, code_values
-from classwise.rows.schema import Column, Family, Schema
+from classwise.rows.conversions import Moment
+from classwise.rows.schema import Column, Conversion, Family, Schema
 from classwise.rows.sources import ArraySource, Source
 from classwise.rows.table import RANGES
-from classwise.serve.problems import Problem, listed, misfit, shown
+from classwise.serve.requests import Problem, listed, misfit, shown
 
 # Numbers are below: the square of a much larger one overflows.
 LARGEST = 1e150
@@ -44,10 +46,15 @@ class NumberColumn:
     allow_missing: bool
 
     kind = "numbers"
-    choices = "a number"
+
+    @property
+    def choices(self) -> str:
+        """What it takes."""
+        return "a number" if self.column.conversion is None else shown(self.column.conversion.example)
 
     def read(self, values: Sequence[Any]) -> Array:
         """Values of a request as numbers (n,), NaN for null."""
+        values = self._converted(values)
         _check_types(self, values)
         try:
             numbers = np.array(values, dtype=np.float64)
@@ -55,6 +62,21 @@ class NumberColumn:
             finite = [np.inf if type(value) is int and abs(value) >= LARGEST else value for value in values]
             numbers = np.array(finite, dtype=np.float64)
         self.check(numbers)
+        return numbers
+
+    def _converted(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Text as the numbers that it stands for, if the column has a conversion."""
+        conversion = self.column.conversion
+        if conversion is None or str not in {*map(type, values)}:
+            return values
+        numbers = []
+        for row, value in enumerate(values):
+            try:
+                numbers.append(conversion.number(value) if isinstance(value, str) else value)
+            except (ValueError, TypeError, OverflowError):
+                raise misfit(
+                    self.name, row, f"{shown(value)} is none of the {conversion.what} it holds; give {self.choices}."
+                ) from None
         return numbers
 
     def check(self, numbers: Array) -> None:
@@ -92,7 +114,16 @@ class NumberColumn:
         else:
             least = 0 if family.name == "lognormal" else -LARGEST
             schema = {"type": "number", "exclusiveMinimum": least, "exclusiveMaximum": LARGEST}
-        return _nullable(schema) if self.allow_missing else schema
+        if self.column.conversion is None:
+            return _nullable(schema) if self.allow_missing else schema
+        null = [{"type": "null"}] if self.allow_missing else []
+        return {"anyOf": [text_schema(self.column.conversion), schema, *null], "description": self.column.note}
+
+
+def text_schema(conversion: Conversion) -> dict[str, Any]:
+    """What JSON Schema says of a value as text."""
+    schema = {"type": "string", "examples": [conversion.example]}
+    return schema | ({"format": "date"} if conversion == Moment("date") else {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +220,13 @@ class CheckedColumns:
     def natural_family(self, column: int) -> Family:
         return Family("categorical" if isinstance(self.columns[column], Coded) else "gaussian")
 
+    def conversion(self, column: int) -> None:
+        """Values are numbers by now, or levels."""
+
     def numbers(self, column: int) -> Any:
+        return self.columns[column]
+
+    def converted(self, column: int, conversion: Any) -> Any:
         return self.columns[column]
 
     coded = numbers

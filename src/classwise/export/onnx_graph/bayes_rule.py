@@ -21,6 +21,8 @@ from classwise.export.linear import LinearScores, linear_scores
 from classwise.export.onnx_graph.densities import scores
 from classwise.export.onnx_graph.graph import Graph, Tensor
 from classwise.export.onnx_graph.input_rows import GraphRows
+from classwise.export.onnx_graph.trees import forest_mean
+from classwise.forest.forest import Forest
 from classwise.logistic import LogisticClassifier
 
 # Logistic regression --------------------------------------------------------------------------------------------------
@@ -91,6 +93,12 @@ def _(classifier: BayesClassifier, rows: GraphRows) -> GraphPosterior:
 @posterior.register
 def _(classifier: LogisticClassifier, rows: GraphRows) -> GraphPosterior:
     return _normalized(logistic_scores(classifier, rows), rows)
+
+
+@posterior.register
+def _(classifier: Forest, rows: GraphRows) -> GraphPosterior:
+    joint = forest_mean(classifier.trees, classifier.of_leaves, rows).log() * classifier.power
+    return _normalized(joint if classifier.shift is None else joint + classifier.shift[None], rows)
 
 
 @posterior.register

@@ -14,7 +14,7 @@ from classwise.classifier.bayes import Model
 from classwise.classifier.decision import Policy
 from classwise.errors import ClasswiseError, choose
 from classwise.estimators import Decision, model_within
-from classwise.estimators.deciding import read_policy
+from classwise.estimators.decisions import read_policy
 from classwise.export.onnx_graph.bayes_rule import GraphPosterior, decided, label_values, posterior, unscorable_label
 from classwise.export.onnx_graph.graph import OPSET, Graph, load_onnx
 from classwise.export.onnx_graph.input_rows import GraphColumn, InputRows, Layout, refuse_levels
@@ -42,6 +42,9 @@ def to_onnx(
         given, a model of an array has a matrix, and a model of a table has columns.
     outputs: what the label (n,) and the probabilities (n, g) are called.
     missing: the text, or texts, that stand for a missing value in columns of text; numbers that are missing are NaN.
+
+    ONNX has no dates, and reads no numbers such as 3,14. A column of them takes numbers, as `schema_` says: days since
+    1970-01-01, for example. The metadata of the model says so too, under "conversions".
 
     >>> from sklearn.datasets import load_iris
     >>> import classwise as cw
@@ -183,11 +186,13 @@ def _describe(made: Any, estimator: Any, model: Model | LogisticModel, labels: L
     """What made the model, and what its numbers mean."""
     library = version("classwise")
     made.producer_name, made.producer_version = "classwise", library
-    made.doc_string = str(estimator)
+    made.doc_string = repr(estimator)
     facts = {
         "labels": model.classifier.labels.tolist(),
         "columns": list(model.schema.names or range(len(model.schema))),
         "unscorable_label": labels.tolist()[-1],
     }
+    conversions = {str(c.name or j): c.note for j, c in enumerate(model.schema) if c.conversion is not None}
+    facts |= {"conversions": conversions} if conversions else {}
     told = {name: json.dumps(fact, ensure_ascii=False) for name, fact in facts.items()}
     load_onnx().helper.set_model_props(made, {"classwise_version": library, **told})

@@ -41,6 +41,13 @@ def column(name: str) -> Expression:
     return exp.column(name)
 
 
+def written(text: str, names: Iterable[str]) -> Expression:
+    """An expression that is written already, in the words of its engine; names: the columns that it reads."""
+    whole = exp.Literal(this=text, is_string=False)
+    whole.meta["columns"] = tuple(names)
+    return whole
+
+
 def enclosed(expression: Expression) -> Expression:
     """In parentheses, where it takes some."""
     return exp.Paren(this=expression) if isinstance(expression, exp.Binary) else expression

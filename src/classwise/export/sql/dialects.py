@@ -1,17 +1,23 @@
 """Dialects: what engines do differently, each difference written down once.
 
 sqlglot knows how each of them spells things. What is here is what they do: whether they know NaN and infinity, what
-they make of numbers too large or too small, whether they keep a step of a query as a step, and how long names may be.
+they make of numbers too large or too small, whether they keep a step of a query as a step, how long names may be, and
+how they read dates and numbers that are written as text.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
+import sqlglot
 from sqlglot import exp
 
 from classwise.errors import ClasswiseError
 from classwise.export.sql.arithmetic import Expression, case, double, number
+from classwise.rows.conversions import Moment
+from classwise.rows.schema import Conversion
+from classwise.rows.written_numbers import WrittenNumber
 
 # Beyond so many standard deviations nothing is measured: the squares of a few more would overflow.
 FARTHEST = 1e140
@@ -117,3 +123,78 @@ def read_dialect(name: Any) -> Dialect:
         known = ", ".join(map(repr, DIALECTS))
         raise ClasswiseError(f"dialect={name!r} is not one that to_sql writes; choose {known}.")
     return DIALECTS[name]
+
+
+# Conversions: dates, times of day and numbers written as text become the numbers that the model learned from ----------
+#
+# Moments are read from columns of their own type, or from text as ISO 8601 writes it. Few engines have a type for
+# durations: elsewhere such a column is to hold seconds.
+
+
+# How each engine writes days since 1970-01-01, of a moment without a zone and with one.
+DAYS = {
+    "duckdb": ("EPOCH(CAST(x AS TIMESTAMP)) / 86400e0", "EPOCH(CAST(x AS TIMESTAMPTZ)) / 86400e0"),
+    "postgres": (
+        "EXTRACT(EPOCH FROM CAST(x AS TIMESTAMP)) / 86400e0",
+        "EXTRACT(EPOCH FROM CAST(x AS TIMESTAMPTZ)) / 86400e0",
+    ),
+    "sqlite": ("JULIANDAY(x) - 2440587.5e0", "JULIANDAY(x) - 2440587.5e0"),
+    "spark": (  # a timestamp is an instant there, shown in the zone of the session
+        "UNIX_MICROS(FROM_UTC_TIMESTAMP(CAST(x AS TIMESTAMP), CURRENT_TIMEZONE())) / 86400e6",
+        "UNIX_MICROS(CAST(x AS TIMESTAMP)) / 86400e6",
+    ),
+    "bigquery": ("UNIX_MICROS(CAST(x AS TIMESTAMP)) / 86400e6", "UNIX_MICROS(CAST(x AS TIMESTAMP)) / 86400e6"),
+    "snowflake": (
+        "DATE_PART(EPOCH_MICROSECOND, CAST(x AS TIMESTAMP_NTZ)) / 86400e6",
+        "DATE_PART(EPOCH_MICROSECOND, CAST(x AS TIMESTAMP_TZ)) / 86400e6",
+    ),
+    "mysql": ("TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x) / 86400e6",) * 2,
+    "tsql": (
+        "DATEDIFF_BIG(MICROSECOND, '1970-01-01', CAST(x AS DATETIME2)) / 86400e6",
+        "DATEDIFF_BIG(MICROSECOND, '1970-01-01', CAST(CAST(x AS DATETIMEOFFSET) AT TIME ZONE 'UTC' AS DATETIME2)) "
+        "/ 86400e6",
+    ),
+}
+
+# Hours since midnight.
+HOURS = {
+    "duckdb": "EPOCH(CAST(x AS TIME)) / 3600e0",
+    "postgres": "EXTRACT(EPOCH FROM CAST(x AS TIME)) / 3600e0",
+    "sqlite": "(JULIANDAY('2000-01-01 ' || x) - 2451544.5e0) * 24e0",
+    "spark": "UNIX_MICROS(CAST(CONCAT('1970-01-01 ', x, 'Z') AS TIMESTAMP)) / 3600e6",
+    "bigquery": "TIME_DIFF(CAST(x AS TIME), CAST('00:00:00' AS TIME), MICROSECOND) / 3600e6",
+    "snowflake": "TIMESTAMPDIFF(MICROSECOND, CAST('00:00:00' AS TIME), CAST(x AS TIME)) / 3600e6",
+    "mysql": "TIME_TO_SEC(x) / 3600e0 + MICROSECOND(x) / 3600e6",
+    "tsql": "DATEDIFF_BIG(MICROSECOND, CAST('00:00:00' AS TIME), CAST(x AS TIME)) / 3600e6",
+}
+
+SECONDS = {"duckdb": "EPOCH(x)", "postgres": "EXTRACT(EPOCH FROM x)"}
+
+
+@singledispatch
+def converted(conversion: Conversion | None, source: Expression, dialect: Dialect) -> Expression:
+    """A column of the table as a number. conversion: how its values become numbers; None, where they are some."""
+    return double(source)
+
+
+@converted.register
+def _(conversion: Moment, source: Expression, dialect: Dialect) -> Expression:
+    written = {"time": HOURS, "duration": SECONDS}.get(conversion.kind, {}).get(dialect.name, "x")
+    if conversion.is_day:
+        written = DAYS[dialect.name][conversion.zoned]
+    parsed = sqlglot.parse_one(written, read=dialect.name)
+    return double(parsed.transform(lambda node: source.copy() if _is_placeholder(node) else node))
+
+
+@converted.register
+def _(conversion: WrittenNumber, source: Expression, dialect: Dialect) -> Expression:
+    """What is not part of the number is taken out of the text; nothing is left of a value that is missing."""
+    text: Expression = exp.cast(source, exp.DType.TEXT)
+    for old, new in conversion.replaced:
+        literals = [dialect.literal(part) for part in (old, new)]
+        text = exp.Anonymous(this="REPLACE", expressions=[text, *literals])
+    return double(exp.Nullif(this=text, expression=exp.Literal.string("")))
+
+
+def _is_placeholder(node: Expression) -> bool:
+    return isinstance(node, exp.Column) and node.name == "x"

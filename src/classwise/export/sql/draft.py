@@ -1,9 +1,9 @@
 """A draft of a query: steps that compute columns from those of the step before, and the score of each class so far."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sqlglot import exp
@@ -22,7 +22,8 @@ from classwise.export.sql.arithmetic import (
     shifted,
     total,
 )
-from classwise.export.sql.dialects import FARTHEST, NEAREST, Dialect
+from classwise.export.sql.dialects import FARTHEST, NEAREST, Dialect, converted
+from classwise.rows.schema import Conversion
 
 # What the table is called within the first step, so that its columns are never taken for anything else: SQLite reads
 # a quoted name that is no column as text.
@@ -38,6 +39,7 @@ class Step(IntEnum):
     UNITS = auto()  # numbers in standard units, as members of a stack see them
     BENT = auto()  # these, to Yeo-Johnson powers
     SEEN = auto()  # these, where none is missing; one-hot columns
+    TREES = auto()  # what the trees of a forest say, added up
     WHITE = auto()  # coordinates in which a class is a unit sphere
     DISTANCE = auto()  # squared distances, where a logarithm is to follow
     MEMBER = auto()  # the same as SCORE, of each member of a stack
@@ -62,12 +64,38 @@ class Step(IntEnum):
     LIKELIEST = auto()  # the largest of these
 
 
+class Written(NamedTuple):
+    """A part of a query. recursive: whether it asks itself; materialized: whether it is to be made once."""
+
+    name: str
+    text: Any
+    recursive: bool = False
+    materialized: bool = False
+
+
+class Walking(Protocol):
+    """What takes rows through trees. sums: the columns that it adds; reads: those that it looks at."""
+
+    @property
+    def sums(self) -> Sequence[str]: ...
+
+    @property
+    def reads(self) -> Sequence[str]: ...
+
+    def steps(self, source: str, kept: Sequence[str], name: str, dialect: str) -> list[Written]:
+        """Parts of a query, of which the last has the columns kept of the source, and the sums."""
+        ...
+
+
 @dataclass(eq=False)
 class Steps:
-    """Columns by step, each with its expression, in terms of columns of earlier steps."""
+    """Columns by step, each with its expression, in terms of columns of earlier steps; walks: what makes those of the
+    step TREES.
+    """
 
     dialect: Dialect
     columns: dict[Step, dict[str, Expression]] = field(default_factory=dict)
+    walks: list[Walking] = field(default_factory=list)
 
     def define(self, step: Step, name: str, expression: Expression) -> str:
         """A column of a step; its name."""
@@ -78,18 +106,35 @@ class Steps:
         """WITH the steps one after the other SELECT result."""
         carried, names = self._carried(result), self._names(table)
         source: Expression = exp.alias_(table, SOURCE, table=True)
-        parts: list[tuple[str, exp.Select]] = []
+        parts: list[Written] = []
         for step, name in names.items():
+            if step is Step.TREES:
+                parts = self._walked(parts, carried[step], name)
+                source = exp.to_table(parts[-1].name)
+                continue
             own = [exp.alias_(expression, alias) for alias, expression in self.columns[step].items()]
             select = exp.Select(expressions=[*map(column, carried[step]), *own]).from_(source, copy=False)
             self._check_width(select)
-            parts.append((name, self.dialect.fenced(select)))
+            parts.append(Written(name, self.dialect.fenced(select)))
             source = exp.to_table(name)
         query = exp.Select(expressions=result).from_(source, copy=False)
-        materialized = True if self.dialect.fence == "materialized" else None
-        for name, select in parts:
-            query = query.with_(name, as_=select, materialized=materialized, copy=False)
+        kept, recursive = self.dialect.fence == "materialized", any(part.recursive for part in parts) or None
+        for part in parts:
+            once = True if (kept and not part.recursive) or part.materialized else None
+            query = query.with_(part.name, as_=part.text, recursive=recursive, materialized=once, copy=False)
         return query
+
+    def _walked(self, parts: list[Written], carried: list[str], name: str) -> list[Written]:
+        """The parts of a query, and those that take rows through trees, forest after forest."""
+        for i, walk in enumerate(self.walks):
+            later = [column for other in self.walks[i + 1 :] for column in other.reads]
+            before = [column for other in self.walks[:i] for column in other.sums]
+            kept = [*dict.fromkeys([*carried, *later, *before])]
+            written = walk.steps(parts[-1].name, kept, f"{name}{i or ''}", self.dialect.name)
+            # Rows are numbered there: where that is asked for several times, it has to be done once.
+            parts[-1] = parts[-1]._replace(materialized=written[0].materialized)
+            parts += [part._replace(text=exp.Literal(this=part.text, is_string=False)) for part in written]
+        return parts
 
     def _carried(self, result: list[Expression]) -> dict[Step, list[str]]:
         """What each step takes over from the one before, because a later one needs it."""
@@ -119,8 +164,9 @@ class Steps:
 
 def _names_in(expressions: Iterable[Expression]) -> set[str]:
     """The columns of the query itself that occur; those of the table have the table's name before them."""
-    found = (node for expression in expressions for node in expression.find_all(exp.Column))
-    return {node.name for node in found if not node.table}
+    found = [node for expression in expressions for node in expression.find_all(exp.Column, exp.Literal)]
+    read = {name for node in found if isinstance(node, exp.Literal) for name in node.meta.get("columns", ())}
+    return read | {node.name for node in found if isinstance(node, exp.Column) and not node.table}
 
 
 # The draft: the columns of the table, what is computed from them, and the scores --------------------------------------
@@ -131,7 +177,8 @@ WHOLE = 2**53
 
 @dataclass(eq=False)
 class Draft:
-    """names: of the model's columns in the table. levels: of those that have some.
+    """names: of the model's columns in the table. levels: of those that have some. conversions: of dates, and of text
+    that holds numbers.
 
     scores (g): the terms of each class. constants (g): what does not depend on the row. refusals: conditions on a row
     that make it impossible to score, as it would be in Python. missing: whether each column that is read has no value.
@@ -142,6 +189,7 @@ class Draft:
     names: Sequence[str]
     levels: dict[int, Labels]
     count: int
+    conversions: Mapping[int, Conversion] = field(default_factory=dict)
     scores: list[list[Expression]] = field(init=False)
     constants: list[float] = field(init=False)
     refusals: list[Expression] = field(default_factory=list)
@@ -191,13 +239,13 @@ class Draft:
 
     def plain(self, j: int) -> str:
         """A number as it is."""
-        value = double(self._source(self.names[j]))
+        value = self._number(j)
         self.missing.append(is_null(column(f"x{j}")))
         return self.steps.define(Step.GIVEN, f"x{j}", self.dialect.without_nan(value, value.copy()))
 
     def about(self, j: int, origin: float, spread: float) -> str:
         """A number minus the origin. spread: the least standard deviation of it that matters."""
-        value = shifted(double(self._source(self.names[j])), -origin)
+        value = shifted(self._number(j), -origin)
         self.missing.append(is_null(column(f"x{j}")))
         if not self.dialect.raises:
             return self.steps.define(Step.GIVEN, f"x{j}", self.dialect.without_nan(value, value.copy()))
@@ -258,6 +306,9 @@ class Draft:
             return source, [exp.Literal.number(level) for level in levels]
         value = double(source)
         return self.dialect.without_nan(value, value.copy()), [number(level) for level in levels]
+
+    def _number(self, j: int) -> Expression:
+        return converted(self.conversions.get(j), self._source(self.names[j]), self.dialect)
 
     def _source(self, name: str) -> Expression:
         return exp.Column(this=exp.to_identifier(name, quoted=True), table=exp.to_identifier(SOURCE))

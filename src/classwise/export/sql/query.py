@@ -8,23 +8,24 @@ from typing import Any
 
 from sqlglot import exp
 
-from classwise.classifier.bayes import BayesClassifier, Calibration
+from classwise.classifier.bayes import BayesClassifier, Calibration, FittedModel
 from classwise.classifier.decision import Policy
-from classwise.classifier.protocol import FittedModel
 from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.diagnostics.advice import listed
 from classwise.errors import ClasswiseError, UnansweredRowWarning
 from classwise.estimators import Answers, Decision
-from classwise.estimators.deciding import read_policy
+from classwise.estimators.decisions import read_policy
 from classwise.export.sql.arithmetic import Expression
-from classwise.export.sql.bayes_rule import decisions_of, labels_of, posteriors_of, scores_of
+from classwise.export.sql.bayes_rule import add_logistic, decisions_of, labels_of, posteriors_of, scores_of
 from classwise.export.sql.densities import add_density
 from classwise.export.sql.dialects import Dialect, read_dialect
 from classwise.export.sql.draft import Draft, check_text
-from classwise.export.sql.logistic_scores import add_logistic
 from classwise.export.sql.stacks import add_stack
+from classwise.export.sql.trees import add_forest
+from classwise.forest.forest import Forest
 from classwise.logistic import LogisticClassifier
-from classwise.rows.schema import Schema, label_columns
+from classwise.rows.codes import label_columns
+from classwise.rows.schema import Schema
 
 # Names of the table, of its columns, and of the result. All are quoted, so that any name is safe ----------------------
 
@@ -129,7 +130,8 @@ def write_query(
     names = result_names(output, estimator.classes_.tolist(), kind)
     keys = key_names(columns, names)
     model = estimator._fitted_model
-    draft = Draft(kind, feature_names(model.schema, features, kind), model.levels, len(estimator.classes_))
+    rules = {j: column.conversion for j, column in enumerate(model.schema) if column.conversion is not None}
+    draft = Draft(kind, feature_names(model.schema, features, kind), model.levels, len(estimator.classes_), rules)
     carried = [exp.alias_(exp.column(draft.key(i, key)), key, quoted=True) for i, key in enumerate(keys)]
     question.add_scores(draft, output)
     answers = question.answers(draft, output, kind)
@@ -168,9 +170,9 @@ class Question:
             return cls._read_decision(model)
         if not isinstance(model, Answers):
             raise ClasswiseError(
-                f"{type(model).__name__} cannot be written as SQL: to_sql takes a fitted Gaussian, naive Bayes "
-                "or logistic classifier, an AutoClassifier, or a Decision about one of these; score the rows with "
-                "predict."
+                f"{type(model).__name__} cannot be written as SQL: to_sql takes a fitted Gaussian, naive Bayes, "
+                "logistic or forest classifier, an AutoClassifier, or a Decision about one of these; score the rows "
+                "with predict."
             )
         return cls(model._fitted())
 
@@ -263,6 +265,7 @@ def _(classifier: BayesClassifier, model: FittedModel, draft: Draft, only_label:
 
 add_classifier.register(LogisticClassifier)(add_logistic)
 add_classifier.register(PooledClassifier)(add_stack)
+add_classifier.register(Forest)(add_forest)
 
 
 def _example(label: Any) -> Any:

@@ -9,7 +9,7 @@ Levels, steps and few numbers are seen by their codes. What two members see alik
 taken in logarithms, each about its largest term, so that nothing overflows and what is improbable keeps its digits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from functools import partial, singledispatch
 
@@ -17,7 +17,8 @@ import numpy as np
 from sqlglot import exp
 
 from classwise.arrays import Array, Codes, log_normalize
-from classwise.classifier.protocol import FittedModel
+from classwise.classifier.bayes import FittedModel
+from classwise.comparison.stack.forest_members import Forest
 from classwise.comparison.stack.softmax import Linear
 from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.comparison.stack.trained import Bayesian, Trained, TrainedShares
@@ -45,6 +46,7 @@ from classwise.export.sql.bayes_rule import SMALLEST
 from classwise.export.sql.dialects import NEAREST
 from classwise.export.sql.draft import Draft, Step
 from classwise.export.sql.gaussians import add_student
+from classwise.export.sql.trees import add_trees
 from classwise.rows.schema import Column, Schema
 from classwise.statistics.moments import LARGEST
 
@@ -89,9 +91,15 @@ class StackColumns:
         positions = [count if category.missing else -1, *range(count)]
         if category.column in encoding.few:
             return self._few(category), positions
-        if category.column not in self._read:
-            self._read[category.column] = self.draft.code(category.column)
-        return self._read[category.column], [*positions, -1]
+        return self.given([category.column], category.column), [*positions, -1]
+
+    def given(self, levels: Container[int], j: int) -> str:
+        """A column as the table has it: a number, or the code of a level."""
+        if j not in levels:
+            return self._number(j)
+        if j not in self._read:
+            self._read[j] = self.draft.code(j)
+        return self._read[j]
 
     def _few(self, category: Category) -> str:
         """The nearest of few numbers."""
@@ -218,7 +226,7 @@ def can_write(trained: Trained) -> bool:
     """Whether a member has a form in SQL."""
     if isinstance(trained, Bayesian):
         return all(isinstance(part, DENSITIES) for part in _parts(trained.classifier.density))
-    return isinstance(trained, (Linear, TrainedShares))
+    return isinstance(trained, (Linear, TrainedShares, Forest))
 
 
 def _parts(density: Density) -> list[Density]:
@@ -315,6 +323,12 @@ def _(trained: Linear, columns: StackColumns) -> None:
         code, positions = columns.code(encoding, which)
         values = _by_position(weights, encoding.indicators[which], len(encoding.categories[which]))
         _add_looked_up(draft, code, values[:, positions], first=-1)
+
+
+@add_scores.register
+def _(trained: Forest, columns: StackColumns) -> None:
+    """log of the mean over trees of what is believed of the leaf."""
+    add_trees(trained.trees, trained.beliefs, columns.draft, partial(columns.given, trained.trees.levels))
 
 
 def _parted(weights: Array, encoding: Encoding) -> list[Array]:
