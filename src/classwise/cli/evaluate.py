@@ -1,77 +1,98 @@
-"""classwise evaluate: how good a model is on rows with labels."""
+"""classwise evaluate and importance: how good a model is on rows with labels, and which columns matter to it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import isfinite
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.model_files import load_model, model_within, refuse_standard
-from classwise.cli.row_files import called, kept_rows
-from classwise.cli.verbs import print_lines, say
+from classwise.cli.files import load_model, model_within, refuse_standard
+from classwise.cli.verbs import LINE, called, kept, note, print_lines, say
 from classwise.errors import ClasswiseError
 from classwise.rows.sinks import STANDARD, refuse_existing
 from classwise.rows.streams import Stream, open_stream
 
+LabeledData: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(help="Files of rows with labels, or - for standard input.", metavar="DATA"),
+]
+TARGET = "The column that holds the labels; not needed if the model uses all other columns."
+OtherTarget: TypeAlias = Annotated[str | None, o.rows_option("--target", "-t", help=TARGET)]
+
 
 def evaluate(
     model: o.ModelFile,
-    data: Annotated[
-        list[str] | None,
-        typer.Argument(help="Files of rows with labels, or - for standard input.", metavar="DATA"),
-    ] = None,
-    target: Annotated[
-        str | None,
-        o.rows_option(
-            "--target", "-t", help="The column that holds the labels; may be left out if all others are the model's."
-        ),
-    ] = None,
+    data: LabeledData = None,
+    target: OtherTarget = None,
     weights: o.Weights = None,
     missing: o.Missing = None,
     html: Annotated[
-        str | None, o.output_option(help="Write the answer with pictures to this file.", metavar="FILE")
+        str | None, o.output_option(help="Write the answer as a page with pictures to this file.", metavar="FILE")
     ] = None,
     as_json: Annotated[bool, o.output_option("--json", help="The answer as JSON.")] = False,
     force: o.Force = False,
 ) -> None:
     """Say how good a model is on rows with labels, best on rows that it has not learned from.
 
-    How many rows of a hundred it gets right, how good its probabilities are, and which classes it takes for which. Rows
-    are read as a stream, with flat memory. For a Decision, the posteriors of its model are evaluated.
+    How many rows of a hundred it gets right, how good its probabilities are, and which classes it takes for which.
+    Files may be larger than memory. For a Decision saved by Python, the probabilities of its model are evaluated.
 
     Example: classwise evaluate model.cw penguins.csv --target species
     """
     import classwise as cw
-    from classwise.estimators.scoring import missing_marks, text_columns
 
     refuse_standard(html, "--html")
     refuse_existing(html or STANDARD, force)
     fitted = load_model(model)
-    sources = data or [STANDARD]
-    if len(sources) > 1 and STANDARD in sources:
-        raise ClasswiseError("- is standard input, which cannot be one of several files.")
-    name = ", ".join(map(called, sources))
-    with kept_rows(sources[0]) as path:
-        rows = path if len(sources) == 1 else sources
-        there = _opened(rows).names
-        features = list(getattr(model_within(fitted), "feature_names_in_", ()))
-        found = target or _only_other(there, [*features, *([weights] if weights else ())], bool(features), name)
-        columns = features or [each for each in there if each not in (found, weights)]
-        marks = missing or missing_marks(fitted)
-        stream = _opened(rows, exact=[found], text=text_columns(fitted, found), missing=marks)
-        evaluation = cw.evaluate(fitted, stream, target=found, columns=columns, weights=weights)
+    with labeled_rows(fitted, data, target, weights, missing) as rows:
+        evaluation = cw.evaluate(fitted, rows.stream, target=rows.target, columns=rows.columns, weights=weights)
+    name = rows.name
     if as_json:
-        about = {"model": model, "data": sources, "target": found}
-        print_lines(json.dumps(_plain(about | _answer(evaluation)), indent=2, ensure_ascii=False, default=str))
+        about = {"model": model, "data": rows.sources, "target": rows.target}
+        print_lines(json.dumps(plain(about | _answer(evaluation)), indent=2, ensure_ascii=False, default=str))
     else:
         print_lines(str(evaluation))
     if html:
         from classwise.report import write_evaluation
 
-        write_evaluation(evaluation, html, f"How good is {model} on {name}?")
+        facts = {"command": LINE.get(), "model": model, "rows": name, "labels": rows.target}
+        write_evaluation(evaluation, html, f"How good is {model} on {name}?", facts)
         say(f"The page is in {html}; open it in a browser.")
+
+
+class LabeledRows(NamedTuple):
+    """Rows with labels that a model is asked about: a stream of them, and which columns are which."""
+
+    stream: Stream
+    target: str
+    columns: list[str]
+    sources: list[str]
+    name: str
+
+
+@contextmanager
+def labeled_rows(
+    model: Any, data: list[str] | None, target: str | None, weights: str | None, missing: list[str] | None
+) -> Iterator[LabeledRows]:
+    """Open files of rows with labels, as a model takes them; standard input, if there are none."""
+    from classwise.estimators.scoring import missing_marks, text_columns
+
+    sources = data or [STANDARD]
+    if len(sources) > 1 and STANDARD in sources:
+        raise ClasswiseError("- is standard input, which cannot be one of several files.")
+    name = ", ".join(map(called, sources))
+    with kept(sources[0]) as path:
+        rows = path if len(sources) == 1 else sources
+        there = _opened(rows).names
+        features = list(getattr(model_within(model), "feature_names_in_", ()))
+        found = target or _only_other(there, [*features, *([weights] if weights else ())], bool(features), name)
+        columns = features or [each for each in there if each not in (found, weights)]
+        marks = missing or missing_marks(model)
+        stream = _opened(rows, exact=[found], text=text_columns(model, found), missing=marks)
+        yield LabeledRows(stream, found, columns, sources, name)
 
 
 def _opened(rows: str | list[str], **options: Any) -> Stream:
@@ -104,10 +125,54 @@ def _answer(evaluation: Any) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The same for JSON, which has no NaN: null stands for it."""
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def importance(
+    model: o.ModelFile,
+    data: LabeledData = None,
+    target: OtherTarget = None,
+    weights: o.Weights = None,
+    missing: o.Missing = None,
+    repeats: Annotated[
+        int, typer.Option("--repeats", help="How often a column is shuffled, where it cannot be integrated out.", min=1)
+    ] = 5,
+    seed: o.Seed = 0,
+    as_json: Annotated[bool, o.output_option("--json", help="The answer as JSON.")] = False,
+) -> None:
+    """Say which columns matter to a model: how much its log loss rises without each of them.
+
+    Best on rows that it has not learned from. Models of the rows integrate a column out exactly; for logistic
+    regression and stacks its values are shuffled among the rows. For a Decision, its model is asked.
+
+    Example: classwise importance model.cw penguins.csv --target species
+    """
+    from classwise import limits
+    from classwise.engines import open_rows
+    from classwise.engines.rows import Held
+    from classwise.estimators.scoring import as_fitted
+    from classwise.rows.roles import as_frame
+
+    fitted = load_model(model)
+    with labeled_rows(fitted, data, target, weights, missing) as given:
+        rows = open_rows(given.stream, target=given.target, columns=given.columns, weights=weights)
+        held = rows.held()
+        if held is None:
+            drawn = max(limits.MOST_HELD // len(rows.roles.needed), 1)
+            note(f"the rows are too many to hold in memory: {drawn} of them are drawn by chance.")
+            held = Held(*rows.sample(drawn, seed=seed), None)
+    X = as_fitted(fitted, as_frame(held.X))
+    found = fitted.importance(X, held.y, held.weights, repeats=repeats, random_state=seed)
+    if not as_json:
+        print_lines(str(found))
+        return
+    about = {"model": model, "data": given.sources, "target": given.target, "log_loss": found.log_loss}
+    about |= {"weight": found.weight, "method": found.method, "shuffles": found.shuffles}
+    lines = [line._asdict() for line in found.lines]
+    print_lines(json.dumps(plain(about | {"columns": lines}), indent=2, ensure_ascii=False, default=str))

@@ -1,16 +1,17 @@
-"""classwise explain: a model as formulas, or why it takes a row for a class."""
+"""classwise explain and plot: a model as formulas or pictures, or why it takes a row for a class."""
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.model_files import find_label, load_model, model_within
-from classwise.cli.row_files import answered_rows
-from classwise.cli.verbs import note, print_lines
+from classwise.cli.files import answered_rows, find_label, load_model, model_within
+from classwise.cli.verbs import note, print_lines, say
 from classwise.errors import ClasswiseError
+from classwise.rows.sinks import STANDARD, refuse_existing, refuse_terminal, writing
 
 
 def explain(
@@ -26,11 +27,13 @@ def explain(
     latex: Annotated[bool, typer.Option("--latex", help="Formulas for LaTeX.")] = False,
     missing: o.Missing = None,
 ) -> None:
-    """Show how a model decides: its discriminant functions and boundaries; or, for one row, what each column adds.
+    """Show how a model decides: one function for each class, and the boundaries between two; or, for one row, what each
+    column says, and the smallest change of one column that changes the decision.
 
-    A model of columns other than numbers, or of Student-t classes, has no polynomials: the estimates of each column are
-    shown instead. Logistic regression shows its weights; with --columns or --latex, its boundaries. A stack shows its
-    members. For a Decision, its model is explained, with a note of the label that it announces.
+    LDA is linear in numbers, and each level of a text column adds a number; QDA is quadratic. Naive Bayes of other
+    columns than numbers, and Student-t classes, show the estimates of each column instead. Logistic regression shows
+    its weights; with --columns or --latex, its boundaries. A stack shows its members. For a Decision, its model is
+    explained, with a note of the label that it announces.
 
     Example: classwise explain lda.cw penguins.csv --row 1
     """
@@ -70,7 +73,7 @@ def formulas(model: Any, columns: tuple[str, ...], latex: bool) -> list[str]:
             raise ClasswiseError(f"{type(model).__name__} has no polynomials; leave --columns and --latex out.")
         return list(_parameters(model))
     try:
-        return list(_polynomials(model, chosen, latex))
+        return list(_functions(model, chosen, latex))
     except (ClasswiseError, AttributeError) as problem:
         if chosen or latex or not hasattr(model, "parameters_"):
             raise
@@ -78,9 +81,23 @@ def formulas(model: Any, columns: tuple[str, ...], latex: bool) -> list[str]:
         return list(_parameters(model))
 
 
+def _functions(model: Any, chosen: dict[str, Any], latex: bool) -> Iterator[str]:
+    """The functions of the classes, and their differences, where these are in numbers alone."""
+    if not hasattr(model, "classification_functions"):
+        yield from _polynomials(model, chosen, latex)
+        return
+    functions = model.classification_functions(**chosen)
+    if latex:
+        yield from (f"{g._repr_latex_()} % g({g.label})" for g in functions)
+    else:
+        yield str(functions)
+    if not any(g.offsets for g in functions) and all(g.numbers.names for g in functions):
+        yield ""
+        yield from _boundaries(model, chosen, latex)
+
+
 def _polynomials(model: Any, chosen: dict[str, Any], latex: bool) -> Iterator[str]:
-    labels = model.classes_.tolist()
-    for label in labels:
+    for label in model.classes_.tolist():
         g = model.discriminant(label, **chosen)
         yield f"{g._repr_latex_()} % g({label})" if latex else f"g({label}) = {g}"
     yield ""
@@ -101,3 +118,88 @@ def _parameters(model: Any) -> Iterator[str]:
         yield f"{column} ({model.families_[column]})"
         for name, values in estimates.items():
             yield f"  {name}: " + ", ".join(f"{label} {v:.4g}" for label, v in zip(labels, values, strict=True))
+
+
+# classwise plot: pictures of a model ----------------------------------------------------------------------------------
+
+
+PictureKind: TypeAlias = Literal["regions", "pairs", "densities", "projection", "confusion", "reliability"]
+OF_COLUMNS, OF_ANSWERS = ("regions", "pairs", "densities"), ("confusion", "reliability")
+
+
+def plot(
+    model: o.ModelFile,
+    data: o.Data,
+    target: o.Target,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help="A name that ends in .png, .svg or .pdf; - is standard output, as PNG."),
+    ],
+    kind: Annotated[PictureKind, typer.Option("--kind", help="What to draw.")] = "regions",
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--columns",
+            "-c",
+            help="Which columns regions (two), pairs (two or more) and densities (one) are of, by commas.",
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None, o.rows_option("--weights", "-w", help="The column of weights, for confusion and reliability.")
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", help="A title for the picture.")] = None,
+    missing: o.Missing = None,
+    dark: Annotated[bool, typer.Option("--dark", help="Light lines on a dark ground.")] = False,
+    force: o.Force = False,
+) -> None:
+    """Draw a model: what it decides, its densities, projection, confusion or reliability, with rows.
+
+    Example: classwise plot lda.cw penguins.csv --target species --columns bill_length_mm,bill_depth_mm -o regions.png
+    """
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    suffix = "png" if output == STANDARD else Path(output).suffix.lower().removeprefix(".")
+    if suffix not in ("png", "svg", "pdf"):
+        raise ClasswiseError(f"The name {output!r} does not say which picture to write; end it in .png, .svg or .pdf.")
+    refuse_existing(output, force)
+    refuse_terminal(output, "A picture")
+    options = _options(kind, o.names(columns), weights)
+    fitted = load_model(model)
+    X, table = answered_rows(data, model_within(fitted), missing, also=[target, *([weights] if weights else ())])
+    labeled = table[target].is_valid()
+    X, y = X.filter(labeled), table[target].filter(labeled).to_numpy()
+    if weights:
+        options["sample_weight"] = table[weights].filter(labeled).to_numpy()
+    with pyplot.style.context("dark_background" if dark else "default"):
+        made = _drawn(kind, fitted, X, y, options | {"title": title})
+        figure = made if hasattr(made, "savefig") else made.get_figure()
+        with writing(output, force=force) as picture:
+            figure.savefig(picture, format=suffix, dpi=150, bbox_inches="tight")
+        pyplot.close(figure)
+    say(f"The picture is {'on standard output' if output == STANDARD else f'in {output}'}.")
+
+
+def _options(kind: PictureKind, columns: tuple[str, ...], weights: str | None) -> dict[str, Any]:
+    """What this kind of picture takes; an error for what it does not."""
+    for flag, given, kinds in (("--columns", columns, OF_COLUMNS), ("--weights", weights, OF_ANSWERS)):
+        if given and kind not in kinds:
+            raise ClasswiseError(f"{flag} is for --kind {', '.join(kinds)}, and this one is {kind}; leave it out.")
+    return {"columns": list(columns)} if columns else {}
+
+
+def _drawn(kind: PictureKind, m: Any, X: Any, y: Any, options: dict[str, Any]) -> Any:
+    """The picture: matplotlib's Axes, or a Figure."""
+    from classwise import plot as pictures
+
+    if kind == "confusion" and model_within(m) is not m:
+        raise ClasswiseError(
+            "A confusion is of the most probable classes, and a Decision may announce others, or none; classwise "
+            "evaluate counts it for the model within."
+        )
+    if kind == "regions":
+        options = options | {"sigmas": (2,)}
+    model = model_within(m) if kind == "projection" else m
+    return getattr(pictures, f"plot_{kind}")(model, X, y, **options)

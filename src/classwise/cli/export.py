@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.model_files import load_model, model_within
+from classwise.cli.files import load_model, model_within
 from classwise.cli.verbs import Verbs, add, say
 from classwise.errors import ClasswiseError
 from classwise.rows.sinks import refuse_terminal, writing
@@ -22,7 +22,9 @@ def sql(
         str, typer.Option(help="The database: duckdb, postgres, sqlite, spark, bigquery, snowflake, mysql or tsql.")
     ] = "duckdb",
     answer: Annotated[Literal["label", "posteriors", "scores"], typer.Option(help="What to compute.")] = "label",
-    key: Annotated[list[str] | None, typer.Option("--key", "-k", help="Columns to carry along, by commas.")] = None,
+    key: Annotated[
+        list[str] | None, typer.Option("--key", "-k", help="Columns to copy to the result, separated by commas.")
+    ] = None,
     output: o.Output = "-",
     force: o.Force = False,
 ) -> None:
@@ -152,7 +154,7 @@ def serve(
     Example: classwise serve model.cw --port 8000
     """
     from classwise.serve import Limits
-    from classwise.serve.running import run
+    from classwise.serve.server import run
 
     say(f"Answering at http://{host}:{port} until interrupted.")
     limits = Limits(rows=rows, body_bytes=body_bytes)

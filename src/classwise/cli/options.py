@@ -16,33 +16,44 @@ ROWS, OUTPUT = "Rows", "Output"
 rows_option, output_option = (partial(typer.Option, rich_help_panel=panel) for panel in (ROWS, OUTPUT))
 
 Data: TypeAlias = Annotated[str, typer.Argument(help="A file of rows, or - for standard input.", metavar="DATA")]
-ModelFile: TypeAlias = Annotated[str, typer.Argument(help="A model that fit or compare has saved.", metavar="MODEL")]
+ModelFile: TypeAlias = Annotated[
+    str, typer.Argument(help="A model that fit or compare has saved; - for standard input.", metavar="MODEL")
+]
 Texts: TypeAlias = list[str] | None
 
 TARGET = rows_option("--target", "-t", help="The column that holds the labels.")
 Target: TypeAlias = Annotated[str, TARGET]
 Columns: TypeAlias = Annotated[
-    Texts, rows_option("--columns", "-c", help="Columns to learn from, by commas; all unless given.")
+    Texts, rows_option("--columns", "-c", help="Columns to learn from, separated by commas; all unless given.")
 ]
-Drop: TypeAlias = Annotated[Texts, rows_option("--drop", "-d", help="Columns to leave out, by commas.")]
-Weights: TypeAlias = Annotated[str | None, rows_option("--weights", "-w", help="The column that holds weights.")]
-FAMILIES = "What columns are, where their values do not tell: visits=poisson, zip=categorical."
+Drop: TypeAlias = Annotated[Texts, rows_option("--drop", "-d", help="Columns to leave out, separated by commas.")]
+Weights: TypeAlias = Annotated[
+    str | None, rows_option("--weights", "-w", help="The column that holds weights; a row of weight 2 counts twice.")
+]
+FAMILIES = "How to model a column, where its values do not tell: visits=poisson, zip=categorical."
 Families: TypeAlias = Annotated[Texts, rows_option("--families", help=FAMILIES, metavar="COLUMN=FAMILY")]
 MISSING = (
-    "What stands for a missing value, besides nothing, instead of what the model has learned, or of NA, N/A, NaN, "
-    "null, None, ? and ."
+    "Text that stands for a missing value, beside an empty cell. Unless given: what the model was fitted with; for a "
+    "new model NA, N/A, NaN, null, None, ? and ."
 )
 Missing: TypeAlias = Annotated[Texts, rows_option("--missing", help=MISSING, metavar="TEXT")]
-STREAM = "Read rows as they come, with flat memory, or all at once; unless told, by how many there are."
+STREAM = "Read the rows bit by bit, for tables larger than memory, or all at once. Unless given, their number decides."
 Streaming: TypeAlias = Annotated[bool | None, rows_option("--stream/--no-stream", help=STREAM)]
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Which random numbers to use.")]
+Seed: TypeAlias = Annotated[
+    int, typer.Option("--seed", help="A seed for random numbers: the same seed gives the same result.")
+]
 
 Output: TypeAlias = Annotated[
-    str, output_option("--output", "-o", help="Where to write; its end tells the format. - is standard output.")
+    str,
+    output_option(
+        "--output",
+        "-o",
+        help="A file (.csv, .parquet, ...) or a table (zoo.duckdb#name) to write to; - is standard output.",
+    ),
 ]
 OutputFormat: TypeAlias = Annotated[
     Literal["csv", "tsv", "json", "jsonl", "parquet", "arrow"] | None,
-    output_option("--format", help="The format, where the name does not tell."),
+    output_option("--format", help="The format, instead of the one that the file name tells."),
 ]
 Force: TypeAlias = Annotated[bool, output_option("--force", "-f", help="Replace files that exist.")]
 

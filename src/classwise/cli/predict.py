@@ -7,38 +7,41 @@ from typing import Annotated, Any
 import typer
 
 from classwise.cli import options as o
-from classwise.cli.model_files import find_label, load_model, model_within
-from classwise.cli.row_files import called, kept_rows, refuse_absent
-from classwise.cli.verbs import note
+from classwise.cli.files import find_label, load_model, model_within, refuse_absent
+from classwise.cli.verbs import called, kept, note
 from classwise.errors import ClasswiseError
-from classwise.rows.databases import read_address
 from classwise.rows.files import read_rows
-from classwise.rows.formats import Format, output_format
-from classwise.rows.sinks import STANDARD, refuse_existing, shown_format, write_rows
+from classwise.rows.formats import Format
+from classwise.rows.sinks import refuse_sink, write_rows
 from classwise.rows.streams import Stream, open_stream
 
 
 def predict(
     model: o.ModelFile,
     data: o.Data = "-",
-    proba: Annotated[bool, typer.Option("--proba", "-p", help="A column for the posterior of every class.")] = False,
+    proba: Annotated[
+        bool, typer.Option("--proba", "-p", help="Add a column with the probability of every class.")
+    ] = False,
     reject: Annotated[
         float | None,
-        typer.Option(help="Rows whose posterior is below this are not decided.", min=0, max=1),
+        typer.Option(help="Leave rows undecided whose most probable class has a probability below this.", min=0, max=1),
     ] = None,
     reject_cost: Annotated[
-        float | None, typer.Option(help="What it costs not to decide: rows that would cost more are not decided.")
+        float | None, typer.Option(help="The cost of leaving a row undecided, where deciding costs more.")
     ] = None,
     costs: Annotated[
         str | None,
-        typer.Option(help="A table of costs: true classes down the first column, decisions along the first line."),
+        typer.Option(
+            help="A file with the cost of each error: true classes down the first column, decisions along the top."
+        ),
     ] = None,
     priors: Annotated[
         str | None,
-        typer.Option(help="Other class priors: uniform, ill=0.1,well=0.9, or estimate, from these very rows."),
+        typer.Option(help="Other shares of the classes: uniform, or ill=0.1,well=0.9, or estimate, from these rows."),
     ] = None,
     key: Annotated[
-        list[str] | None, typer.Option("--key", "-k", help="Columns to carry along, by commas; all unless given.")
+        list[str] | None,
+        typer.Option("--key", "-k", help="Columns to copy to the output, separated by commas; all unless given."),
     ] = None,
     drop: o.Drop = None,
     missing: o.Missing = None,
@@ -46,11 +49,11 @@ def predict(
     format: o.OutputFormat = None,
     force: o.Force = False,
 ) -> None:
-    """Add the predicted label and its posterior to rows. They are read and written as a stream, however many there are.
+    """Add the predicted label and its probability to rows, however many there are.
 
-    The columns added are label, posterior, and with --proba one posterior_CLASS for each class. Rows that are
-    not decided have the label "reject". A Decision decides by its own costs, reject and novelty: --costs, --reject or
-    --reject-cost, and --priors take the place of its own.
+    The columns added are label, posterior (the probability of that label), and with --proba one posterior_CLASS for
+    each class. Rows left undecided have the label "reject". A Decision saved by Python decides by its own costs, reject
+    and novelty: --costs, --reject or --reject-cost, and --priors take the place of its own.
 
     Example: classwise predict model.cw new.csv --proba --reject 0.9 -o predicted.csv
     """
@@ -61,27 +64,18 @@ def predict(
     known = model_within(fitted)
     if reject is not None and reject_cost is not None:
         raise typer.BadParameter("Give a least posterior or a cost, not both.", param_hint="--reject")
-    _refuse_sink(output, format, force)
+    refuse_sink(output, None if format is None else Format(format), force)
     refusing: Any = reject_cost if reject is None else {"posterior": reject}
-    with kept_rows(data) as path:
+    with kept(data) as path:
         stream = open_stream(path, missing=missing or missing_marks(known), text=text_columns(known))
         assert stream is not None
         keys = _carried(stream.names, known, o.names(key), o.names(drop), proba, called(data))
         features = list(getattr(known, "feature_names_in_", keys))
         decision = _deciding_by(
-            _with_priors(fitted, priors, stream, features), _read_costs(costs, fitted.classes_), refusing
+            _with_priors(fitted, priors, stream, features), read_costs(costs, fitted.classes_), refusing
         )
         options: dict[str, Any] = {"proba": proba, "overwrite": force, "format": format}
         cw.predict(decision, stream, output, keys=keys, columns=features, **options)
-
-
-def _refuse_sink(output: str, format: str | None, force: bool) -> None:
-    """Before any row is read: raise an error if the output has no known format, exists, or is a terminal."""
-    if output == STANDARD:
-        shown_format(None if format is None else Format(format))
-    elif read_address(output) is None:
-        output_format(output)
-        refuse_existing(output, force)
 
 
 def _carried(
@@ -144,16 +138,17 @@ def _number(text: str) -> float:
         raise ClasswiseError(f"A prior is a number, not {text!r}.") from None
 
 
-def _read_costs(path: str | None, labels: Any) -> dict[Any, dict[Any, float]] | None:
+def read_costs(path: str | None, labels: Any) -> dict[Any, dict[Any, float]] | None:
     """costs[true][decided], from a file: true classes in the first column, then a column for each decision."""
     if path is None:
         return None
-    table = read_rows(path)
+    with kept(path) as file:
+        table = read_rows(file)
     trues, *decisions = table.column_names
     costs: dict[Any, dict[Any, float]] = {}
     for row in table.to_pylist():
         true = find_label(str(row[trues]), labels)
-        costs[true] = {find_label(name, labels): _cost(row[name], path) for name in decisions}
+        costs[true] = {find_label(name, labels): _cost(row[name], called(path)) for name in decisions}
     return costs
 
 
@@ -168,7 +163,7 @@ def _cost(value: Any, path: str) -> float:
 
 def sample(
     model: o.ModelFile,
-    rows: Annotated[int, typer.Option("--rows", "-n", help="How many.", min=0)] = 100,
+    rows: Annotated[int, typer.Option("--rows", "-n", help="How many rows to draw.", min=0)] = 100,
     seed: o.Seed = 0,
     target: Annotated[str, typer.Option("--target", "-t", help="What to call the column of labels.")] = "label",
     output: o.Output = "-",

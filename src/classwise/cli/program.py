@@ -6,12 +6,12 @@ import typer
 
 from classwise import __version__
 from classwise.cli import export
-from classwise.cli.evaluate import evaluate
-from classwise.cli.explain import explain
-from classwise.cli.learn import compare, fit
-from classwise.cli.plot import plot
+from classwise.cli.compare import compare, examine
+from classwise.cli.datasets import datasets
+from classwise.cli.evaluate import evaluate, importance
+from classwise.cli.explain import explain, plot
+from classwise.cli.learn import fit, info, merge, subtract, summarize
 from classwise.cli.predict import predict, sample
-from classwise.cli.summarize import info, merge, subtract, summarize
 from classwise.cli.verbs import DEBUG, Verbs, add, flowing
 
 ABOUT = """Classify by modeling each class: which classifier to trust, and the model in a file.
@@ -26,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Example: classwise compare penguins.csv --target species",
+    epilog="Example: classwise datasets penguins -o penguins.csv; classwise compare penguins.csv --target species",
 )
 
 
@@ -48,9 +48,11 @@ def classwise(
     context.meta[DEBUG] = debug
 
 
+add(app, examine, "Choose")
 add(app, compare, "Choose")
 add(app, fit, "Choose")
 add(app, evaluate, "Use")
+add(app, importance, "Use")
 add(app, predict, "Use")
 add(app, explain, "Use")
 add(app, sample, "Use")
@@ -61,3 +63,4 @@ add(app, merge, "Statistics that add up")
 add(app, subtract, "Statistics that add up")
 app.add_typer(export.app, name="export", rich_help_panel="Elsewhere")
 add(app, export.serve, "Elsewhere")
+add(app, datasets, "Tables to try it on")

@@ -4,17 +4,21 @@ Messages go to standard error, in color on a terminal; results go to standard ou
 """
 
 import os
+import shlex
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from classwise.cli.wording import WORDING, Wording, in_shell
 from classwise.errors import ClasswiseError, MissingExtraError
+from classwise.rows.sinks import STANDARD, spooled
 
 # What the shell gives for a program that a signal ended: 128 and the number of the signal.
 INTERRUPTED, BROKEN_PIPE = 128 + 2, 128 + 13
@@ -24,18 +28,40 @@ EXAMPLE = "Example:"
 # Where a context keeps whether errors are to be shown in full.
 DEBUG = "classwise.debug"
 
+# The command that is being run, as it would be typed.
+LINE = ContextVar("LINE", default="classwise")
+
 
 class Verb(TyperCommand):
     """A verb, which takes --debug anywhere among its options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        LINE.set(shlex.join(["classwise", ctx.info_name, *args]))
         if "--debug" in args:
             ctx.find_root().meta[DEBUG] = True
         return super().parse_args(ctx, [arg for arg in args if arg != "--debug"])
 
     def invoke(self, ctx: Any) -> Any:
-        with answering(ctx.find_root().meta.get(DEBUG, False)):
-            return super().invoke(ctx)
+        before = WORDING.set(Wording.of(self.params))
+        try:
+            with answering(ctx.find_root().meta.get(DEBUG, False)):
+                self._refuse_two_readers(ctx)
+                return super().invoke(ctx)
+        finally:
+            WORDING.reset(before)
+
+    def _refuse_two_readers(self, ctx: Any) -> None:
+        """Standard input can be read once."""
+        read = [p for p in self.params if p.param_type_name == "argument" or p.name == "costs"]
+        given = [p.metavar or p.name for p in read for value in _as_list(ctx.params[p.name]) if value == "-"]
+        if len(given) > 1:
+            raise ClasswiseError(
+                f"Standard input (-) can be read only once, and here it is {' and '.join(given)}; name a file."
+            )
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 class Verbs(TyperGroup):
@@ -99,7 +125,7 @@ def _reason(problem: Exception, debug: bool) -> str:
         return f"{where}{problem.strerror}"
     line = " ".join(str(problem).split())
     if isinstance(problem, (ClasswiseError, MissingExtraError, ValueError)):
-        return line
+        return in_shell(line)
     hint = "" if debug else "; --debug shows where"
     return f"unexpected {type(problem).__name__}: {line}{hint}"
 
@@ -135,7 +161,7 @@ def say(text: str = "", style: str = "") -> None:
 
 def note(text: str) -> None:
     """Print something worth knowing that is no error."""
-    say(f"note: {text}", style="yellow")
+    say(f"note: {in_shell(text)}", style="yellow")
 
 
 def heading(text: str) -> None:
@@ -177,3 +203,26 @@ def print_lines(*lines: str) -> None:
     """Print lines on standard output, as they are."""
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
+
+
+# Standard input in place of a file: "-" is a table, a model or statistics, whichever the verb reads there -------------
+
+
+@contextmanager
+def kept(path: str) -> Iterator[str]:
+    """A path that can be read more than once: standard input is copied to a temporary file first."""
+    if path != STANDARD:
+        yield path
+        return
+    if sys.stdin.isatty():
+        note("reading from the keyboard; end with Ctrl-D.")
+    with spooled() as copy:
+        try:
+            yield str(copy)
+        except ClasswiseError as problem:  # which knows the copy alone
+            raise ClasswiseError(str(problem).replace(str(copy), called(path))) from problem
+
+
+def called(path: str) -> str:
+    """What messages call it."""
+    return "standard input" if path == STANDARD else path
