@@ -2,17 +2,15 @@
 
 import os
 import shutil
-import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sql_engines import absent
+from sql_engines import absent, spark_environment
 
 # For tables of a few rows, where starting takes longer than working: little is compiled, and little is shuffled.
 SPARK = {
@@ -42,13 +40,6 @@ def dask_cluster() -> Iterator[Any]:
         distributed.Client(cluster) as client,
     ):
         yield client
-
-
-def spark_environment() -> dict[str, str]:
-    """Workers are of this Python, and find spark_daemon, which is beside this file."""
-    found = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    path = os.pathsep.join(dict.fromkeys([str(Path(__file__).parent), *filter(None, found)]))
-    return {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": path}
 
 
 @contextmanager

@@ -1,13 +1,26 @@
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from classwise import limits
+
 common = {"deadline": None, "max_examples": 60, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("explore", **common)
 settings.register_profile("ci", **common, derandomize=True)  # the same examples on every run
 settings.load_profile("ci" if os.environ.get("CI") else "explore")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_stacks() -> Iterator[None]:
+    """Every stack that tests fit has two forests and a kernel: with few trees and landmarks they take little time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "STACK_TREES", 20)
+        patch.setattr(limits, "MOST_LANDMARKS", 60)
+        patch.setattr(limits, "FEWEST_LANDMARKS", 15)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Random tables with all that makes outlets disagree: gaps, offsets, counts, yes and no, hostile names and labels."""
 
+import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,7 +43,14 @@ LABELS: list[list[Any]] = [
     ["posterior", "label", "reject!", "NULL"],
 ]
 
-ARROW = {"number": pa.float64(), "whole": pa.int64(), "text": pa.string(), "yes/no": pa.bool_()}
+ARROW = {
+    "number": pa.float64(),
+    "whole": pa.int64(),
+    "text": pa.string(),
+    "yes/no": pa.bool_(),
+    "date": pa.date32(),
+    "comma": pa.string(),  # numbers with decimal commas
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +84,29 @@ class RandomTable:
     @property
     def numbers(self) -> list[str]:
         """The columns that joint Gaussians describe."""
-        return [name for name, kind in self.types.items() if kind == "number" and name not in self.families]
+        described = ("number", "date", "comma")
+        return [name for name, kind in self.types.items() if kind in described and name not in self.families]
 
     def for_engine(self) -> dict[str, tuple[str, list[Any]]]:
         """The rows to score as the tests' databases take them."""
         kinds = {"id": "whole"} | self.types
-        return {name: (kind, self.new[name].to_pylist()) for name, kind in kinds.items()}
+        given = {"id": self.new["id"].to_pylist()} | self.for_json()
+        return {name: ({"comma": "text"}.get(kind, kind), given[name]) for name, kind in kinds.items()}
+
+    def for_json(self) -> dict[str, list[Any]]:
+        """The rows to score, without their id, by column; dates are text."""
+        dates = [name for name, kind in self.types.items() if kind == "date"]
+        written = {name: [day and day.isoformat() for day in self.new[name].to_pylist()] for name in dates}
+        return self.features.to_pydict() | written
+
+    def as_numbers(self, name: str) -> list[float | None] | None:
+        """The numbers that dates and text stand for, None for any other column."""
+        values = self.new[name].to_pylist()
+        if self.types[name] == "date":
+            return [None if value is None else float((value - dt.date(1970, 1, 1)).days) for value in values]
+        if self.types[name] != "comma":
+            return None
+        return [None if value is None else float(value.replace(",", ".")) for value in values]
 
 
 def random_table(seed: int, count: int = 160, scored: int = 40) -> RandomTable:
@@ -112,10 +137,15 @@ def _columns(generator: np.random.Generator, codes: Any, levels: list[str]) -> I
     for j in range(generator.integers(2, 5)):
         values = generator.normal(shift[j][codes], 1.0) + 0.7 * together
         yield "number", None, values * 10.0 ** generator.integers(-3, 4) + offset
+    days = np.datetime64("2026-01-01") + np.rint(generator.normal(20 * shift[4][codes], 30.0)).astype("m8[D]")
+    prices = generator.normal(5 + shift[8][codes], 1.0)
+    commas = np.array([f"{price:.2f}".replace(".", ",") for price in prices], dtype=object)
     others: list[tuple[str, str | None, Any]] = [
         ("number", "lognormal", np.exp(generator.normal(0.7 * shift[5][codes], 0.8))),
         ("whole", "poisson", generator.poisson(np.exp(1 + 0.4 * shift[6][codes]))),
         ("whole", "categorical", (codes + generator.integers(4, size=size)) % 5 - 1),
+        ("date", None, days),
+        ("comma", None, commas),
         ("yes/no", None, generator.random(size) < 1 / (1 + np.exp(shift[7][codes]))),
         ("text", None, np.array(levels, dtype=object)[(codes + generator.integers(3, size=size)) % len(levels)]),
     ]

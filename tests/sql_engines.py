@@ -15,9 +15,9 @@ import pytest
 from sqlglot import exp
 
 TYPES = {
-    "duckdb": {"number": "DOUBLE", "whole": "BIGINT", "text": "VARCHAR", "yes/no": "BOOLEAN"},
-    "sqlite": {"number": "REAL", "whole": "INTEGER", "text": "TEXT", "yes/no": "BOOLEAN"},
-    "postgres": {"number": "DOUBLE PRECISION", "whole": "BIGINT", "text": "TEXT", "yes/no": "BOOLEAN"},
+    "duckdb": {"number": "DOUBLE", "whole": "BIGINT", "text": "VARCHAR", "yes/no": "BOOLEAN", "date": "DATE"},
+    "sqlite": {"number": "REAL", "whole": "INTEGER", "text": "TEXT", "yes/no": "BOOLEAN", "date": "TEXT"},
+    "postgres": {"number": "DOUBLE PRECISION", "whole": "BIGINT", "text": "TEXT", "yes/no": "BOOLEAN", "date": "DATE"},
     "spark": {"number": "DOUBLE", "whole": "BIGINT", "text": "STRING", "yes/no": "BOOLEAN"},
 }
 
@@ -180,6 +180,16 @@ def postgres_engine() -> Iterator[Engine]:
 # Spark ----------------------------------------------------------------------------------------------------------------
 
 
+def spark_environment() -> dict[str, str]:
+    """Workers are of this Python, and find spark_daemon, which is beside this file.
+
+    Java keeps what it was started with, and whoever comes next in this process has the same.
+    """
+    found = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    path = os.pathsep.join(dict.fromkeys([str(Path(__file__).parent), *filter(None, found)]))
+    return {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": path}
+
+
 @contextmanager
 def spark_engine() -> Iterator[Engine]:
     """A local session with one thread."""
@@ -188,8 +198,8 @@ def spark_engine() -> Iterator[Engine]:
         absent("Spark needs Java, which is not installed")
     from pyspark.sql import SparkSession
 
-    before = {name: os.environ.get(name) for name in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP")}
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    before = {name: os.environ.get(name) for name in spark_environment()}
+    os.environ |= spark_environment()
     with tempfile.TemporaryDirectory(prefix="cwspark") as folder:
         builder = SparkSession.builder.master("local[1]").appName("classwise tests")
         settings = {

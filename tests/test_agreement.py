@@ -99,6 +99,7 @@ KINDS = {
     "logistic, integrated": Kind(logistic()),
     "probit": Kind(logistic(link="probit", predictive="plugin"), fits=is_binary),
     "one-dependence": Kind(lambda table: cw.AODE()),
+    "forest": Kind(lambda table: cw.ForestClassifier(trees=10, families=table.families)),
     "mixture": Kind(lambda table: cw.MixtureClassifier(components=2, families=table.families)),
     "stack for SQL": Kind(stack("sql")),
     "stack": Kind(stack("default")),
@@ -241,6 +242,7 @@ def by_onnx(model, table, folder) -> Ask:
         rows = table.features.to_pandas()
         stated = [name for name, kind in inputs.items() if kind in ("tensor(int64)", "tensor(bool)")]
         told = rows[stated].notna().all(axis=1).to_numpy()  # these types cannot say that a value is missing
+        rows = rows.assign(**{name: of for name in table.columns if (of := table.as_numbers(name)) is not None})
         given = {name: onnx_column(rows[name][told], kind) for name, kind in inputs.items()}
         found, probabilities = session.run(None, given)
         labels, posteriors = np.full(len(rows), None), np.full((len(rows), len(table.classes)), np.nan)
@@ -261,7 +263,7 @@ def by_json(model, table, folder) -> Ask:
     client = Client(model)
 
     def ask() -> Answers:
-        answer = client.post("/predict", {"columns": table.features.to_pydict()})
+        answer = client.post("/predict", {"columns": table.for_json()})
         assert answer.status_code == 200, answer.text
         assert answer.json()["classes"] == table.classes
         return answer.json()["label"], np.array(answer.json()["posteriors"])

@@ -1,6 +1,7 @@
 """AutoClassifier: members against refits and direct evaluation, the pool against a general optimizer, its habits."""
 
 import pickle
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -21,6 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
 import classwise as cw
 from classwise import limits
@@ -37,6 +39,7 @@ from classwise.comparison.stack.yeo_johnson import POWERS, PowerSums, inverse_ye
 from classwise.densities.em import fit_mixture
 from classwise.engines import progress
 from classwise.selection import assign_folds
+from classwise.statistics.trees import LeafCounts
 
 X, y = load_iris(return_X_y=True)
 PENGUINS = load_penguins()
@@ -146,7 +149,7 @@ class TestEncoding:
 
 
 class TestMembers:
-    @pytest.mark.parametrize("name", [name for name in NAMED if "softmax" not in name and "mixtures" not in name])
+    @pytest.mark.parametrize("name", [n for n in NAMED if not re.search("softmax|mixtures|trees", n)])
     def test_posteriors_of_rows_held_out_are_those_of_a_refit(self, name):
         study = mixed_study()
         crossed = NAMED[name].cross(study)
@@ -159,7 +162,36 @@ class TestMembers:
             assert_allclose(crossed.log_posterior[rows], refit.log_posterior(study.rows[rows]).T, rtol=1e-8, atol=1e-8)
             assert fold < study.n_folds
 
-    @pytest.mark.parametrize("name", ["softmax", "softmax, steps"])
+    @pytest.mark.parametrize("name", ["random trees", "best trees"])
+    def test_trees_that_answer_for_rows_have_seen_no_label_of_them(self, name):
+        study = mixed_study()
+        crossed = NAMED[name].cross(study)
+        codes, held_out = study.codes.copy(), study.held_out[1]
+        codes[held_out] = (codes[held_out] + 1) % study.count
+        other = NAMED[name].cross(replace(study, codes=codes))
+        if crossed.note == other.note:  # the same belief: other labels may suit another
+            assert_allclose(other.log_posterior[held_out], crossed.log_posterior[held_out], rtol=1e-12)
+        assert not np.allclose(other.log_posterior[study.held_out[0]], crossed.log_posterior[study.held_out[0]])
+
+    @pytest.mark.parametrize("name", ["random trees", "best trees"])
+    def test_leaves_of_the_member_count_all_rows(self, name):
+        study = mixed_study()
+        counts = NAMED[name].cross(study).trained.counts
+        whole = LeafCounts.gather(counts.trees, study.rows, study.codes, study.count, study.weights)
+        assert_allclose(counts.weight, whole.weight, rtol=1e-12, atol=1e-12)
+        assert len(counts.trees) == limits.STACK_TREES
+
+    def test_the_kernel_is_what_it_approximates_at_its_landmarks(self, monkeypatch):
+        monkeypatch.setattr(limits, "MOST_LANDMARKS", 400)
+        study = mixed_study()
+        features = NAMED["kernel softmax"].cross(study).trained.encoding
+        z = features.encoding(study.rows)
+        assert len(features.landmarks) == len(study.rows)  # few rows: all are landmarks
+        away = ((z[:, None] - z) ** 2).sum(axis=2)
+        of_features = features(study.rows) @ features(study.rows).T
+        assert_allclose(of_features, np.exp(-away / features.kernel_width), atol=1e-4)
+
+    @pytest.mark.parametrize("name", ["softmax", "softmax, quantile steps"])
     def test_softmax_is_that_of_a_refit(self, name):
         study = mixed_study()
         crossed = NAMED[name].cross(study)
@@ -428,7 +460,9 @@ class TestClassifier:
 
     def test_pick(self):
         m = cw.AutoClassifier(members="fast", combine="pick").fit(X, y)
-        assert sorted(m.weights_.values()) == [0, 0, 0, 1]
+        assert sorted(line.weight for line in m.report_) == [0, 0, 0, 1]
+        assert m.weights_ == {m.report_.lines[0].name: 1}
+        assert list(m.members_) == list(m.weights_)  # those without weight are not kept
         best = min(m.report_, key=lambda line: line.log_loss)
         assert m.weights_[best.name] == 1
         assert str(m.report_).splitlines()[-1].startswith("pick")
@@ -504,18 +538,28 @@ class TestClassifier:
         shifted = np.r_[0:50, 50:60, 100:105]
         assert m.estimate_priors(X[shifted])[0] > 0.6
 
+    @pytest.mark.parametrize("empty", [np.nan, None])
+    def test_a_column_without_values_changes_nothing(self, empty):
+        rows, labels = ROWS_OF_PENGUINS.iloc[::3], SPECIES[::3]
+        wider = rows.assign(empty=pd.Series([empty] * len(rows), index=rows.index, dtype=float if empty else object))
+        options = {"members": ["mixtures", "one-dependence", "softmax"], "folds": 3}
+        narrow, wide = cw.AutoClassifier(**options).fit(rows, labels), cw.AutoClassifier(**options).fit(wider, labels)
+        assert_allclose(wide.predict_proba(wider), narrow.predict_proba(rows), rtol=1e-9)
+        drawn, _ = wide.sample(5, random_state=0)
+        assert drawn["empty"].isna().all()
+
     def test_explain(self, penguins):
         reason = penguins.explain(ROWS_OF_PENGUINS.iloc[[0]])
         odds = penguins.predict_log_proba(ROWS_OF_PENGUINS.iloc[[0]])[0]
-        first, second = (penguins.classes_.tolist().index(label) for label in (reason.label, reason.against))
+        first, second = (penguins.classes_.tolist().index(label) for label in (reason.label, reason.other))
         assert_allclose(reason.log_odds, odds[first] - odds[second])
         assert_allclose(reason.prior + sum(reason.shares.values()) + reason.volume, reason.log_odds)
-        assert "together" in str(reason)
+        assert "columns in combination" in str(reason)
         without = ROWS_OF_PENGUINS.iloc[[0]].assign(island=None)
         left = penguins.predict_log_proba(without.astype(ROWS_OF_PENGUINS.dtypes.to_dict()))[0]
         assert_allclose(reason.shares["island"], reason.log_odds - (left[first] - left[second]))
         given = penguins.explain(ROWS_OF_PENGUINS.iloc[0], label="Gentoo", against="Chinstrap")
-        assert (given.label, given.against) == ("Gentoo", "Chinstrap")
+        assert (given.label, given.other) == ("Gentoo", "Chinstrap")
 
     def test_sample(self, penguins):
         rows, labels = penguins.sample(3000, random_state=0)
@@ -541,11 +585,13 @@ class TestClassifier:
         assert rows.max() <= X.max()
 
     def test_pickles_hold_no_rows(self):
+        """But for landmarks, which are rows, and leaves, of which more rows have more."""
+        few = [name for name in SETS["default"] if name != "kernel softmax" and "trees" not in name]
         rng = np.random.default_rng(0)
         sizes = []
         for size in (200, 4000):
             labels = np.arange(size) % 2
-            m = cw.AutoClassifier(folds=3).fit(rng.normal(size=(size, 3)) + labels[:, None], labels)
+            m = cw.AutoClassifier(members=few, folds=3).fit(rng.normal(size=(size, 3)) + labels[:, None], labels)
             sizes.append(len(pickle.dumps(m)))
             assert len(pickle.loads(pickle.dumps(m)).predict(np.zeros((5, 3)))) == 5
         assert sizes[1] < sizes[0] + 1000
@@ -558,9 +604,8 @@ class TestHardTables:
         m = cw.AutoClassifier().fit(levels, labels)
         reasons = {line.name: line.reason for line in m.report_ if line.reason}
         assert reasons == {
-            "own covariances, bent": "There are no numbers to bend.",
-            "softmax, steps": "There are no numbers to make steps of.",
-            "mixtures": "There are no numbers.",
+            "own covariances, Yeo-Johnson": "There are no numbers to bend.",
+            "softmax, quantile steps": "There are no numbers to make steps of.",
         }
         assert "left out: There are no numbers to bend." in str(m.report_)
         assert set(m.members_) == set(SETS["default"]) - set(reasons)
@@ -594,8 +639,9 @@ class TestHardTables:
             return float(len(looks))
 
         monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=clock))
-        members = ["class shares", late, "shared covariance" if late == "softmax" else "softmax"]
-        with pytest.warns(cw.OutOfTimeWarning):
+        after = ("shared covariance" if late == "softmax" else "softmax") if late in NAMED else LogisticRegression()
+        members = ["class shares", late, after]
+        with threadpool_limits(1), pytest.warns(cw.OutOfTimeWarning):  # one after the other
             m = cw.AutoClassifier(members=members, time_limit=10).fit(X, y)
         reasons = {line.name: line.reason for line in m.report_}
         assert list(reasons.values()) == [

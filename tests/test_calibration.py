@@ -81,7 +81,7 @@ def test_an_explanation_has_the_power():
     assert ours.log_odds == pytest.approx(power * theirs.log_odds)
     assert ours.prior == pytest.approx(power * theirs.prior)
     log_posterior = m.predict_log_proba(rows.iloc[[5]])[0]
-    first, second = (m.classes_.tolist().index(label) for label in (ours.label, ours.against))
+    first, second = (m.classes_.tolist().index(label) for label in (ours.label, ours.other))
     assert ours.log_odds == pytest.approx(log_posterior[first] - log_posterior[second])
     assert sum(ours.shares.values()) + ours.prior + ours.volume == pytest.approx(ours.log_odds)
 

@@ -390,7 +390,7 @@ class TestLearningCurve:
             assert [label.get_text() for label in axes.get_xticklabels()] == ["10", "40", "200"]
             assert len({line.get_marker() for line in axes.lines}) == 2
         with pytest.raises(cw.ClasswiseError, match="measure='brier'"):
-            plot.plot_learning_curve(curve, "brier")
+            plot.plot_learning_curve(curve, measure="brier")
 
     def test_far_apart_on_a_logarithmic_scale(self):
         values = np.array([[[[0.3], [0.2]], [[0.4], [0.01]]]] * 2)

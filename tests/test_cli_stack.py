@@ -107,8 +107,9 @@ def test_export(here):
         engine.put("new", {name: (kinds[name], gone[name].tolist()) for name in COLUMNS})
         _, found = engine.ask((here / "score.sql").read_text())
     np.testing.assert_allclose(np.array(found, dtype=float), model.predict_proba(rows), atol=1e-9)
-    assert "members='sql'" in fails("export", "sql", "one.cw", "--table", "new")
-    assert "is a stack, which to_onnx does not write" in fails("export", "onnx", "sql.cw", "-o", "model.onnx")
+    assert "--set members=sql" in fails("export", "sql", "one.cw", "--table", "new")
+    told = fails("export", "onnx", "sql.cw", "-o", "model.onnx")
+    assert "is a stack, which classwise export onnx does not write" in told
     told = json.loads(run("export", "json", "sql.cw").stdout)
     assert {member["name"] for member in told["members"]} == set(model.members_)
 
@@ -148,11 +149,13 @@ def test_statistics_are_of_another_kind(here):
 
 def test_compare_shows_the_stack_with_its_members_and_keeps_it(here):
     done = run(
-        "compare", "penguins.csv", "-t", "species", "-d", "year", "--folds", "3", "--save", "s.cw", "--keep", "stack"
+        *("compare", "penguins.csv", "-t", "species", "-d", "year", "--folds", "3"),
+        *("--all", "--save", "s.cw", "--keep", "stack"),
     )
-    assert "What the stack is made of (keep it by --keep stack):" in done.stderr
-    assert "own covariances" in done.stderr
+    assert "What the stack is made of:" in done.stderr
+    assert "own covariances, Yeo-Johnson" in done.stderr
     assert any(line.startswith("stack") for line in done.stdout.splitlines())
+    assert any(line.startswith("a stack of several models") for line in done.stdout.splitlines())
     assert isinstance(cw.load("s.cw"), cw.AutoClassifier)
     lost = run("compare", "penguins.csv", "-t", "species", "--folds", "3", "--save", "x", "--keep", "nobody", code=1)
     assert lost.stderr.splitlines()[-1].startswith("classwise: --keep: 'nobody' was not compared; these were: ")

@@ -1,6 +1,9 @@
 """The comparison: scores that scikit-learn would find, honest ties, reasons, tables and pictures."""
 
 import io
+import json
+import re
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -17,9 +20,12 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 
 import classwise as cw
+from classwise.comparison.candidates import LogisticRegression, Size
 from classwise.comparison.family import family
+from classwise.comparison.names import kind_of, plain
 
 mpl.use("Agg")
 
@@ -171,37 +177,83 @@ class TestEvidence:
 
 
 class TestChoice:
-    def test_the_best_is_the_simplest_that_ties(self, wine):
-        members = [t for t in wine.trials if t.is_ours]
-        tied = [t for t in members if wine.behind(t).value <= max(wine.behind(t).error, 0.001)]
-        assert wine.winner in tied
-        assert wine.winner.free_parameters == min(t.free_parameters for t in tied)
-        assert wine.leader is tied[0]
+    def test_the_best_has_the_least_log_loss(self, wine):
+        losses = {t.name: t.estimate("log_loss").value for t in wine.trials if t.may_win}
+        assert wine.winner.name == min(losses, key=losses.get)
+        assert wine.winner is wine.leader is wine.members[0]
+
+    def test_the_simplest_of_those_as_good_has_fewest_parameters(self, wine):
+        simplest = wine.choose("simplest")
+        tied = [t for t in wine.members if wine.above_best(t).value <= max(wine.above_best(t).error, 0.001)]
+        assert list(wine.tied) == tied
+        assert simplest.winner in tied
+        counts = [t.free_parameters for t in tied if t.free_parameters is not None]
+        assert simplest.winner.free_parameters == min(counts)
+        assert simplest.leader is wine.leader
+        assert type(simplest.best) is type(simplest.winner.model)
+
+    @pytest.mark.parametrize("by", ["error", "brier", "log_loss"])
+    def test_other_measures(self, wine, by):
+        other = wine.choose(by=by)
+        assert other.winner.estimate(by).value == min(t.estimate(by).value for t in other.members)
+        assert [t.estimate(by).value for t in other.members] == sorted(t.estimate(by).value for t in wine.members)
+        trial = wine["nearest mean"]
+        expected = trial.estimate(by).value - other.leader.estimate(by).value
+        assert other.above_best(trial).value == pytest.approx(expected)
+        assert cw.compare(X, y, FOLDS, references=False, by=by).by == by
+
+    def test_costs_of_mistakes(self):
+        costs = {0: {1: 10, 2: 3}, 2: {0: 5}}
+        comparison = cw.compare(X, y, FOLDS, costs=costs, only=["lda", "naive-bayes"])
+        assert comparison.by == "cost"
+        matrix = np.array([[0, 10, 3], [1, 0, 1], [5, 1, 0.0]])
+        trial = comparison["naive Bayes"]
+        paid = []
+        for fold in range(5):
+            own = comparison.folds == fold
+            decided = (np.exp(trial.log_posterior[own]) @ matrix).argmin(axis=1)
+            paid.append(matrix[comparison.codes[own], decided].sum())
+        np.testing.assert_allclose(trial.costs, paid)
+        assert len(trial.calibrated_costs) == 5
+        used = trial.calibrated_costs if trial.uses_power else trial.costs
+        assert trial.estimate("cost").value == pytest.approx(sum(used) / len(y))
+        winner = comparison.winner
+        assert winner.estimate("cost").value == min(t.estimate("cost").value for t in comparison.members)
+        assert "per unseen row" in comparison.answer().sentence
+        equal = cw.compare(X, y, FOLDS, costs=1 - np.eye(3), by="log_loss", only=["lda", "qda"])
+        assert equal.by == "log_loss"
+        for trial in equal.members:
+            assert trial.estimate("cost").value == pytest.approx(trial.estimate("error").value)
+
+    def test_costs_have_to_be_given(self, wine):
+        for ask in (lambda: wine.choose(by="cost"), lambda: cw.compare(X, y, 4, by="cost")):
+            with pytest.raises(cw.ClasswiseError, match=r"by='cost' needs to know what mistakes cost"):
+                ask()
 
     def test_the_difference_is_paired(self, wine):
         trial, leader = wine["naive Bayes"], wine.leader
         differences = [a.log_loss - b.log_loss for a, b in zip(trial.final, leader.final, strict=True)]
         weights = np.array([part.weight for part in trial.final])
-        behind = wine.behind(trial)
-        assert behind.value == pytest.approx(weights @ differences / weights.sum())
+        above = wine.above_best(trial)
+        assert above.value == pytest.approx(weights @ differences / weights.sum())
         without = [
             np.delete(weights, f) @ np.delete(differences, f) / np.delete(weights, f).sum() for f in range(len(weights))
         ]
         spread = ((np.array(without) - np.mean(without)) ** 2).sum()
-        assert behind.error == pytest.approx(np.sqrt(4 / 5 * spread))
+        assert above.error == pytest.approx(np.sqrt(4 / 5 * spread))
         separate = np.hypot(trial.estimate("log_loss").error, leader.estimate("log_loss").error)
-        assert behind.error < separate  # what both find hard cancels
+        assert above.error < separate  # what both find hard cancels
 
     def test_best_is_fitted_on_all_rows(self, wine):
-        trial = wine.winner
+        trial = next(t for t in wine.members if t.kind == "family")
         by_hand = type(trial.model)(**trial.tuned.plain.get_params()).fit(X, y)
         logs = (trial.power if trial.uses_power else 1.0) * by_hand.predict_log_proba(X)
         logs -= np.logaddexp.reduce(logs, axis=1, keepdims=True)
-        np.testing.assert_allclose(wine.best.predict_log_proba(X), logs, atol=1e-9)
+        np.testing.assert_allclose(wine.fitted(trial).predict_log_proba(X), logs, atol=1e-9)
 
     def test_a_power_is_used_where_it_helps(self, wine):
         for trial in wine.trials:
-            if trial.kind in ("twin", "stack"):
+            if trial.kind in ("logistic", "stack"):
                 assert not trial.calibrated
                 continue
             as_is, powered = (trial.estimate("log_loss", calibrated=c).value for c in (False, True))
@@ -210,9 +262,9 @@ class TestChoice:
         nb = wine.fitted("naive Bayes, best families")
         assert hasattr(nb, "calibration_") == wine["naive Bayes, best families"].uses_power
 
-    def test_the_stack_is_compared_and_can_be_had_but_does_not_win(self, wine):
+    def test_the_stack_takes_part_like_any_model(self, wine):
         trial = wine["stack"]
-        assert not trial.is_ours
+        assert trial.may_win
         stack = wine.fitted("stack")
         assert_allclose = np.testing.assert_allclose
         assert_allclose(trial.estimate("log_loss").value, stack.report_.log_loss)
@@ -221,6 +273,15 @@ class TestChoice:
         assert_allclose(alone.predict_proba(X), stack.predict_proba(X))
         assert "stack" not in {t.name for t in cw.compare(X, y, 3, references=False).tried}
 
+    def test_the_stack_may_win(self):
+        rng = np.random.default_rng(1)
+        rows = rng.uniform(-1, 1, size=(300, 2))
+        labels = (np.sin(5 * rows[:, 0]) + rng.normal(scale=0.3, size=300) > 0).astype(int)
+        comparison = cw.compare(rows, labels, 3)
+        assert comparison.winner.name == "stack"
+        assert isinstance(comparison.best, cw.AutoClassifier)
+        assert comparison.answer().sentence.startswith("A stack of several models is right on ")
+
     def test_weights_of_zero_are_no_rows_to_the_stack(self):
         weights = np.where(np.arange(len(y)) % 5 == 0, 0.0, 1.0)
         kept = weights > 0
@@ -228,7 +289,7 @@ class TestChoice:
         some = cw.compare(X, y, folds, sample_weight=weights)["stack"].estimate("log_loss").value
         np.testing.assert_allclose(some, cw.compare(X[kept], y[kept], folds[kept])["stack"].estimate("log_loss").value)
 
-    def test_the_twin_is_compared_and_can_be_had(self, wine):
+    def test_logistic_regression_is_compared_and_can_be_had(self, wine):
         model = cw.BayesianLogistic(predictive="plugin")
         expected = cross_val_predict(model, X, y, cv=FOLDS, method="predict_proba")
         np.testing.assert_allclose(np.exp(wine["logistic"].log_posterior), expected, rtol=1e-9, atol=1e-12)
@@ -237,32 +298,47 @@ class TestChoice:
         assert wine["logistic"].free_parameters == 2 * 14
         assert "logistic, averaged" in [trial.name for trial in wine.trials]
 
-    def test_the_twin_may_win(self):
+    def test_logistic_regression_may_win(self):
         X, y = load_breast_cancer(return_X_y=True)
         comparison = cw.compare(X, y, 5, references=False)
-        assert comparison.winner.kind == "twin"
+        assert comparison.winner.kind == "logistic"
         assert isinstance(comparison.best, cw.BayesianLogistic)
         assert "does better" not in " ".join(comparison.summary())
 
-    def test_the_twin_is_left_out_where_it_would_take_long(self, monkeypatch):
-        monkeypatch.setattr("classwise.limits.LONG_LOGISTIC", 1000)
+    def test_logistic_regression_is_left_out_where_it_would_take_long(self, monkeypatch):
+        monkeypatch.setattr("classwise.limits.LOGISTIC_SECONDS", 1e-3)
         comparison = cw.compare(X, y, 3, references=False)
-        assert "references=True insists" in comparison["logistic"].reason
+        assert comparison["logistic"].reason == "Would take about 49 min."
+        assert comparison["logistic"].is_late
 
-    def test_gaps_that_the_twin_fills_are_told_of_when_it_is_had(self):
+    def test_levels_make_logistic_regression_go_more_rounds(self):
+        plain = Size(20_000, 41, 41, 9, 0.0, False)
+        regression = LogisticRegression("logistic", cw.BayesianLogistic())
+        leveled = replace(plain, columns=40)
+        assert regression.seconds(leveled) > 3 * regression.seconds(plain)
+
+    def test_gaps_that_logistic_regression_fills_are_told_of_when_it_is_had(self):
         rows = X.copy()
         rows[::7, 2] = np.nan
         comparison = cw.compare(rows, y, 3, references=False)
         with pytest.warns(cw.ImputedValueWarning, match="Values are missing in column 2"):
             comparison.fitted("logistic")
 
-    def test_a_twin_of_ones_own_may_win(self):
+    def test_what_stands_for_missing_text(self):
+        rows = pd.DataFrame({"x": [1.0, 2, 3, 4] * 5, "color": ["red", None, "blue", "red"] * 5})
+        with pytest.warns(cw.ImputedValueWarning, match="25 %.*; the share of each level stands for them, whatever"):
+            cw.BayesianLogistic().fit(rows, ["a", "b"] * 10)
+        rows["x"] = rows["x"].where(rows["x"] < 4)
+        with pytest.warns(cw.ImputedValueWarning, match="stands for a number, the share .* for a text, whatever"):
+            cw.BayesianLogistic().fit(rows, ["a", "b"] * 10)
+
+    def test_logistic_regression_of_ones_own_may_win(self):
         own = cw.BayesianLogistic(precision=1.0, predictive="plugin")
         comparison = cw.compare(X, y, 3, references=False, models={"mine": own})
-        assert comparison["mine"].is_ours
+        assert comparison["mine"].may_win
         np.testing.assert_allclose(comparison.fitted("mine").predict_proba(X), own.fit(X, y).predict_proba(X))
 
-    def test_the_twin_takes_counts_for_numbers(self):
+    def test_logistic_regression_takes_counts_for_numbers(self):
         rng = np.random.default_rng(0)
         counts = rng.poisson(np.where(np.arange(200) % 2, 2.0, 5.0))[:, None].astype(float)
         comparison = cw.compare(counts, np.arange(200) % 2, 3, references=False, families={0: "poisson"})
@@ -272,7 +348,7 @@ class TestChoice:
         m = wine.fitted(wine["RDA"])
         assert m.dials_ is wine["RDA"].tuned.record["dials_"]
         np.testing.assert_array_equal(m.predict(X), cw.RDA(folds=FOLDS).fit(X, y).predict(X))
-        with pytest.raises(cw.ClasswiseError, match="not an estimator of classwise"):
+        with pytest.raises(cw.ClasswiseError, match="a yardstick, not an estimator of classwise"):
             wine.fitted(wine["softmax regression"])
 
     def test_best_families_can_be_had(self):
@@ -282,7 +358,7 @@ class TestChoice:
         assert "poisson" in m.families_.values()
 
     def test_differences_that_matter_to_nobody_are_ties(self, wine):
-        close = [t for t in wine.trials if wine.behind(t).value < 0.001]
+        close = [t for t in wine.trials if wine.above_best(t).value < 0.001]
         assert all(wine.ties(t) for t in close)
 
     def test_small_classes_and_many_folds(self):
@@ -295,17 +371,133 @@ class TestChoice:
         comparison = cw.compare(X, y, 4, references=False, calibrate=None)
         assert comparison.winner.calibration is None
         assert comparison.best.calibrate is None
-        assert "power" not in comparison.table().cells()[0]
+        assert "temperature" not in comparison.table().cells()[0]
 
     def test_a_better_reference_is_named(self):
         rng = np.random.default_rng(0)
         rows = rng.uniform(-1, 1, size=(400, 2))
         labels = (np.sin(6 * rows[:, 0]) * np.sin(6 * rows[:, 1]) > 0).astype(int)
-        comparison = cw.compare(rows, labels, 5)
-        assert "15 nearest neighbors does better, by" in " ".join(comparison.summary())
+        comparison = cw.compare(rows, labels, 5, only=["lda", "nearest-neighbors"])
+        answer = comparison.answer()
+        named = (
+            "15 nearest neighbors, a yardstick that cannot be chosen, does better still: its log loss is lower by 0."
+        )
+        assert named in answer.sentence
+        assert "hardly tell the classes apart" not in answer.sentence
+        assert answer.lines[1].verdict.startswith("better by 0.")
         line = next(line for line in comparison.table().lines if line.name.startswith("15"))
         assert line.note == "better"
         assert comparison.winner.kind == "family"
+
+
+class TestAnswer:
+    def test_the_sentence(self, wine):
+        answer = wine.answer()
+        rows = sum(wine.winner.final[1:], wine.winner.final[0])
+        others = len(wine.tied) - 1
+        assert rows.accuracy == 1
+        name = plain(wine.winner.name)
+        assert answer.sentence.startswith(
+            f"{name[0].upper()}{name[1:]} is right on every unseen row (95 % interval 98 to 100"
+        )
+        assert f"; {others} of the {len(wine.members) - 1} others do as well, " in answer.sentence
+        assert repr(wine) == answer.text()
+
+    def test_one_line_for_each_kind_the_winner_first_and_the_class_shares_last(self, wine):
+        lines = wine.answer().lines
+        assert lines[0].name == wine.winner.name
+        assert lines[0].verdict == "best"
+        assert lines[-1].model == "always the most frequent class"
+        assert len(lines) == 8
+        assert len({line.kind for line in lines}) == 8
+        for line in lines:
+            trial = wine[line.name]
+            of_kind = [t for t in wine.trials if kind_of(t.name) == line.kind]
+            assert trial is of_kind[0]
+            assert line.accuracy == pytest.approx(1 - trial.estimate("error").value)
+            assert line.log_loss == pytest.approx(trial.estimate("log_loss").value)
+            assert (line.verdict == "as good") == (wine.ties(trial) and trial is not wine.winner)
+            if line.verdict.startswith("worse"):
+                value, error = map(float, line.verdict.removeprefix("worse by ").split(" ± "))
+                assert value == pytest.approx(wine.above_best(trial).value, abs=0.01)
+                assert error == pytest.approx(wine.above_best(trial).error, abs=0.01)
+
+    @pytest.mark.parametrize("width", [60, 80])
+    def test_it_fits_a_terminal_and_nothing_is_cut(self, wine, width):
+        for comparison in (wine, wine.choose("simplest", by="error"), wine.choose(by="brier")):
+            lines = comparison.answer().text(width).split("\n")
+            assert max(map(len, lines)) <= width
+            assert "…" not in "".join(lines)
+            assert len(lines) <= (16 if width == 80 else 28)
+            for line in comparison.answer().lines:
+                assert any(line.verdict in shown and f"{line.log_loss:.3f}" in shown for shown in lines)
+
+    def test_names_of_any_length_are_folded(self):
+        name = "a forest of twenty trees that were grown on the same rows"
+        models = {name: RandomForestClassifier(20, random_state=0)}
+        text = repr(cw.compare(X, y, 3, models=models, only=["lda"]))
+        assert max(map(len, text.split("\n"))) <= 80
+        assert "a forest of twenty trees that were" in text
+
+    def test_no_errors_two_classes(self):
+        rows = np.concatenate([np.zeros(30), np.ones(30)])[:, None] * 10 + np.random.default_rng(0).normal(size=(60, 1))
+        comparison = cw.compare(rows, np.repeat(["a", "b"], 30), 5)
+        assert "is right on every unseen row (95 % interval 94 to 100 of 100); " in comparison.answer().sentence
+        assert comparison.answer().lines[0].accuracy == 1
+        assert "100.0 %" in repr(comparison)
+
+    def test_columns_that_tell_nothing(self):
+        rng = np.random.default_rng(1)
+        comparison = cw.compare(rng.normal(size=(200, 3)), np.arange(200) % 2, 5)
+        assert "not clearly better than always naming the most frequent class" in comparison.answer().sentence
+
+    def test_classes_of_one_row_are_named(self):
+        labels = y.astype(str)
+        labels[0] = "alone"
+        sentence = cw.compare(X, labels, 4, references=False).answer().sentence
+        assert sentence.endswith("Class 'alone' has too few rows to be held out and tried.")
+
+    def test_one_model_alone(self):
+        comparison = cw.compare(X, y, 3, only=["nearest mean, standardized"], references=False)
+        assert comparison.answer().sentence.endswith("; no other model does as well.")
+        assert [line.name for line in comparison.answer().lines] == ["nearest mean, standardized"]
+
+    def test_the_simplest_says_who_is_best(self, wine):
+        chosen = wine.choose("simplest", by="error")
+        answer = chosen.answer()
+        assert f"models that do as well as the best, {plain(chosen.leader.name)}." in answer.sentence
+        assert [line.verdict for line in answer.lines[:2]] == ["simplest, as good", "best"] or (
+            answer.lines[0].verdict == "best"
+        )
+        assert "Simplest: fewest parameters within one standard error of the least error." in answer.text()
+
+    def test_records(self, wine):
+        found = json.loads(json.dumps(wine.answer().records()))
+        assert found["winner"] == wine.winner.name
+        assert (found["rule"], found["by"]) == ("best", "log_loss")
+        assert [line["name"] for line in found["lines"]] == [line.name for line in wine.answer().lines]
+
+
+class TestOnly:
+    def test_kinds_and_names(self):
+        comparison = cw.compare(X, y, 3, only=["lda", "qda-student-t", "nearest mean, standardized"])
+        names = {trial.name for trial in comparison.tried}
+        lda = {name for name in family(13, False) if name.split(",")[0] in ("LDA", "diagonal LDA")}
+        assert names == lda | {"QDA, Student-t", "nearest mean, standardized", "class shares"}
+        assert {t.name for t in cw.compare(X, y, 3, only="rda", references=False).tried} == {"RDA", "RDA, standardized"}
+
+    def test_given_models_stay(self):
+        comparison = cw.compare(X, y, 3, only=["rda"], models={"mine": cw.LDA()}, references=False)
+        assert {trial.name for trial in comparison.tried} == {"RDA", "RDA, standardized", "mine"}
+
+    def test_an_unknown_name_lists_the_known_ones(self):
+        with pytest.raises(cw.ClasswiseError, match=r"'svm' is no model .* lda, qda, .*stack.* qda-student-t"):
+            cw.compare(X, y, 3, only=["svm"])
+
+    def test_every_spelling_finds_a_model(self, wine):
+        for name in ("logistic", "logistic regression", "Logistic-Regression"):
+            assert wine[name].name == "logistic"
+        assert isinstance(wine.fitted("qda-student-t"), cw.QDA)
 
 
 class TestFamily:
@@ -363,6 +555,19 @@ class TestGiven:
         expected = cross_val_predict(models["mine"], X, y, cv=FOLDS, method="predict_proba")
         np.testing.assert_allclose(np.exp(comparison["mine"].log_posterior), expected, atol=1e-9)
         assert comparison["forest"].free_parameters is None
+        forest = comparison.fitted("forest")
+        np.testing.assert_array_equal(forest.predict_proba(X), models["forest"].fit(X, y).predict_proba(X))
+
+    def test_of_others_may_win(self):
+        rng = np.random.default_rng(0)
+        rows = rng.uniform(-1, 1, size=(400, 2))
+        labels = np.where(np.sin(6 * rows[:, 0]) * np.sin(6 * rows[:, 1]) > 0, "in", "out")
+        models = {"neighbors": KNeighborsClassifier(9)}
+        comparison = cw.compare(rows, labels, 5, models=models, only=["lda"])
+        assert comparison.winner.name == "neighbors"
+        expected = KNeighborsClassifier(9).fit(rows, labels).predict_proba(rows)
+        np.testing.assert_array_equal(comparison.best.predict_proba(rows), expected)
+        assert comparison.answer().sentence.startswith("neighbors is right on ")
 
     def test_with_families_and_priors_of_their_own(self):
         rows = pd.DataFrame({"visits": np.random.default_rng(0).poisson(2 + 3 * y), "a": X[:, 0], "b": X[:, 6]})
@@ -382,6 +587,7 @@ class TestGiven:
     def test_what_fails_says_why(self):
         comparison = cw.compare(X, y, 4, models={"clumsy": Clumsy()}, references=False)
         assert comparison["clumsy"].reason == "Dropped it."
+        assert "Could not be fitted: clumsy; .table() says why." in repr(comparison)
         assert comparison.trials[-1].name == "clumsy"
         assert "clumsy: Dropped it." in comparison.table().text()
 
@@ -396,7 +602,7 @@ class TestGiven:
 
 class TestReasons:
     def test_singular_classes(self):
-        rows = np.column_stack([X, X[:, 0] + X[:, 1]])
+        rows = np.column_stack([X, X[:, 0] + X[:, 1] + (y == y[0])])  # which follows within classes alone
         comparison = cw.compare(rows, y, 4, references=False)
         assert "follows linearly from" in comparison["QDA"].reason
         assert "follows linearly from" in comparison["LDA"].reason
@@ -404,6 +610,48 @@ class TestReasons:
         text = comparison.table().text()
         assert "QDA: Class 0 has" in text
         assert "reason" in comparison.table().frame().columns
+
+    def test_no_kind_is_left_out_for_a_second_model_of_another(self, monkeypatch):
+        monkeypatch.setattr("classwise.limits.FAMILY_SECONDS", 5e-4)  # 3.5 s for each, RDA 21
+        comparison = cw.compare(X, y, 3, references=False, time_limit=60)
+        tried = {kind_of(trial.name) for trial in comparison.tried if not trial.reason}
+        assert tried >= {"lda", "qda", "rda", "naive-bayes", "nearest-mean"}
+        late = [trial for trial in comparison.tried if trial.is_late]
+        assert late
+        spent = [trial for trial in comparison.tried if not trial.reason]
+        assert len(spent) + len(late) == len(comparison.tried)
+        assert re.search(r"and \d+ more; time_limit=\d+ adds", " ".join(str(comparison).split()))
+
+    def test_gaps_are_counted_on_where_covariances_are_full(self, monkeypatch):
+        monkeypatch.setattr("classwise.limits.GAP_SECONDS", 100.0)
+        gappy = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
+        late = {trial.name for trial in cw.compare(gappy, y, 3, references=False).tried if trial.is_late}
+        assert late >= {"LDA", "QDA", "RDA", "QDA, Student-t"}
+        assert not late & {"naive Bayes", "nearest mean", "logistic"}
+        assert not any(trial.is_late for trial in cw.compare(X, y, 3, references=False).tried)
+
+    def test_rows_with_gaps_in_columns_that_folds_leave_out(self):
+        rng = np.random.default_rng(1)
+        rows = np.where(rng.random((60, 5)) < 0.1, np.nan, rng.normal(size=(60, 5)) + (np.arange(60) % 2)[:, None])
+        rows = np.column_stack([rows, np.where(np.arange(60) == 7, 1.0, 0.0), 2 * rows[:, 0]])  # rare, and a copy
+        comparison = cw.compare(rows, np.arange(60) % 2, 6, only=["rda"])
+        assert not comparison["RDA"].reason
+
+    def test_importance_of_a_stack_is_asked_of_the_best_single_model(self):
+        rows = np.random.default_rng(0).normal(size=(200, 3))
+        labels = np.where(rows[:, 0] * rows[:, 1] > 0, "same", "other")
+        comparison = cw.compare(rows, labels, 3, only=["nearest-mean", "stack"])
+        assert (comparison.winner.name, kind_of(comparison.asked.name)) == ("stack", "nearest-mean")
+        assert comparison.importance(rows, labels).method == "integrated"
+        alone = cw.compare(rows, labels, 3, only=["stack"])
+        assert alone.asked is alone.winner
+
+    def test_a_difference_that_is_clear_is_never_printed_as_nothing(self):
+        rows = np.column_stack([np.arange(40.0), np.tile([0.0, 1.0], 20)])
+        labels = np.repeat(["a", "b"], 20)
+        rows[:, 0] += 1000 * (labels == "b")
+        text = str(cw.compare(rows, labels, 4))
+        assert not re.search(r"(worse|better) by 0\.0+ ±", text)
 
     def test_very_many_columns(self, monkeypatch):
         monkeypatch.setattr("classwise.selection.first_pass.MOST_BYTES", 1e8)
@@ -415,12 +663,30 @@ class TestReasons:
         assert not comparison["nearest mean"].reason
         assert comparison.winner.estimate("error").value < 0.2
 
-    def test_large_tables_leave_slow_references_out(self, monkeypatch):
-        monkeypatch.setattr("classwise.limits.LONG_REFERENCE", 1000)
-        comparison = cw.compare(X, y, 4)
-        assert "references=True insists" in comparison["softmax regression"].reason
-        assert not comparison["class shares"].reason
-        assert not cw.compare(X, y, 4, references=True)["softmax regression"].reason
+    def test_what_would_take_too_long_is_left_out_and_named(self, monkeypatch, caplog):
+        monkeypatch.setattr("classwise.limits.SOFTMAX_SECONDS", 0.002)  # 56 s
+        monkeypatch.setattr("classwise.limits.NEIGHBOR_SECONDS", 2e-4)  # 399 s
+        comparison = cw.compare(X, y, 4, models={"bayes": GaussianNB()})
+        assert not comparison["softmax regression"].reason
+        assert (comparison["15 nearest neighbors"].reason, comparison["bayes"].reason) == (
+            "Would take about 7 min.",
+            "",
+        )
+        assert "Left out for time: 15 nearest neighbors (about 7 min); time_limit=460 adds it." in repr(comparison)
+        flags = "Left out for time: 15 nearest neighbors (about 7 min); --time 460 adds it."
+        assert flags in comparison.answer().text(shell=True)
+        assert {"name": "15 nearest neighbors", "reason": "Would take about 7 min."} in (
+            comparison.answer().records()["left_out"]
+        )
+        with caplog.at_level("INFO", "classwise.comparison"):
+            every = cw.compare(X, y, 4, time_limit=460)
+        assert not every["15 nearest neighbors"].reason
+        assert caplog.messages == ["Comparing 29 models takes about 8 min."]
+        assert not cw.compare(X, y, 4, time_limit=None)["15 nearest neighbors"].reason
+
+    def test_what_is_quick_is_always_tried(self):
+        comparison = cw.compare(X, y, 4, time_limit=0)
+        assert not any(trial.reason for trial in comparison.trials)
 
     def test_nearest_neighbors_take_no_weights(self):
         comparison = cw.compare(X, y, 4, sample_weight=np.arange(1, len(y) + 1))
@@ -436,12 +702,11 @@ class TestReasons:
 
     def test_nothing_can_be_fitted(self):
         rows = pd.DataFrame({"id": [f"row {i}" for i in range(40)]})
-        comparison = cw.compare(rows, [0, 1] * 20, 4)
+        comparison = cw.compare(rows, [0, 1] * 20, 4, references=False)
         assert "No column of X can tell the classes apart" in comparison.table().text()
-        assert "No member of the family could be fitted" in repr(comparison)
-        with pytest.raises(
-            cw.ClasswiseError, match="No member of the family could be fitted in every fold: naive Bayes"
-        ):
+        assert repr(comparison).startswith("No model could be fitted in every fold.")
+        assert "No column of X can tell the classes apart" in repr(comparison)
+        with pytest.raises(cw.ClasswiseError, match="No model could be fitted in every fold: naive Bayes"):
             _ = comparison.best
 
     def test_single_rows(self):
@@ -449,7 +714,7 @@ class TestReasons:
             cw.compare(X[[0, 60, 150]], y[[0, 60, 150]], np.array([0, 1, 2]))
 
     def test_bad_options(self):
-        for options in ({"calibrate": "platt"}, {"references": "some"}, {"folds": 1}):
+        for options in ({"calibrate": "platt"}, {"references": "some"}, {"folds": 1}, {"rule": "first"}, {"by": "auc"}):
             with pytest.raises(cw.ClasswiseError, match="is not an option"):
                 cw.compare(X, y, **options)
         with pytest.raises(cw.ClasswiseError, match="at least two classes"):
@@ -460,26 +725,31 @@ class TestLooking:
     def test_text(self, wine):
         text = str(wine.table())
         header, *lines = text.split("\n")
-        assert header.split()[:4] == ["model", "error", "%", "log"]
+        assert header.split()[:4] == ["model", "accuracy", "%", "log"]
         assert len([line for line in lines if " ± " in line]) >= len(wine.trials)
-        assert f"Best: {wine.winner.name}, log loss" in text
-        assert repr(wine) == text
+        assert wine.answer().sentence in text
 
     def test_narrow(self, wine):
         lines = wine.table().text(80).split("\n")[: len(wine.trials)]
         assert max(map(len, lines)) <= 80
+        assert "accuracy %" in lines[0]
         assert "log loss" in lines[0]
 
     def test_html(self, wine):
         html = wine._repr_html_()
-        assert html.count("<tr") == len(wine.trials) + 1
-        assert "font-weight: bold" in html
+        small, every = html.split("<details><summary>All 29 models</summary>")
+        assert small.count("<tr") == len(wine.answer().lines) + 1
+        assert every.count("<tr") == len(wine.trials) + 1
+        assert wine.answer().sentence in small
+        assert "font-weight: bold" in small
 
     def test_frame(self, wine, penguins):
         frame = wine.table().frame()
         assert isinstance(frame, pd.DataFrame)
         assert list(frame["name"]) == [trial.name for trial in wine.trials]
-        best = frame[frame["name"] == wine.leader.name].iloc[0]
+        best = frame[frame["name"] == "LDA"].iloc[0]
+        assert best["accuracy_low"] < best["accuracy"] == 1 - best["error"]
+        assert best["temperature"] == wine["LDA"].temperature == 1 / wine["LDA"].power
         assert best["calibrated_low"] < best["calibrated"] < best["calibrated_high"]
         assert isinstance(wine.table().frame("polars"), pl.DataFrame)
         assert isinstance(penguins.table().frame(), pd.DataFrame)
@@ -488,6 +758,9 @@ class TestLooking:
         console = Console(width=100, record=True, file=io.StringIO())
         console.print(wine.table())
         assert wine.winner.name in console.export_text()
+        narrow = Console(width=60, record=True, file=io.StringIO())
+        narrow.print(wine.answer())
+        assert narrow.export_text() == wine.answer().text(60) + "\n"
 
     def test_plot(self, wine):
         axes = wine.plot()
@@ -495,7 +768,7 @@ class TestLooking:
         mpl.pyplot.close(axes.figure)
 
     def test_reliability(self, wine):
-        axes = wine.reliability()
+        axes = wine.reliability("LDA")
         assert [text.get_text() for text in axes.get_legend().get_texts()] == ["as is", "calibrated"]
         axes = wine.reliability("LDA", "naive Bayes", label=1)
         assert [text.get_text() for text in axes.get_legend().get_texts()] == ["LDA", "naive Bayes"]

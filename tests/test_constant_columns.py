@@ -139,7 +139,7 @@ class TestAnswers:
     def test_leaving_rows_out(self, model, monkeypatch):
         expected = model.fit(X, y).leave_one_out(X, y)
         m = model.fit(ROWS, y)
-        monkeypatch.setattr("classwise.selection.leaving_out.LeavingOut._refit_without", None)  # by formula, still
+        monkeypatch.setattr("classwise.selection.leave_one_out.LeavingOut._refit_without", None)  # by formula, still
         np.testing.assert_allclose(m.leave_one_out(ROWS, y), expected, rtol=1e-8)
 
     def test_a_row_that_alone_varies_is_left_out(self):

@@ -172,24 +172,36 @@ class TestRank:
         assert cw.LDA().fit(rows, y)  # the remedy that is named
 
     def test_collinear(self):
+        """Within one class, and not in the others: what follows in all of them is left out."""
         rows = X.copy()
-        rows[:, 3] = rows[:, 0] - 2 * rows[:, 1]
-        message = self.message(cw.LDA(), rows)
-        found = re.search(r"rank 3: '(\w+)' follows linearly from '(\w+)', '(\w+)'\.", message)
+        rows[y == 1, 3] = rows[y == 1, 0] - 2 * rows[y == 1, 1]
+        message = self.message(cw.QDA(), rows)
+        found = re.search(r"Class 1 .*rank 3: '(\w+)' follows linearly from '(\w+)', '(\w+)'\.", message)
         assert set(found.groups()) == {"length", "width", "mass"}  # in whichever order, it is true
         assert "restrict it (structure='diagonal')" in message.lower()
 
-    def test_duplicated_far_from_zero(self):
+    def test_sum_far_from_zero(self):
         rows = X + 1e6
-        rows[:, 1] = rows[:, 0]
-        assert "'width' follows linearly from 'length'" in self.message(cw.QDA(), rows)
+        rows[:, 1] = rows[:, 0] + rows[:, 2]
+        with pytest.warns(cw.IgnoredColumnWarning, match=r"column 2 \(a combination of column 0 and column 1\)"):
+            cw.QDA().fit(rows, y)
 
     @pytest.mark.parametrize("scale", [1e-150, 1e-8, 1.0, 1e8, 1e140])
     def test_rank_does_not_depend_on_units(self, scale):
         cw.QDA().fit(X * scale, y)
         rows = X.copy()
-        rows[:, 3] = rows[:, 0]
+        rows[y == 1, 3] = rows[y == 1, 0] - 2 * rows[y == 1, 1]
         assert "rank 3" in self.message(cw.QDA(), rows * scale)
+        rows[:, 3] = rows[:, 0] - 2 * rows[:, 1]
+        with pytest.warns(cw.IgnoredColumnWarning, match=r"column 3 \(a combination of column 0 and column 1\)"):
+            cw.QDA().fit(rows * scale, y)
+
+    @pytest.mark.parametrize("scale", [1e-150, 1e-8, 1.0, 1e8, 1e140])
+    def test_neither_do_copies(self, scale):
+        rows = X.copy()
+        rows[:, 3] = rows[:, 0]
+        with pytest.warns(cw.IgnoredColumnWarning, match=r"column 3 \(the same as column 0\)"):
+            cw.QDA().fit(rows * scale, y)
 
     def test_too_few_rows(self):
         message = self.message(cw.QDA(), X[:7], ["a", "a", "a", "b", "b", "b", "b"])
@@ -223,7 +235,9 @@ class TestRank:
         rows = X.copy()
         rows[:, 1] = y  # within no class, though it differs between them
         message = self.message(cw.GaussianClassifier(structure="diagonal"), rows)
-        assert "diagonal covariance has rank 3: 'width' does not vary" in message
+        assert "diagonal covariance has rank 3: 'width' does not vary." in message
+        message = self.message(cw.GaussianClassifier(structure="diagonal", share=1), rows)
+        assert "diagonal covariance has rank 3: 'width' does not vary within classes." in message
 
     def test_all_rows_equal(self):
         message = self.message(cw.NearestMean(), np.ones((120, 4)))

@@ -1,6 +1,11 @@
 """Rows made on the spot have the parameters they are said to have."""
 
+from collections import Counter
+
+import narwhals as nw
 import numpy as np
+import palmerpenguins
+import pandas as pd
 import pytest
 from scipy.spatial.distance import pdist
 from sklearn.neighbors import KNeighborsClassifier
@@ -59,10 +64,23 @@ def test_petals_are_those_of_the_worked_example():
     assert cw.QDA(priors="uniform").fit(X, y).predict_proba([[4.6]])[0, 1] == pytest.approx(0.04194474097840657)
 
 
-def test_penguins():
-    X, species = cw.datasets.penguins()
-    assert X.shape == (344, 6)
-    assert set(species) == {"Adelie", "Chinstrap", "Gentoo"}
+class TestPenguins:
+    def test_they_are_those_of_their_source(self):
+        pd.testing.assert_frame_equal(cw.load_penguins(), palmerpenguins.load_penguins())
+
+    def test_rows_and_labels(self):
+        X, species = cw.datasets.penguins()
+        assert X.shape == (344, 6)
+        assert Counter(species) == {"Adelie": 152, "Chinstrap": 68, "Gentoo": 124}
+
+    @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+    def test_every_library_has_the_same(self, backend):
+        X, y = cw.datasets.penguins(backend)
+        assert type(X).__module__.startswith(backend)
+        assert sum(map(int, nw.from_native(X).null_count().row(0))) == 19
+        np.testing.assert_allclose(
+            cw.LDA().fit(X, y).predict_proba(X), cw.LDA().fit(*cw.datasets.penguins()).predict_proba(X), rtol=1e-9
+        )
 
 
 def test_refusals():

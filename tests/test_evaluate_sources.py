@@ -53,6 +53,7 @@ ESTIMATORS = {
     "mixture": cw.MixtureClassifier(components=2, random_state=0),
     "logistic": cw.BayesianLogistic(precision=1.0),
     "stack": cw.AutoClassifier(members="fast", folds=3),
+    "forest": cw.ForestClassifier(trees=12),
     "decision": cw.Decision(cw.NaiveBayes(), reject={"posterior": 0.8}),
 }
 

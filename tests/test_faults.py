@@ -18,7 +18,7 @@ import pytest
 import classwise as cw
 from classwise import limits
 from classwise.rows.files import RowFile, read_rows
-from classwise.rows.sinks import open_sink, write_rows
+from classwise.rows.sinks import open_sink, write_rows, writing
 from clusters import dask_cluster, spark_session
 
 RNG = np.random.default_rng(11)
@@ -173,6 +173,46 @@ while True:
         child.communicate(timeout=60)
         assert child.returncode != 0
         assert [path.name for path in out.iterdir()] in ([], ["o.parquet"])
+
+    @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # It is open, and not yet anybody's.
+    def test_interrupted_anywhere(self, tmp_path):
+        """At its first step, its second, and so on: a name that is not known yet cannot be taken away."""
+        path = tmp_path / "o.csv"
+
+        def write():
+            with writing(str(path), force=True) as file:
+                file.write(b"whole")
+
+        steps = 0
+        while is_interrupted(write, steps):
+            assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] in ([], [("o.csv", "whole")]), steps
+            path.unlink(missing_ok=True)
+            steps += 1
+        assert steps > 30
+        assert path.read_text() == "whole"
+
+
+def is_interrupted(work, steps):
+    """Whether work, interrupted after so many calls and lines of Python, had that many."""
+    left = steps
+
+    def trace(frame, event, argument):
+        nonlocal left
+        left -= event in ("call", "line")  # Where Python looks for signals.
+        if left < 0:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
 
 
 def wait_for(condition, seconds=60):

@@ -58,6 +58,9 @@ ON_NUMBERS = {
     "logistic, groups": cw.BayesianLogistic(precision={("length", "width"): 2.0}, standardize=False),
     "logistic, sampled": cw.BayesianLogistic(precision=1.0, posterior="sampled", draws=40, random_state=1),
     "Decision, logistic": cw.Decision(cw.BayesianLogistic(precision=1.0), costs={"a": {"b": 5}}, reject=0.4),
+    "forest": cw.ForestClassifier(trees=10),
+    "forest, best cuts": cw.ForestClassifier(cuts="best", trees=7, belief="prunings", calibrate=None, priors="uniform"),
+    "forest, never": cw.ForestClassifier(trees=5, priors={"a": 0.3, "b": 0.0, "c": 0.7}),
     "Auto": cw.AutoClassifier(members="full", folds=3),
     "Auto, of given models": cw.AutoClassifier(members=[cw.QDA(), "class shares"], folds=3),
     "Decision, Auto": cw.Decision(cw.AutoClassifier(members="fast", folds=3), costs={"a": {"b": 5}}, reject=0.4),
@@ -77,6 +80,7 @@ ON_TABLES = {
     "naive Bayes, calibrated": cw.NaiveBayes(families=FAMILIES, calibrate="temperature", folds=3),
     "naive Bayes, rare levels": cw.NaiveBayes(min_frequency=0.35, smoothing=0.5),
     "logistic": cw.BayesianLogistic(precision="relevance"),
+    "forest": cw.ForestClassifier(trees=10, families=FAMILIES),
     "Auto": cw.AutoClassifier(members="full", folds=3),
     "Auto, families": cw.AutoClassifier(members="fast", families=FAMILIES, combine="pick", folds=3),
 }
@@ -517,7 +521,7 @@ class TestHeader:
         assert about.options["priors"] == "{'a': 0.2, 'b': 0.3, 'c': 0.5}"
         assert about.options["smoothing"] == 1.0
         assert about.size == path.stat().st_size
-        assert "NaiveBayes(calibrate=None" in str(about)
+        assert "model       NaiveBayes\noptions     estimate=mle, families=best, " in str(about)
         assert "with statistics" in str(about)
 
     def test_it_can_be_read_with_nothing_but_json(self, tmp_path):

@@ -53,6 +53,8 @@ def changed(name, cls, field, change):
 
 def setting(index, value):
     def change(array):
+        if array.dtype.kind in "iu":  # small whole numbers are kept in few bytes
+            array = array.astype(np.result_type(array, np.min_scalar_type(value)))
         array[index] = value
         return array
 
@@ -215,6 +217,40 @@ class TestHostileValues:
             ("auto-2.cw", "AutoClassifier", "n_features_in_", 10**9),
             ("auto-2.cw", "AutoClassifier", "rows_", "many"),
             ("auto-2.cw", "AutoReport", "lines", [1]),
+            ("forest-2.cw", "Trees", "starts", setting(0, 1)),
+            ("forest-2.cw", "Trees", "starts", setting(1, 10**6)),
+            ("forest-2.cw", "Trees", "starts", lambda a: a[:1]),
+            ("forest-2.cw", "Trees", "starts", lambda a: a.astype(np.float64)),
+            ("forest-2.cw", "Trees", "column", setting(0, 4)),
+            ("forest-2.cw", "Trees", "column", setting(0, -2)),
+            ("forest-2.cw", "Trees", "column", lambda a: a[:-1]),
+            ("forest-2.cw", "Trees", "column", lambda a: a[:, None]),
+            ("forest-2.cw", "Trees", "cut", setting(0, 10**6)),
+            ("forest-2.cw", "Trees", "cut", setting(0, -1)),
+            ("forest-2.cw", "Trees", "column", setting(0, -1)),  # a tree that ends with its root, and goes on
+            ("forest-2.cw", "Trees", "column", setting(-1, 0)),  # a tree that does not end
+            ("forest-2.cw", "Trees", "cuts", {"tuple": [{"array": "weight"}]}),
+            ("forest-2.cw", "Trees", "cuts", {"tuple": []}),
+            ("forest-2.cw", "Trees", "means", setting(0, np.nan)),
+            ("forest-2.cw", "Trees", "means", lambda a: a[:1]),
+            ("forest-2.cw", "Trees", "levels", {"dict": []}),
+            ("forest-2.cw", "LeafCounts", "weight", setting((0, 0), -1.0)),
+            ("forest-2.cw", "LeafCounts", "weight", setting((0, 0), np.inf)),
+            ("forest-2.cw", "LeafCounts", "weight", setting((0, 0), 99.0)),
+            ("forest-2.cw", "LeafCounts", "weight", lambda a: a[:, :-1]),
+            ("forest-2.cw", "LeafCounts", "weight", lambda a: a[:2]),
+            ("forest-2.cw", "Calibration", "power", -1.0),
+            ("forest-2.cw", "ForestClassifier", "belief_", "rumors"),
+            ("forest-2.cw", "ForestClassifier", "trees", 0),
+            ("forest-2.cw", "ForestClassifier", "cuts", "none"),
+            ("forest-2.cw", "ForestClassifier", "n_features_in_", 10**9),
+            ("stack-2.cw", "KernelFeatures", "landmarks", lambda a: a[:-1]),
+            ("stack-2.cw", "KernelFeatures", "projection", lambda a: a[:, 0]),
+            ("stack-2.cw", "KernelFeatures", "kernel_width", 0.0),
+            ("stack-2.cw", "KernelLinear", "center", lambda a: a[:-1]),
+            ("stack-2.cw", "Trees", "column", setting(0, -1)),
+            ("stack-2.cw", "LeafCounts", "weight", lambda a: a[:, :-1]),
+            ("stack-2.cw", "LeafCounts", "weight", setting((0, 0), -1.0)),
             ("decision-2.cw", "Decision", "model_", 5),
             ("decision-2.cw", "Decision", "costs", "high"),
             ("decision-2.cw", "Decision", "law", 4),
@@ -230,6 +266,7 @@ class TestHostileValues:
         [
             ("aode-2.cw", ("statistics_",)),
             ("auto-2.cw", ("pool_",)),
+            ("forest-2.cw", ("statistics_",)),
             ("logistic-2.cw", ("model_",)),
             ("naive-bayes-2.cw", ("statistics_",)),
             ("qda-2.cw", ("statistics_",)),

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 import classwise as cw
 
+FOREST = cw.ForestClassifier(trees=20)
 ARRAY, y = load_iris(return_X_y=True)
 NAMES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 FRAMES = {
@@ -77,8 +78,7 @@ class TestFrames:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pd.to_datetime(["2026-01-01", "2026-01-02"]), "Column 'odd' holds Datetime.*neither a number nor a category"),
-        (pd.to_timedelta([1, 2], "D"), "Column 'odd' holds Duration"),
+        (pl.Series([[1], [2]]).to_pandas(use_pyarrow_extension_array=True), "Column 'odd' holds List.*--drop odd"),
         (np.array([1, "wide"], dtype=object), "column 'odd' mixes int and str"),
     ],
 )
@@ -218,7 +218,7 @@ class TestOneRow:
     frame = pd.DataFrame({"x": [1.0, 2.0, 6.0, 7.5], "n": [1, 2, 2, 4], "city": ["Rome", "Oslo", "Rome", "Rome"]})
     labels = ("a", "a", "b", "b")
 
-    @pytest.mark.parametrize("model", [cw.NaiveBayes(), cw.BayesianLogistic(), cw.AODE()], ids=repr)
+    @pytest.mark.parametrize("model", [cw.NaiveBayes(), cw.BayesianLogistic(), cw.AODE(), FOREST], ids=repr)
     def test_as_a_series_or_a_mapping(self, model):
         m = model.fit(self.frame, self.labels)
         row = self.frame.iloc[2]
@@ -286,6 +286,7 @@ SQUARING = {
     "Student-t": cw.QDA(estimate="bayes"),
     "mixture": cw.MixtureClassifier(random_state=0),
     "logistic": cw.BayesianLogistic(),
+    "forest": FOREST,
 }
 NOT_SQUARING = {"AODE": cw.AODE(), "stack": cw.AutoClassifier(members=["own covariances", "one-dependence", "softmax"])}
 
@@ -542,7 +543,7 @@ def test_what_needs_a_density_of_every_class_says_that_some_have_no_rows():
 
 
 def test_priors_none_are_the_empirical_ones():
-    for model in (cw.LDA, cw.NaiveBayes, cw.AODE, cw.MixtureClassifier):
+    for model in (cw.LDA, cw.NaiveBayes, cw.AODE, cw.MixtureClassifier, cw.ForestClassifier):
         rows, labels = ARRAY[20:], y[20:]
         np.testing.assert_array_equal(model(priors=None).fit(rows, labels).priors_, model().fit(rows, labels).priors_)
     m = cw.LDA(priors="uniform").fit(ARRAY[20:], y[20:])
@@ -577,3 +578,31 @@ def test_saving_without_the_extra_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
     with pytest.raises(cw.MissingExtraError, match=r'pip install "classwise\[files\]"'):
         cw.summarize(ARRAY, y).save(tmp_path / "s.cws")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        cw.LDA(),
+        cw.NaiveBayes(),
+        cw.AODE(),
+        cw.MixtureClassifier(),
+        cw.BayesianLogistic(),
+        cw.Decision(cw.QDA()),
+        FOREST,
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_one_row_may_be_a_mapping_or_a_series(model):
+    table, species = cw.datasets.penguins("pandas")
+    complete = table.notna().all(axis=1)
+    table, species = table[complete], species[complete.to_numpy()]
+    m, first = model.fit(table, species), table.iloc[[0]]
+    named = pl.from_pandas(first).row(0, named=True)
+    for row in (table.iloc[0], named, dict(reversed(named.items()))):
+        np.testing.assert_array_equal(m.predict(row), m.predict(first))
+        np.testing.assert_allclose(m.predict_proba(row), m.predict_proba(first), rtol=1e-9)
+    with pytest.raises(ValueError, match=r"Expected 2D array, got 1D array"):
+        m.predict(list(named.values()))
+    with pytest.raises(cw.ClasswiseError, match="The row lacks the column 'island'; give every column a value"):
+        m.predict({"sex": "male"})

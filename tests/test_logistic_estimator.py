@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import classwise as cw
 from classwise.engines import MemoryEngine
 from classwise.logistic import PrecisionGroups, Regression, TrainingRows, learn, logistic_plan, rows_in_memory, training
-from classwise.logistic.evidence import _crossing
+from classwise.logistic.evidence import Bracket, _crossing
 from classwise.logistic.weights import levels_of_rows
 from classwise.rows.sources import read_table
 
@@ -41,6 +41,45 @@ def test_pickle_clone_and_cross_validation():
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(m)).predict_proba(X), m.predict_proba(X))
     assert clone(m).get_params() == m.get_params()
     assert cross_val_score(cw.BayesianLogistic(), X, y, scoring="neg_log_loss").mean() > -0.2
+
+
+class TestManyWeights:
+    """Ways to the same weights that pay where there are many."""
+
+    @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+    def test_the_precision_without_a_spectrum(self, load, monkeypatch):
+        rows, labels = load(return_X_y=True)
+        expected = cw.BayesianLogistic().fit(rows, labels)
+        monkeypatch.setattr("classwise.limits.MANY_WEIGHTS", 0)
+        found = cw.BayesianLogistic().fit(rows, labels)
+        assert found.precision_[0] == pytest.approx(expected.precision_[0], rel=1e-6)
+        np.testing.assert_allclose(found.predict_proba(rows), expected.predict_proba(rows), atol=1e-6)
+        assert found.log_marginal_likelihood_ == pytest.approx(expected.log_marginal_likelihood_, rel=1e-7)
+
+    @pytest.mark.parametrize("is_hasty", [False, True])
+    @pytest.mark.parametrize("power", [-3.0, -1.0, 0.5])
+    def test_precisions_that_leap_over_each_other_are_bracketed(self, power, is_hasty):
+        bracket, values = Bracket(is_hasty), np.array([50.0])
+        for _ in range(30):
+            values = bracket.next(values, values**power)  # which meet at 1
+        assert values[0] == pytest.approx(1.0, rel=1e-6)
+
+    def test_a_start_near_the_mode_with_its_precision(self):
+        rows, labels = load_wine(return_X_y=True)
+        whole = cw.BayesianLogistic().fit(rows, labels)
+        some = np.arange(len(rows)) % 5 > 0
+        found = cw.BayesianLogistic()._fit(rows[some], labels[some], None, whole.near(keep=True))
+        assert found.precision_ == whole.precision_
+        expected = cw.BayesianLogistic(precision=whole.precision_[0]).fit(rows[some], labels[some])
+        np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-6, atol=1e-9)
+        assert found.passes_ < expected.passes_
+
+    def test_folds_that_keep_it_are_near_those_that_do_not(self, monkeypatch):
+        rows, labels = load_wine(return_X_y=True)
+        plain = cw.compare(rows, labels, 4, references=False)["logistic"]
+        monkeypatch.setattr("classwise.limits.KEPT_PRECISION", 0)
+        kept = cw.compare(rows, labels, 4, references=False)["logistic"]
+        assert kept.estimate("log_loss").value == pytest.approx(plain.estimate("log_loss").value, abs=0.01)
 
 
 class TestHardRows:
@@ -515,7 +554,10 @@ class TestPictures:
 
     def test_explanation(self):
         m = cw.BayesianLogistic(precision=1.0).fit(X, y)
-        assert len(cw.plot.plot_explanation(m.explain(X[0])).patches) == 6
+        axes = cw.plot.plot_explanation(m.explain(X[0]))
+        assert len(axes.patches) == 7
+        assert axes.get_yticklabels()[-2].get_text() == "uncertain weights"
+        assert len(cw.plot.plot_explanation(m.predicting("plugin").explain(X[0])).patches) == 6
 
 
 class TestPriors:

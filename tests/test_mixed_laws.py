@@ -210,7 +210,7 @@ class TestModels:
         row = table.X.iloc[[int(table.rng.integers(len(table.y)))]]
         why = m.explain(row)
         log_posterior = m.predict_log_proba(row)[0]
-        first, second = (m.classes_.tolist().index(label) for label in (why.label, why.against))
+        first, second = (m.classes_.tolist().index(label) for label in (why.label, why.other))
         odds = log_posterior[first] - log_posterior[second]
         assert why.label == m.predict(row)[0]
         np.testing.assert_allclose(why.log_odds, odds, rtol=1e-9, atol=1e-9)
@@ -259,9 +259,10 @@ TWICE = pd.DataFrame({"name": [f"n{i}" for i in range(30)] * 2, "x": np.arange(6
         (cw.LDA(), lambda m: m.schema_),
         (cw.AODE(), lambda m: m.schema_),
         (cw.BayesianLogistic(), lambda m: m.schema_),
+        (cw.ForestClassifier(trees=5), lambda m: m.schema_),
         (cw.NaiveBayes(families="best"), lambda m: m.families_),
     ],
-    ids=["nb", "lda", "aode", "logistic", "best"],
+    ids=["nb", "lda", "aode", "logistic", "forest", "best"],
 )
 def test_what_columns_are_counts_weights_not_rows(model, read):
     """An id has a level for every other row, and values repeat in several: a weight of two is the row twice."""

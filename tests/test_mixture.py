@@ -15,9 +15,8 @@ import classwise as cw
 from classwise.covariance import FullCovariance, read_prior
 from classwise.densities import Gaussian, Mixture
 from classwise.densities.em import Arranged, PseudoRows, Search, component_counts, fit_mixture, learn_mixture
-from classwise.densities.em.ascent import Climb, as_mixture
+from classwise.densities.em.ascent import Climb, Seeding, as_mixture, clusters, nearest
 from classwise.densities.em.expectation import MixtureParameters, expect, log_prior, maximize
-from classwise.densities.em.starts import Seeding, clusters, nearest
 from classwise.errors import ClasswiseError
 from classwise.statistics import FullScatter, PooledScatter, gather_moments
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import classwise as cw
-from classwise.classifier.novelty import EvidenceLaw, lower_quantile
+from classwise.classifier.shift import EvidenceLaw, lower_quantile
 
 X, y = load_iris(return_X_y=True)
 MODEL = cw.QDA().fit(X, y)

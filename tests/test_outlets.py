@@ -41,6 +41,7 @@ MODELS = {
     "MixtureClassifier": cw.MixtureClassifier(components=2),
     "BayesianLogistic": cw.BayesianLogistic(),
     'BayesianLogistic, predictive="plugin"': cw.BayesianLogistic(predictive="plugin"),
+    "ForestClassifier": cw.ForestClassifier(trees=20),
     "AutoClassifier": cw.AutoClassifier(folds=2),
     'AutoClassifier, members="sql"': cw.AutoClassifier(members="sql", folds=2),
     "Decision": cw.Decision(cw.QDA(missing="error"), costs={"no": {"yes": 5}}),
@@ -134,7 +135,7 @@ def regions(m: Any, folder: Path) -> None:
 
 
 def densities(m: Any, folder: Path) -> None:
-    cw.plot.plot_densities(m, "x").figure.savefig(folder / "densities.png")
+    cw.plot.plot_densities(m, columns="x").figure.savefig(folder / "densities.png")
     plt.close("all")
 
 

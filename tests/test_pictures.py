@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 import classwise as cw
 from classwise import plot
 from classwise.plot.borders import bisect, change_points
-from classwise.plot.canvas import CYCLE, GRAY, contrast, contrasting
+from classwise.plot.canvas import CYCLE, GRAY, contrast, contrasting, toned
 from classwise.plot.view import look
 
 mpl.use("Agg")
@@ -322,7 +322,7 @@ class TestStrips:
 class TestBars:
     @pytest.fixture
     def panels(self, mixed):
-        return mixed, drawn(plot.plot_densities(mixed, "island", PENGUINS, SPECIES)).axes
+        return mixed, drawn(plot.plot_densities(mixed, PENGUINS, SPECIES, columns="island")).axes
 
     def test_heights(self, panels):
         m, (above, _) = panels
@@ -343,12 +343,12 @@ class TestBars:
 
     def test_without_rows_or_labels(self):
         m = cw.NaiveBayes().fit(PENGUINS, SPECIES)
-        assert not drawn(plot.plot_densities(m, "sex")).axes[0].lines
-        assert len(drawn(plot.plot_densities(m, "sex", PENGUINS)).axes[0].lines) == 1
+        assert not drawn(plot.plot_densities(m, columns="sex")).axes[0].lines
+        assert len(drawn(plot.plot_densities(m, PENGUINS, columns="sex")).axes[0].lines) == 1
 
     def test_one_level_held(self):
         m = cw.NaiveBayes().fit(PENGUINS, SPECIES)
-        above, below = drawn(plot.plot_densities(m, "body_mass_g", at={"island": "Torgersen"})).axes
+        above, below = drawn(plot.plot_densities(m, columns="body_mass_g", at={"island": "Torgersen"})).axes
         grid, heights = above.lines[0].get_data()
         expected = m.priors_[0] * m.parameters_["island"]["Torgersen"][0]
         assert np.trapezoid(heights, grid) == pytest.approx(expected, rel=0.01)
@@ -413,7 +413,8 @@ class TestRendering:
             places = np.round(axes.transData.transform(points)).astype(int)
             alpha = 0.16 if style == "default" else 0.3
             ground = np.array(to_rgb(axes.get_facecolor()))
-            tints = np.array([alpha * np.array(to_rgb(color)) + (1 - alpha) * ground for color in CYCLE[:3]])
+            colors = [np.array(to_rgb(toned(color))) for color in CYCLE[:3]]
+            tints = np.array([alpha * color + (1 - alpha) * ground for color in colors])
         found = pixels[figure.bbox.height.astype(int) - 1 - places[:, 1], places[:, 0]]
         apart = np.abs(found[:, None] - tints).max(axis=2)
         shown = apart.min(axis=1) < 0.01  # not on a line
@@ -428,8 +429,8 @@ GALLERY = {
     "strips": lambda m: plot.plot_regions(m, PENGUINS, SPECIES, columns=("body_mass_g", "island")),
     "tiles": lambda m: plot.plot_regions(m, columns=("island", "sex")),
     "pairs": lambda m: plot.plot_pairs(m, PENGUINS, SPECIES, columns=(*PAIR, "island")),
-    "densities": lambda m: plot.plot_densities(m, "body_mass_g", PENGUINS, SPECIES),
-    "bars": lambda m: plot.plot_densities(m, "island", PENGUINS, SPECIES),
+    "densities": lambda m: plot.plot_densities(m, PENGUINS, SPECIES, columns="body_mass_g"),
+    "bars": lambda m: plot.plot_densities(m, PENGUINS, SPECIES, columns="island"),
     "projection": lambda m: plot.plot_projection(m, PENGUINS, SPECIES),
     "confusion": lambda m: plot.plot_confusion(m.evaluate(PENGUINS, SPECIES)),
     "reject curve": lambda m: plot.plot_reject_curve(m.reject_curve(PENGUINS, SPECIES)),

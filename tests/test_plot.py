@@ -2,6 +2,7 @@
 
 import io
 import sys
+from inspect import Parameter, signature
 from types import SimpleNamespace
 
 import matplotlib as mpl
@@ -13,6 +14,7 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
 from matplotlib.patches import Ellipse
+from matplotlib.text import Text
 from palmerpenguins import load_penguins
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
@@ -202,6 +204,16 @@ class TestRegions:
         box = axes.get_legend().get_window_extent()
         assert box.x1 <= axes.get_figure().bbox.x1
 
+    def test_colors_stand_out_from_the_page_of_a_report(self):
+        from classwise.plot.canvas import CYCLE, class_styles, contrast
+        from classwise.report.charts import DARK, PAPER
+
+        with mpl.rc_context(DARK):
+            dark = [style.color for style in class_styles(range(7))]
+        assert len({*dark}) == 7
+        assert min(contrast(color, PAPER) for color in dark) > 4
+        assert [style.color for style in class_styles(range(7))] == list(CYCLE)
+
     def test_axes_given_and_dark_backgrounds(self, qda):
         with pyplot.style.context("dark_background"):
             _, axes = pyplot.subplots()
@@ -260,7 +272,7 @@ class TestRegions:
 
 class TestDensities:
     def test_prior_times_density(self, qda):
-        above, below = drawn(plot.plot_densities(qda, "body_mass_g", MIXED, SPECIES)).axes
+        above, below = drawn(plot.plot_densities(qda, MIXED, SPECIES, columns="body_mass_g")).axes
         assert legend(above) == ["Adelie", "Chinstrap", "Gentoo"]
         for k, line in enumerate(above.lines[:3]):
             grid, heights = line.get_data()
@@ -272,7 +284,7 @@ class TestDensities:
         assert below.get_xlabel() == "body_mass_g"
 
     def test_histograms_are_on_the_scale_of_the_densities(self, qda):
-        above = plot.plot_densities(qda, 0, MIXED, SPECIES).axes[0]
+        above = plot.plot_densities(qda, MIXED, SPECIES, columns=0).axes[0]
         stairs = [patch.get_data() for patch in above.patches]
         assert sum(float(s.values @ np.diff(s.edges)) for s in stairs) == pytest.approx(1)
 
@@ -283,14 +295,14 @@ class TestDensities:
         roots = np.concatenate([m.boundary(a, b, columns=[2]).roots() for a, b in ((0, 1), (0, 2), (1, 2))])
         assert len(found) >= 2
         assert np.abs(found[:, None] - roots).min(axis=1).max() < 1e-5
-        above, _ = plot.plot_densities(m, 2).axes
+        above, _ = plot.plot_densities(m, columns=2).axes
         assert len(above.lines) == 3 + len(found)
 
     def test_counts_are_whole(self):
         labels = np.repeat([0, 1], 100)
         rows = np.random.default_rng(0).poisson(2 + 3 * labels)[:, None]
         m = cw.NaiveBayes(families={0: "poisson"}).fit(rows, labels)
-        above, _ = drawn(plot.plot_densities(m, 0, rows)).axes
+        above, _ = drawn(plot.plot_densities(m, rows, columns=0)).axes
         grid, heights = above.lines[0].get_data()
         np.testing.assert_array_equal(grid, np.arange(len(grid)))
         assert heights.sum() == pytest.approx(0.5, abs=0.01)
@@ -298,14 +310,14 @@ class TestDensities:
 
     def test_axes_given(self, mixed):
         figure, panels = pyplot.subplots(2)
-        assert plot.plot_densities(mixed, "body_mass_g", axes=panels) is figure
+        assert plot.plot_densities(mixed, columns="body_mass_g", axes=panels) is figure
         assert panels[1].get_ylabel() == "posterior"
 
     def test_wrong_column(self, mixed):
         with pytest.raises(cw.ClasswiseError, match="one column"):
-            plot.plot_densities(mixed, list(PAIR))
+            plot.plot_densities(mixed, columns=list(PAIR))
         with pytest.raises(cw.ClasswiseError, match="give one of the two"):
-            plot.plot_densities(mixed, "sex", MIXED, at={"island": "Dream"})
+            plot.plot_densities(mixed, MIXED, columns="sex", at={"island": "Dream"})
 
 
 class TestConfusion:
@@ -450,17 +462,74 @@ class TestPairs:
             plot.plot_pairs(cw.LDA().fit(rows, labels), rows, labels)
 
 
+OF_MODELS = ["regions", "pairs", "densities", "projection", "confusion", "reliability"]
+OF_RESULTS = ["dials", "explanation", "reject_curve", "learning_curve", "check"]
+OPTIONS = ["columns", "labels", "label", "measure", "at", "sample_weight", "axes", "title", "sigmas", "contours"]
+
+
+class TestArguments:
+    """All pictures take the same arguments under the same names, in the same order."""
+
+    @pytest.mark.parametrize("name", OF_MODELS + OF_RESULTS)
+    def test_names_and_order(self, name):
+        parameters = signature(getattr(plot, f"plot_{name}")).parameters.values()
+        places = [p.name for p in parameters if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+        assert places == (["model", "X", "y"] if name in OF_MODELS else places[:1])
+        named = [p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY]
+        assert named == [name for name in OPTIONS if name in named]
+        assert "title" in named
+
+    @pytest.mark.parametrize("name", OF_MODELS)
+    def test_titles(self, name):
+        m, rows = cw.LDA().fit(MIXED[NUMBERS].dropna(), SPECIES[MIXED[NUMBERS].notna().all(axis=1)]), MIXED[NUMBERS]
+        made = drawn(getattr(plot, f"plot_{name}")(m, rows.fillna(rows.mean()), SPECIES, title="Penguins"))
+        if name == "pairs":
+            assert made.get_suptitle() == "Penguins"
+        else:
+            axes = made.axes[0] if name == "densities" else made
+            assert "Penguins" in {axes.get_title(place) for place in ("left", "center")}
+
+    def test_a_title_is_above_the_legend(self, qda):
+        axes = drawn(plot.plot_regions(qda, MIXED, SPECIES, title="Penguins"))
+        above = next(text for text in axes.findobj(Text) if text.get_text() == "Penguins")
+        assert above.get_window_extent().y0 >= axes.get_legend().get_window_extent().y1 - 1
+
+    def test_weights(self):
+        m, weights = cw.LDA().fit(X, y), np.where(y == 0, 3.0, 1.0)
+        axes = drawn(plot.plot_confusion(m, X, y, sample_weight=weights))
+        assert axes.get_title() == plot.plot_confusion(m.evaluate(X, y, weights)).get_title()
+        assert "of 250 rows" in axes.get_title()
+        other = LogisticRegression(max_iter=1000).fit(X, y)
+        assert "of 250 rows" in plot.plot_confusion(other, X, y, sample_weight=weights).get_title()
+
+    def test_pairs_in_axes_of_ones_own(self, mixed):
+        figure, panels = mpl.pyplot.subplots(2, 2)
+        assert plot.plot_pairs(mixed, MIXED, SPECIES, columns=PAIR, axes=panels) is figure
+        with pytest.raises(cw.ClasswiseError, match=r"axes has shape \(2,\), and 2 columns take \(2, 2\)"):
+            plot.plot_pairs(mixed, MIXED, SPECIES, columns=PAIR, axes=panels[0])
+
+    def test_what_is_no_rows(self, mixed):
+        with pytest.raises(cw.ClasswiseError, match="name the column by columns='sex'"):
+            plot.plot_densities(mixed, "sex")
+        with pytest.raises(cw.ClasswiseError, match="takes rows X and labels y"):
+            plot.plot_confusion(mixed)
+
+
 def test_nullable_numbers_and_gaps(qda):
     rows = MIXED[NUMBERS].astype("Float64")
     assert isinstance(rows, pd.DataFrame)
     drawn(plot.plot_regions(qda, rows, SPECIES))
-    drawn(plot.plot_densities(qda, 0, rows, SPECIES))
+    drawn(plot.plot_densities(qda, rows, SPECIES, columns=0))
 
 
 def test_without_matplotlib(monkeypatch, qda):
     choice = SimpleNamespace(shares=(0, 1), shrinks=(0, 1), log_loss=np.ones((2, 2)), best=(1, 1))
     for name in ("matplotlib", "matplotlib.pyplot", "matplotlib.colors"):
         monkeypatch.setitem(sys.modules, name, None)
-    for draw in (lambda: plot.plot_regions(qda), lambda: plot.plot_dials(choice), lambda: plot.plot_densities(qda, 0)):
+    for draw in (
+        lambda: plot.plot_regions(qda),
+        lambda: plot.plot_dials(choice),
+        lambda: plot.plot_densities(qda, columns=0),
+    ):
         with pytest.raises(cw.MissingExtraError, match="pip install"):
             draw()

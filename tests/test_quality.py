@@ -161,22 +161,30 @@ def results_file(path, model, losses, **facts):
 
 def test_report_names_losses_failures_and_what_was_not_run(tmp_path):
     auto = results_file(tmp_path / "auto.csv", "auto", {"u": 0.5, "v": 0.25, "w": None})
-    calibrated = results_file(tmp_path / "trees.csv", "rf-calibrated", {"u": 0.4, "v": None}, cpu_seconds=4.0)
+    again = results_file(tmp_path / "again.csv", "auto", {"u": 0.5, "v": 0.25, "w": 0.1})
+    folds = tmp_path / "trees.csv"
+    sums = {"table": ["u", "u", "v"], "fold": [0, 1, 0], "loss": [30.0, 10.0, 40.0], "rows": [50, 50, 100]}
+    pd.DataFrame({**sums, "model": "forest, calibrated", "errors": 1, "cpu": [3.0, 5.0, 4.0]}).to_csv(
+        folds, index=False
+    )
     peers = tmp_path / "peers.csv"
     losses = {"logreg": [0.6, 0.2, 0.3, 0.1], "nc": [0.7, np.nan, 0.4, 0.1]}
     frames = [pd.DataFrame({"name": list("uvwx"), "model": m, "log_loss": each}) for m, each in losses.items()]
     pd.concat(frames).to_csv(peers, index=False)
-    page = quality_report.report(auto, peers, calibrated)
-    assert "3 of 4 tables, 3 of them below 1,000 rows. `AutoClassifier` failed on w. Not run: x." in page
+    page = quality_report.report([auto, auto, again], peers, folds)
+    assert "3 of 4 tables, 3 of them below 1,000 rows. `AutoClassifier` failed on w." in page
+    assert "Its log loss is the median of 3 seeds. Not run: x." in page
     assert "| `AutoClassifier()` | 2.00 |" in page
     assert "| `LogisticRegression()` | 1.25 | 1, 0, 2 | 1.000 |" in page
     assert "| `NearestCentroid()` | inf | 2, 0, 1 | 1.000 |" in page
-    assert "| random forest, calibrated | all | 2 | 0.62 | 1, 0, 1 | 1.000 |" in page
+    assert "| random forest, calibrated | all | 2 | 0.94 | 1, 0, 1 | 1.000 |" in page
+    assert "| random forest, calibrated | members were chosen by | 2 |" in page
+    assert "| random forest, calibrated | only judged on | 1 | 0.62 | 1, 0, 0 | 1.000 |" in page
     assert "within its sampling noise on 0 of 3 tables (0%)" in page
-    assert "| random forest, calibrated | processor | 1 | 1.0 | 4.0 | 0.25 |" in page
+    assert "| random forest, calibrated | 2 | 2.0 | 8.0 | 0.25 |" in page
     assert "| u | 0.5000 | rf-calibrated 0.4000 |" in page
     assert "| v | 0.2500 | logreg 0.2000 |" in page
-    assert "| v | 100 | 2 | 2 | 0.2500 | **0.2000** logreg | inf |" in page
+    assert "| v | 100 | 2 | 2 | 0.2500 | **0.2000** logreg | 0.4000 |" in page
     assert "| w | 100 | 2 | 2 | inf | **0.3000** logreg | - |" in page
     assert "| w | inf | logreg 0.3000, nc 0.4000 |" in page
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pyarrow import feather
 
 import classwise as cw
-from classwise.rows import texts
+from classwise.rows import files, texts
 from classwise.rows.files import read_rows
 from classwise.rows.formats import MISSING
 from classwise.rows.streams import open_stream
@@ -166,6 +166,7 @@ fuzzed = settings(
 )
 
 
+@pytest.mark.parametrize("wide", [texts.WIDE, 1])  # as few columns are read, and as very many are
 @fuzzed
 @given(
     table=columns(WRITTEN),
@@ -174,7 +175,8 @@ fuzzed = settings(
     separator=st.sampled_from(",;|"),
     end=st.sampled_from(["\n", "\r\n"]),
 )
-def test_text(folder, table, name, suffix, separator, end):
+def test_text(folder, monkeypatch, wide, table, name, suffix, separator, end):
+    monkeypatch.setattr(files, "WIDE", wide)
     path = folder() / f"{name}{suffix}"
     (path.parent / f"fa{suffix}").write_text("other\n1\n2\n")  # which a pattern would find instead
     write_texts(path, table, "\t" if suffix == ".tsv" else separator if len(table) > 1 else ",", end)

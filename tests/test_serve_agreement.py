@@ -18,6 +18,7 @@ OTHERS = {
         cw.AutoClassifier(members="fast", folds=3, families=case.families), reject={"posterior": 0.9}
     ),
     "one-dependence": lambda case: cw.AODE(),
+    "forest": lambda case: cw.ForestClassifier(trees=10, families=case.families),
     "mixture": lambda case: cw.MixtureClassifier(components=2, families=case.families),
     "decided": lambda case: cw.Decision(cw.NaiveBayes(families=case.families), reject={"posterior": 0.9}),
     "by costs": lambda case: cw.Decision(cw.NaiveBayes(families=case.families), costs=None, reject=0.2),
@@ -184,7 +185,7 @@ def test_explanations_are_those_of_python(case):
     for place in range(3):
         row = {name: values[place] for name, values in columns.items()}
         told, expected = client.post("/explain", {"row": row}).json(), model.explain(case.new.iloc[[place]])
-        assert (told["label"], told["against"]) == (expected.label, expected.against)
+        assert (told["label"], told["against"]) == (expected.label, expected.other)
         assert told["log_odds"] == pytest.approx(expected.log_odds, abs=1e-9)
         assert {s["column"]: s["share"] for s in told["shares"]} == pytest.approx(expected.shares, abs=1e-9)
         parts = sum(share["share"] for share in told["shares"]) + told["prior"] + told["volume"]

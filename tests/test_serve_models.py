@@ -15,7 +15,7 @@ import classwise as cw
 from classwise.errors import ClasswiseError, StoredFileError
 from classwise.serve import Limits
 from classwise.serve.app import create_app
-from classwise.serve.running import run
+from classwise.serve.server import run
 from serving import Client, free_port
 
 FRAME = pd.DataFrame({"length": [1.0, 2.0, 8.0, 9.0, 1.5, 8.5], "city": ["Oslo", "Rome", "Oslo", None, "Oslo", "Rome"]})

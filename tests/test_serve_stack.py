@@ -43,7 +43,7 @@ def test_explanations_are_those_of_python(stack):
     client = Client(stack)
     for place in (0, 3, len(ROWS) - 1):  # a level never seen, and nothing but gaps
         told, expected = client.post("/explain", {"row": ROWS[place]}).json(), stack.explain(CASE.new.iloc[[place]])
-        assert (told["label"], told["against"]) == (expected.label, expected.against)
+        assert (told["label"], told["against"]) == (expected.label, expected.other)
         assert told["log_odds"] == pytest.approx(expected.log_odds, abs=1e-9)
         assert {s["column"]: s["share"] for s in told["shares"]} == pytest.approx(expected.shares, abs=1e-9)
 

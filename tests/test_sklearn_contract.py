@@ -24,7 +24,8 @@ import classwise as cw
 
 X, y = load_iris(return_X_y=True)
 
-# Every public estimator, with default arguments; a Decision is about a model, here the one that others are held to.
+# Every public estimator, with default arguments (and fewer trees); a Decision is about a model, here the one that
+# others are held to.
 DEFAULTS = {
     "GaussianClassifier": cw.GaussianClassifier(),
     "QDA": cw.QDA(),
@@ -36,6 +37,7 @@ DEFAULTS = {
     "MixtureClassifier": cw.MixtureClassifier(),
     "BayesianLogistic": cw.BayesianLogistic(),
     "AutoClassifier": cw.AutoClassifier(),
+    "ForestClassifier": cw.ForestClassifier(trees=20),
     "Decision": cw.Decision(cw.LDA()),
 }
 
@@ -66,6 +68,7 @@ EXPECTED = {
     "Decision": SINGULAR,
     "RDA": BY_FOLDS,
     "AutoClassifier": BY_FOLDS,
+    "ForestClassifier": BY_FOLDS,
 }
 
 # Before scikit-learn 1.9 these have classes of 7 rows and 10 features, too few for a covariance of each class's own.
@@ -178,8 +181,8 @@ class TestInsideScikitLearn:
             log_proba = binary.predict_log_proba(X[50:])
             np.testing.assert_allclose(binary.decision_function(X[50:]), log_proba[:, 1] - log_proba[:, 0], atol=1e-6)
         told = all(hasattr(m, attribute) for attribute in ("means_", "covariances_"))
-        assert told == (name not in ("AODE", "BayesianLogistic", "AutoClassifier", "Decision"))
-        batches = ("GaussianClassifier", "QDA", "LDA", "NearestMean", "NaiveBayes", "AODE")
+        assert told == (name not in ("AODE", "BayesianLogistic", "AutoClassifier", "ForestClassifier", "Decision"))
+        batches = ("GaussianClassifier", "QDA", "LDA", "NearestMean", "NaiveBayes", "AODE", "ForestClassifier")
         assert hasattr(m, "partial_fit") == (name in batches)
 
 

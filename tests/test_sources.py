@@ -89,6 +89,11 @@ class TestTypes:
         assert read_rows(path, missing=["-9"]).to_pydict() == {"v": [None, 1, None], "w": ["NA", "b", None]}
         assert read_rows(path).to_pydict() == {"v": [-9, 1, None], "w": [None, "b", None]}
 
+    def test_a_mark_may_hold_what_separates_columns(self, tmp_path):
+        path = tmp_path / "rows.csv"
+        path.write_text('v,w\n"-9,0",a\n"1,5",NA\n')
+        assert read_rows(path, missing=["-9,0"]).to_pydict() == {"v": [None, "1,5"], "w": ["a", "NA"]}
+
     def test_missing_values_in_other_formats(self, tmp_path):
         for name in ("a.parquet", "a.jsonl", "a.feather"):
             write_rows(pa.table({"v": [-9, 1], "w": ["?", "it's"]}), str(tmp_path / name))
@@ -203,7 +208,8 @@ class TestNames:
     @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet", ".arrow"])
     def test_a_file_is_the_one_that_is_named(self, tmp_path, suffix):
         for i, name in enumerate(NAMES_TO_MATCH):
-            write_rows(pa.table({"v": [i], "w": ["a"]}), str(tmp_path / (name + suffix)))
+            write_rows(pa.table({"v": [i], "w": ["a"]}), str(tmp_path / f"new{suffix}"))
+            (tmp_path / f"new{suffix}").rename(tmp_path / (name + suffix))  # to write to t.db#x is to write a table
         for i, name in enumerate(NAMES_TO_MATCH):
             path = str(tmp_path / (name + suffix))
             assert read_rows(path)["v"].to_pylist() == [i]

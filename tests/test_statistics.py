@@ -14,7 +14,7 @@ import classwise as cw
 from classwise.rows.codes import code_labels, union_labels
 from classwise.rows.sources import read_table
 from classwise.statistics import FullScatter, gather_moments
-from classwise.statistics.chunks import summarize_table
+from classwise.statistics.summaries import summarize_table
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))

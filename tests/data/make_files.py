@@ -55,6 +55,8 @@ def models() -> dict[str, object]:
         "aode": cw.AODE(bins=3, missing="level").fit(table[["length", "visits", "city", "smoker"]], y),
         "logistic": cw.BayesianLogistic().fit(table.drop(columns="price"), y),
         "auto": cw.AutoClassifier(members="full", folds=3).fit(table[["length", "width", "visits", "city"]], y),
+        "forest": cw.ForestClassifier(trees=6, min_leaf=3).fit(table[["length", "width", "visits", "city"]], y),
+        "stack": cw.AutoClassifier(members=["kernel softmax", "best trees"], folds=3).fit(table[["length", "city"]], y),
         "decision": cw.Decision(cw.LDA(), costs={"a": {"b": 5}}, reject=0.4, novelty=0.05).fit(numbers, y),
     }
 
