@@ -7,7 +7,7 @@ CHECKED := arrays bayes decision evaluation laws leave_one_out mixed_laws naive_
 .PHONY: demo check test lint bench bench-mixed bench-selection bench-sql bench-scale docs clean
 
 demo: .venv/demo.stamp  ## compare the family on penguins, print the table, write a report with pictures
-	$(BIN)/python examples/penguins.py penguins.csv
+	$(BIN)/classwise datasets penguins -o penguins.csv --force
 	$(BIN)/classwise compare penguins.csv --target species --drop year --save penguins.cw --html report.html --force
 
 test: .venv/test.stamp  ## all tests, slow ones too, and all doctests

@@ -23,7 +23,7 @@ from report import aligned
 from threadpoolctl import threadpool_limits
 
 from classwise import LDA, QDA, NaiveBayes
-from classwise.comparison.cross_validation import InMemory
+from classwise.comparison.cross_validation import InMemory, Request
 from classwise.comparison.family import FamilyMember
 
 FOLDS = 5
@@ -146,7 +146,7 @@ def compared(X, y, seed):
     """Every model on the same folds, from one pass."""
     folds = InMemory(X, y, FOLDS, None, None, "auto", seed)
     for name, model in MODELS.items():
-        [trial] = folds.evaluate([FamilyMember(name, model)], calibrate=False)
+        [trial] = folds.evaluate([FamilyMember(name, model)], Request(calibrate=False))
         measures = ("log_loss", "error")
         values = dict.fromkeys(measures, np.nan) if trial.reason else {m: trial.estimate(m).value for m in measures}
         yield {"model": name, "seed": seed, **values, "seconds": trial.seconds, "note": trial.reason}
