@@ -339,6 +339,14 @@ class TestSpoiled:
         ]
         assert found.flags == "--drop alive,gone --drop Id"
 
+    def test_a_bound_names_the_columns_it_holds_without(self):
+        table = SPOILED["contradicting rows"].spoil(clean())
+        bound = "no classifier can be right on more than"
+        (found,) = cw.examine(table, target="y").findings
+        assert f"the same in every column have different labels: {bound}" in found.message
+        (*_, found) = cw.examine(table.assign(alive=table["y"] == "yes"), target="y").findings
+        assert f"the same in every column but alive have different labels: without it {bound}" in found.message
+
 
 @pytest.mark.filterwarnings("ignore::classwise.IgnoredColumnWarning")
 class TestWhatTheModelsDo:

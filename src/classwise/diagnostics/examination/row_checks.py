@@ -135,10 +135,11 @@ def about_contradictions(sheet: Sheet) -> Iterator[Remark]:
     """Rows that are the same in every column and have different labels: a bound of what any classifier can do."""
     wrong = len(sheet) - int(_most_frequent(_rows(sheet), sheet.y, len(sheet.labels)).sum())
     if wrong >= max(2, CONTRADICTED * len(sheet)):
-        message = (
-            f"Rows that are the same in every column have different labels: no classifier can be right on more than "
-            f"{100 * (1 - wrong / len(sheet)):.1f} % of these rows."
-        )
+        telling = [column.key for column in sheet.columns if sheet.settled.get(column.key) in TELLING]
+        but = f" but {listed(telling)}" if telling else ""
+        bound = f"no classifier can be right on more than {100 * (1 - wrong / len(sheet)):.1f} % of these rows"
+        bound = f"without {'it' if len(telling) == 1 else 'them'} {bound}" if telling else bound
+        message = f"Rows that are the same in every column{but} have different labels: {bound}."
         yield Remark.of("contradiction", NOTE, (), message)
 
 
