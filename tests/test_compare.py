@@ -547,6 +547,16 @@ class Clumsy(ClassifierMixin, BaseEstimator):
 
 
 class TestGiven:
+    def test_a_name_says_nothing_of_what_a_model_is(self):
+        """Names of ours that are not compared here, and one that begins like a kind of ours."""
+        models = {name: GaussianNB() for name in ("class shares", "stack", "lda", "LDA, mine")}
+        comparison = cw.compare(X, y, FOLDS, references=False, only=["lda"], models=models)
+        lines = comparison.answer().lines
+        assert [(line.model, line.kind) for line in lines if line.name in models] == [(m, "given") for m in models]
+        assert len(lines) == 1 + len(models)
+        assert comparison["class shares"].title == "class shares"
+        assert "most frequent class" not in str(comparison)
+
     def test_of_ours_and_others(self):
         models = {"mine": cw.RDA(share=0.5, shrink=0.2), "forest": RandomForestClassifier(20, random_state=0)}
         comparison = cw.compare(X, y, FOLDS, models=models, references=False)

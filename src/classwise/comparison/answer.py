@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from classwise.classifier.evaluation import Estimate, merged
 from classwise.classifier.evaluation_text import percents
-from classwise.comparison.names import BASELINE, kind_of, plain
+from classwise.comparison.names import BASELINE, kind_of
 from classwise.comparison.trial import Trial, simplicity
 from classwise.diagnostics.advice import classes, listed
 from classwise.engines.progress import span
@@ -79,12 +79,12 @@ class Answer:
         if not others:
             return "no other model does as well"
         if winner is not leader:
-            return f"it is the simplest of {len(others) + 1} models that do as well as the best, {plain(leader.name)}"
+            return f"it is the simplest of {len(others) + 1} models that do as well as the best, {leader.title}"
         simplest = min(others, key=simplicity)
         is_simpler = simplicity(simplest) < simplicity(winner)
         if len(others) == 1:
-            return f"{plain(simplest.name)} does as well{', and is simpler' if is_simpler else ''}"
-        rest = f"the simplest of them is {plain(simplest.name)}" if is_simpler else "none of them is simpler"
+            return f"{simplest.title} does as well{', and is simpler' if is_simpler else ''}"
+        rest = f"the simplest of them is {simplest.title}" if is_simpler else "none of them is simpler"
         return f"{len(others)} of the {len(comparison.members) - 1} others do as well, {rest}"
 
     def _doubts(self) -> Iterator[str]:
@@ -96,7 +96,7 @@ class Answer:
                 f"{_begun(trial)}, a yardstick that cannot be chosen, does better still: its "
                 f"{MEASURES[comparison.by]} is lower by {self._difference(trial)}."
             )
-        baseline = [trial for trial in comparison.trials if trial.name == BASELINE and not trial.reason]
+        baseline = [trial for trial in comparison.trials if trial.group == kind_of(BASELINE) and not trial.reason]
         if any(not comparison.is_clearly_worse(trial) for trial in baseline):
             weak = f"{_begun(comparison.winner)} is not clearly better than always naming the most frequent class"
             yield f"{weak}." if better else f"{weak}: these columns hardly tell the classes apart."
@@ -112,7 +112,7 @@ class Answer:
             return ()
         best: dict[str, Trial] = {}
         for trial in self._in_order():
-            best.setdefault(kind_of(trial.name), trial)
+            best.setdefault(trial.group, trial)
         baseline = best.pop(kind_of(BASELINE), None)
         room = MOST_LINES - (baseline is not None)
         return tuple(map(self._line, [*list(best.values())[:room], *([baseline] if baseline else ())]))
@@ -122,15 +122,15 @@ class Answer:
         comparison = self.comparison
         yield comparison.winner
         for trial in comparison.trials:
-            is_double = kind_of(trial.name) == "softmax" and not comparison.is_clearly_better(trial)
+            is_double = trial.group == "softmax" and not comparison.is_clearly_better(trial)
             if not (trial.reason or is_double):
                 yield trial
 
     def _line(self, trial: Trial) -> AnswerLine:
         rows = merged(trial.final)
         cost = trial.estimate("cost").value if self.comparison.by == "cost" else None
-        kind, verdict = kind_of(trial.name), self._verdict(trial)
-        return AnswerLine(trial.name, plain(trial.name), kind, rows.accuracy, rows.log_loss, verdict, cost)
+        kind, verdict = "given" if trial.is_given else trial.group, self._verdict(trial)
+        return AnswerLine(trial.name, trial.title, kind, rows.accuracy, rows.log_loss, verdict, cost)
 
     def _verdict(self, trial: Trial) -> str:
         comparison = self.comparison
@@ -163,18 +163,16 @@ class Answer:
         asked = self.comparison.asked
         if asked is self.comparison.winner:
             return "What matters (how much log loss rises without a column):"
-        return f"What matters to {plain(asked.name)} (more log loss without it):"
+        return f"What matters to {asked.title} (more log loss without it):"
 
     @cached_property
     def left_out(self) -> tuple[Trial, ...]:
         """Models that were not tried for their time, and one of each kind that could not be fitted at all."""
         failed = [trial for trial in self.comparison.tried if trial.reason]
-        fitted = {kind_of(trial.name) for trial in self.comparison.tried if not trial.reason}
-        kinds = {kind_of(trial.name): trial for trial in reversed(failed)}
+        fitted = {trial.group for trial in self.comparison.tried if not trial.reason}
+        kinds = {trial.group: trial for trial in reversed(failed)}
         return tuple(
-            trial
-            for trial in failed
-            if trial.is_late or (kind_of(trial.name) not in fitted and kinds[kind_of(trial.name)] is trial)
+            trial for trial in failed if trial.is_late or (trial.group not in fitted and kinds[trial.group] is trial)
         )
 
     def notes(self, shell: bool = False) -> list[str]:
@@ -195,12 +193,12 @@ class Answer:
             late = [trial for trial in late if trial not in shared[1:]]
             limit = (self.comparison.time_limit or 0) + sum(trial.seconds for trial in late)
             enough = f"{10 * ceil(limit / 10)}"
-            shown = listed((f"{plain(trial.name)} (about {span(trial.seconds)})" for trial in late), 3)
+            shown = listed((f"{trial.title} (about {span(trial.seconds)})" for trial in late), 3)
             more = f"--time {enough}" if shell else f"time_limit={enough}"
             yield f"Left out for time: {shown}; {more} adds {'it' if len(late) == 1 else 'them'}."
         failed = [trial for trial in self.left_out if not trial.is_late]
         if failed:
-            shown = listed((plain(trial.name) for trial in failed), 4)
+            shown = listed((trial.title for trial in failed), 4)
             yield f"Could not be fitted: {shown}; {'--all' if shell else '.table()'} says why."
 
     # How it looks ---------------------------------------------------------------------------------------------------
@@ -292,8 +290,7 @@ STYLES = {"best": "bold green", "simplest,": "bold green", "as": "", "better": "
 
 def _begun(trial: Trial) -> str:
     """A name at the beginning of a sentence; names that were given stay as they are."""
-    name = plain(trial.name)
-    return name if trial.kind == "given" else name[0].upper() + name[1:]
+    return trial.name if trial.is_given else trial.title[0].upper() + trial.title[1:]
 
 
 def _accuracy_interval(trial: Trial) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from sklearn.utils import _safe_indexing
 
 from classwise import limits
 from classwise.arrays import Array, Codes, Labels
-from classwise.comparison.trial import Trial
+from classwise.comparison.trial import GIVEN, Trial
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic
 from classwise.logistic import WarmStart
@@ -133,7 +133,7 @@ class Candidate(ABC):
 
     def trial(self) -> Trial:
         """Before anything has become of it."""
-        return Trial(self.name, "given" if self.is_given else self.role, self.model)
+        return Trial(self.name, GIVEN if self.is_given else self.role, self.model)
 
     def reading(self, families: Any) -> Reading:
         """How it takes the columns; families: as those who do not care take them."""

@@ -25,13 +25,13 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 
 def kind_of(name: str) -> str:
-    """The kind that a model is of; one that was given is a kind of its own.
+    """The kind that a model of ours is of.
 
-    >>> kind_of("QDA, Student-t, loo"), kind_of("my forest")
-    ('qda', 'my forest')
+    >>> kind_of("QDA, Student-t, loo")
+    'qda'
     """
     head = name.split(",")[0]
-    return next((kind for kind, heads in KINDS.items() if head in heads), name)
+    return next(kind for kind, heads in KINDS.items() if head in heads)
 
 
 def slug(name: str) -> str:

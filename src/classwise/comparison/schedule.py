@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from classwise import limits
 from classwise.comparison.candidates import Candidate, Size
-from classwise.comparison.names import kind_of
 from classwise.engines.progress import span
 
 LOG = logging.getLogger("classwise.comparison")
@@ -53,7 +52,7 @@ def _reckoned(candidate: Candidate, size: Size) -> Slot:
 def _by_turns(slots: Sequence[Slot]) -> list[int]:
     """The places of what is not quick: first one of each kind, the quickest first, then the second of each."""
     slow = [i for i, slot in enumerate(slots) if slot.seconds > limits.QUICK_SECONDS]
-    kinds = [kind_of(slot.candidate.name) for slot in slots]
+    kinds = [slot.candidate.trial().group for slot in slots]
     turns = {i: kinds[:i].count(kinds[i]) for i in slow}
     return sorted(slow, key=lambda i: (turns[i], slots[i].seconds))
 

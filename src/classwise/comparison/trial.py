@@ -12,12 +12,16 @@ from classwise.arrays import Array
 from classwise.classifier.bayes import Calibration
 from classwise.classifier.evaluation import Estimate, Evaluation, merged, over_folds
 from classwise.classifier.plan import Fit
+from classwise.comparison.names import kind_of, plain
 from classwise.comparison.stack import AutoClassifier
 from classwise.densities import Gaussian
 from classwise.estimators import Tuned
 from classwise.selection.crossing import is_complete
 from classwise.statistics import ClassStatistics
 from classwise.storage import stored
+
+# What a trial has for a kind where the model was given by the caller.
+GIVEN = "given"
 
 # What models can be ranked by: sums over rows, which are divided by their weight. "cost" is the fourth.
 SUMS: dict[str, Callable[[Evaluation], float]] = {
@@ -63,6 +67,21 @@ class Trial:
     def _is_sound(self) -> bool:
         evaluated = len(self.as_is) > 1 and len(self.calibrated) in (0, len(self.as_is))
         return bool(self.reason) or (evaluated and (self.tuned is None) == (self.statistics is None))
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the caller brought it along: what it is called then says nothing of what it is."""
+        return self.kind == GIVEN
+
+    @property
+    def title(self) -> str:
+        """The name that people read."""
+        return self.name if self.is_given else plain(self.name)
+
+    @property
+    def group(self) -> str:
+        """The kind of model that a short answer has one line for; one that was given is a kind of its own."""
+        return f"{GIVEN}: {self.name}" if self.is_given else kind_of(self.name)
 
     @property
     def is_stack(self) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from classwise.comparison.names import plain
 from classwise.diagnostics.advice import listed
 from classwise.plot import plot_projection, plot_regions
 from classwise.report.charts import Bar, bars, pictured
@@ -111,7 +110,7 @@ def importance(study: ReportData) -> Markup:
         for line in found.lines
     ]
     more, asked = len(lines) - MOST_BARS, study.comparison.asked
-    instead = f"Of {plain(asked.name)}, the best single model: a stack takes long to ask."
+    instead = f"Of {asked.title}, the best single model: a stack takes long to ask."
     return section(
         "importance",
         "What matters",
