@@ -105,6 +105,21 @@ def test_it_says_what_the_comparison_says(comparison, page):
     assert f"log loss {evaluation.log_loss:.3g}" in page
 
 
+def test_an_interval_is_the_same_in_the_sentence_and_below_it():
+    """Also where folds differ by more than chance: groups of rows that are alike."""
+    generator = np.random.default_rng(0)
+    groups = np.repeat(np.arange(12), 25)
+    rows = pd.DataFrame({"a": generator.normal(size=12)[groups] + generator.normal(size=300) / 4})
+    labels = np.where(generator.normal(size=12)[groups] + rows["a"] > 0, "p", "q")
+    grouped = cw.compare(rows, labels, 4, groups=groups, only=["lda"])
+    low, high = (round(100 * bound) for bound in grouped.winner.accuracy_interval)
+    wilson = merged(grouped.winner.final).accuracy_interval
+    assert high - low > 120 * (wilson.high - wilson.low)
+    found = words_of(" ".join(Reader(report_html(ReportData(grouped, rows, labels))).text))
+    bounds = re.findall(r"95%interval([\d.]+)%?to([\d.]+)", found)
+    assert [(round(float(one)), round(float(other))) for one, other in bounds[:2]] == [(low, high)] * 2
+
+
 def test_sections_come_in_order_and_are_listed_above(page):
     headings = re.findall(r"<h2>([^<]*)</h2>", page)
     assert headings == [

@@ -65,7 +65,7 @@ class Answer:
     def _of_winner(self) -> str:
         winner = self.comparison.winner
         rows = merged(winner.final)
-        _, low, high = percents(rows.accuracy, *_accuracy_interval(winner))
+        _, low, high = percents(rows.accuracy, *winner.accuracy_interval)
         share = "every unseen row" if rows.accuracy == 1 else f"{_percent(rows.accuracy)} of 100 unseen rows"
         of = " of 100" if rows.accuracy == 1 else ""
         dear = f"costs {_costs(winner.estimate('cost'))} per unseen row and " if self.comparison.by == "cost" else ""
@@ -291,12 +291,6 @@ STYLES = {"best": "bold green", "simplest,": "bold green", "as": "", "better": "
 def _begun(trial: Trial) -> str:
     """A name at the beginning of a sentence; names that were given stay as they are."""
     return trial.name if trial.is_given else trial.title[0].upper() + trial.title[1:]
-
-
-def _accuracy_interval(trial: Trial) -> tuple[float, float]:
-    """95 %: Wilson's, or that of the folds where they differ more than chance would make rows differ, as groups do."""
-    error, wilson = trial.estimate("error"), merged(trial.final).accuracy_interval
-    return max(min(wilson.low, 1 - error.high), 0.0), min(max(wilson.high, 1 - error.low), 1.0)
 
 
 def _percent(share: float) -> str:

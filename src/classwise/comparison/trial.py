@@ -127,6 +127,14 @@ class Trial:
         parts = self.final if calibrated is None else self.calibrated if calibrated else self.as_is
         return over_folds(parts, lambda e: float(getattr(e, measure)))
 
+    @property
+    def accuracy_interval(self) -> tuple[float, float]:
+        """95 %: Wilson's, or that of the folds where they differ more than chance would make rows differ, as groups
+        do.
+        """
+        error, wilson = self.estimate("error"), merged(self.final).accuracy_interval
+        return max(min(wilson.low, 1 - error.high), 0.0), min(max(wilson.high, 1 - error.low), 1.0)
+
     def above(self, other: "Trial", by: str = "log_loss") -> Estimate:
         """How much larger the log loss, or another measure, is than another's, by fold and so in pairs."""
         pairs = zip(self._sums(by), other._sums(by), strict=True)

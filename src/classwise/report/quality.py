@@ -150,12 +150,12 @@ def _number(value: float | None, form: str, mark: str = "") -> Cell:
     return Cell("") if value is None else Cell(f"{value:{form}}{mark}", value)
 
 
-def figures(evaluation: Evaluation) -> dict[str, str]:
+def figures(evaluation: Evaluation, accuracy_interval: tuple[float, float]) -> dict[str, str]:
     """The numbers that say how good a model is, each beside one to hold it against."""
     shares = evaluation.support / max(evaluation.weight, 1e-300)
     often, most = evaluation.labels[shares.argmax()], shares.max()
     guessing = -float(shares[shares > 0] @ np.log(shares[shares > 0]))
-    low, high = evaluation.accuracy_interval
+    low, high = accuracy_interval
     return {
         f"{percent(evaluation.accuracy)} right": f"of {evaluation.weight:,.10g} rows (accuracy; 95 % interval "
         f"{percent(low)} to {percent(high)}). Always saying {often} is right on {percent(most)}.",
@@ -279,7 +279,7 @@ def evaluation_sections(evaluation: Evaluation, facts: dict[str, str]) -> list[M
             "answer",
             "How good it is",
             words,
-            tiles(figures(evaluation)),
+            tiles(figures(evaluation, evaluation.accuracy_interval)),
             table(measure_cells(evaluation), "<"),
             *notes,
         ),

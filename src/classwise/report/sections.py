@@ -39,7 +39,7 @@ def answer(study: ReportData) -> Markup:
         "answer",
         "Which model to trust",
         paragraph(made.sentence, "lead"),
-        tiles(figures(study.evaluation)),
+        tiles(figures(study.evaluation, study.comparison.winner.accuracy_interval)),
         table([HEADER, *lines], "<>><", ["best", *[""] * (len(lines) - 1)]),
     )
 
