@@ -3,7 +3,7 @@
     python benchmarks/quality.py auto --data FOLDER --out auto.csv [--members default] [--only iris,sk_wine]
     python benchmarks/quality.py peers --data FOLDER --out calibrated.csv [--only iris,sk_wine]
     python benchmarks/quality.py report --auto auto0.csv auto1.csv auto2.csv --peers peers.csv --folds trees.csv
-        [--md study.md]
+        [--autogluon autogluon.csv] [--md study.md]
 
 FOLDER has a manifest.csv (name, file, target, classes). peers.csv has the log loss of ten classifiers by name and
 model, from five stratified folds (shuffled, seed 0) of at most 5,000 rows of each table, where numbers were
@@ -17,7 +17,8 @@ without a failure is not run again.
 `report` says where AutoClassifier stands, tables on which it loses included: by the median over several seeds, where
 --auto names several files. --folds: a recorded file with a line for each table, fold and model (table, fold, model,
 loss, errors, rows, cpu), of calibrated trees and of FLAML. Members were chosen by every other table in the order of
-names, beginning with the first; the others were only judged on, and are reported apart.
+names, beginning with the first; the others were only judged on, and are reported apart. --autogluon: what
+quality_autogluon.py has recorded so far; ours is then held against it on the folds that it has.
 """
 
 import argparse
@@ -31,14 +32,14 @@ from typing import Any
 import numpy as np
 from quality_calibrated import PEERS, Calibrated
 from quality_report import report
-from quality_scores import cross, score
+from quality_scores import cross, losses_by_fold, score
 from quality_tables import Table, read_tables
 from threadpoolctl import threadpool_limits
 
 from classwise import AutoClassifier
 
 FIELDS = ["name", "model", "n", "p", "g", "log_loss", "error", "brier", "ece", "ece_mean", "ece_limit"]
-FIELDS += ["seconds", "cpu_seconds", "weights", "failure"]
+FIELDS += ["seconds", "cpu_seconds", "weights", "failure", "by_fold"]
 SMALL = 1000
 
 Line = dict[str, Any]
@@ -53,7 +54,7 @@ def main() -> None:
         case "peers":
             run_peers(options)
         case "report":
-            show(report(options.auto, options.peers, options.folds), options.md)
+            show(report(options.auto, options.peers, options.folds, options.autogluon), options.md)
 
 
 def read_options() -> argparse.Namespace:
@@ -70,6 +71,7 @@ def read_options() -> argparse.Namespace:
     command.add_argument("--auto", type=Path, nargs="+", required=True)
     command.add_argument("--peers", type=Path, required=True)
     command.add_argument("--folds", type=Path, required=True)
+    command.add_argument("--autogluon", type=Path)
     command.add_argument("--md", type=Path, help="write the report here")
     return parser.parse_args()
 
@@ -121,7 +123,8 @@ def line(table: Table, model: str, make: Callable[[], Any]) -> Line:
         return {**facts, "failure": f"{type(failure).__name__}: {failure}"}
     seconds = {"seconds": round(crossed.seconds, 4), "cpu_seconds": round(crossed.cpu_seconds, 4)}
     scores = score(crossed.posterior, table.codes).rounded()
-    return {**facts, **scores, **seconds, "weights": carried(crossed.models)}
+    by_fold = " ".join(f"{loss:.6f}" for loss in losses_by_fold(crossed.posterior, table))
+    return {**facts, **scores, **seconds, "weights": carried(crossed.models), "by_fold": by_fold}
 
 
 def carried(models: list[Any]) -> str:

@@ -28,7 +28,7 @@ NAMES = {
 Rows = list[list[str]]
 
 
-def report(auto_files: list[Path], peers_file: Path, folds_file: Path) -> str:
+def report(auto_files: list[Path], peers_file: Path, folds_file: Path, autogluon_file: Path | None = None) -> str:
     """The whole page."""
     own, peers = median_of(auto_files), pd.read_csv(peers_file)
     recorded = of_folds(pd.read_csv(folds_file))
@@ -40,6 +40,7 @@ def report(auto_files: list[Path], peers_file: Path, folds_file: Path) -> str:
         "## Against each peer\n\n" + pair_part(losses, own["n"]),
         "## Against calibrated trees, and FLAML\n\n" + tree_part(trees, own["n"]),
         "## Tables that nothing was chosen by\n\n" + half_part(losses, trees),
+        *([f"## Against AutoGluon\n\n{autogluon_part(auto_files, autogluon_file)}"] if autogluon_file else ()),
         "## Calibration\n\n" + calibration_part(own),
         "## Time\n\n" + time_part(own, recorded),
         "## Where a peer is better\n\n" + loss_part(losses, trees),
@@ -157,6 +158,43 @@ def calibration_part(own: pd.DataFrame) -> str:
     lines = [[n, *(f"{r[c]:.4f}" for c in ("ece", "ece_mean", "ece_limit"))] for n, r in outside.iterrows()]
     head = ["outside", "calibration error", "if exact, on average", "if exact, 95 %"]
     return told + ("\n\n" + markdown(head, lines) if lines else "")
+
+
+def autogluon_part(auto_files: list[Path], file: Path) -> str:
+    """Log losses on the folds that every table has been asked for, and how long a fit takes."""
+    own, recorded = pd.concat([last_lines(each) for each in auto_files]), pd.read_csv(file)
+    parts = []
+    for model, theirs in recorded.groupby("model", sort=False):
+        tables = theirs["table"].nunique()
+        asked = theirs.groupby("fold")["table"].nunique()
+        theirs = theirs[theirs["fold"].isin(asked.index[asked == tables])]
+        if len(theirs):
+            parts.append(autogluon_table(own[own["name"].isin(theirs["table"])], theirs, str(model)))
+    return "\n\n".join(parts)
+
+
+def autogluon_table(own: pd.DataFrame, theirs: pd.DataFrame, model: str) -> str:
+    folds = sorted(theirs["fold"].unique())
+    sums = own["by_fold"].str.split(" ", expand=True)[folds].astype(float).sum(axis=1)
+    ours = sums.groupby(own["name"]).median()
+    per_table = theirs.groupby("table").agg(loss=("loss", "sum"), rows=("rows", "sum"), cpu=("cpu", "mean"))
+    losses = pd.DataFrame({"auto": ours / per_table["rows"], "peer": per_table["loss"] / per_table["rows"]})
+    seconds = own.groupby("name")["cpu_seconds"].median()
+    found = pair(losses["auto"], losses["peer"])
+    lines = [
+        [name, *bold_least(line["auto"], line["peer"]), f"{seconds[name]:.1f}", f"{per_table['cpu'][name]:.1f}"]
+        for name, line in losses.iterrows()
+    ]
+    told = (
+        f"{model}, on {len(folds)} of the five folds: `AutoClassifier` is better on {found.won} of {len(losses)} "
+        f"tables, worse on {found.lost}; median ratio of log loss {found.ratio:.2f}. Processor seconds of a fit, "
+        f"summed over tables: {seconds.sum():.0f} against {per_table['cpu'].sum():.0f}."
+    )
+    return told + "\n\n" + markdown(["table", "ours", "theirs", "our seconds", "their seconds"], lines)
+
+
+def bold_least(ours: float, theirs: float) -> list[str]:
+    return [f"**{one:.4f}**" if one <= other else f"{one:.4f}" for one, other in ((ours, theirs), (theirs, ours))]
 
 
 def time_part(own: pd.DataFrame, recorded: pd.DataFrame) -> str:

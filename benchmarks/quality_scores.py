@@ -53,6 +53,12 @@ def normalized(posterior: Array) -> Array:
     return clipped / clipped.sum(axis=1, keepdims=True)
 
 
+def losses_by_fold(posterior: Array, table: Table) -> list[float]:
+    """The log loss summed over the rows held out in each fold."""
+    losses = -np.log(posterior[np.arange(len(table.codes)), table.codes])
+    return [float(losses[held_out].sum()) for _, held_out in folds(table.y)]
+
+
 @dataclass(frozen=True)
 class Scores:
     """ece: expected calibration error; ece_mean and ece_limit: its mean and 95 % quantile if calibration is exact."""

@@ -149,6 +149,20 @@ def selection(kind: str, rows: int, folder: Path) -> Call:
     return lambda: classwise.RDA().fit(X, y)
 
 
+def stack(rows: int, columns: int, classes: int, scored: int, folder: Path) -> Call:
+    """A fit; or the answers for so many rows."""
+    from shapes import Shape, draw
+
+    import classwise
+
+    X, y = draw(Shape("stacked", rows, columns, classes, rows))
+    X += np.random.default_rng(1).standard_normal(X.shape) * 2  # so that classes overlap
+    if not scored:
+        return lambda: classwise.AutoClassifier().fit(X, y)
+    fitted, asked = classwise.AutoClassifier().fit(X, y), np.resize(X, (scored, columns))
+    return lambda: fitted.predict_proba(asked)
+
+
 def files(kind: str, verb: str, folder: Path) -> Call | None:
     if not find_spec("duckdb") or not find_spec("pyarrow"):
         return None
@@ -177,6 +191,10 @@ def _calls() -> Iterator[tuple[str, Callable[[Path], Call | None]]]:
     yield "compare 2,000 x 20 x 5", partial(selection, "compare", 2_000)
     yield "compare 50,000 x 20 x 5", partial(selection, "compare", 50_000)
     yield "RDA 50,000 x 20 x 5", partial(selection, "RDA", 50_000)
+    yield "stack fit 1,000 x 20 x 3", partial(stack, 1_000, 20, 3, 0)
+    yield "stack fit 5,000 x 50 x 5", partial(stack, 5_000, 50, 5, 0)
+    yield "stack fit 1,000,000 x 20 x 5", partial(stack, 1_000_000, 20, 5, 0)
+    yield "stack predict_proba 100,000 x 20 x 5", partial(stack, 20_000, 20, 5, 100_000)
     for verb in ("fit", "compare"):
         yield f"parquet {verb}", partial(files, "parquet", verb)
     yield "csv fit", partial(files, "csv", "fit")

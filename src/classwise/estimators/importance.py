@@ -22,7 +22,6 @@ from classwise import limits
 from classwise.arrays import Array, slices
 from classwise.engines.memory import in_threads
 from classwise.engines.progress import progress
-from classwise.plot.scores import draw_importance
 from classwise.rows.table import Table
 from classwise.tabular import Tabular, count_text, data_frame, html_table
 
@@ -272,6 +271,8 @@ class Importance(Tabular):
 
     def plot(self, axes: Any = None, most: int = 15) -> Any:
         """The first columns as bars, with their standard errors, on axes of matplotlib."""
+        from classwise.plot.scores import draw_importance
+
         return draw_importance(self.lines[:most], axes)
 
 
