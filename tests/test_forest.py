@@ -132,6 +132,7 @@ class TestSources:
         assert found.statistics_.rows == N
         np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-12)
 
+    @pytest.mark.xdist_group("engines")  # with the other tests of Spark, in a process where Java runs already
     @pytest.mark.parametrize("engine", ["dask", pytest.param("spark", marks=pytest.mark.slow)])
     def test_a_cluster_counts_what_memory_counts(self, engine: str, whole: cw.ForestClassifier) -> None:
         """Which rows trees are grown by depends on partitions; in the trees that there are, all rows are counted."""

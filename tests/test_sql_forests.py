@@ -13,7 +13,7 @@ from classwise.comparison.stack.forest_members import ForestMember
 from classwise.comparison.stack.pool import Pool
 from sql_engines import ENGINES, Engine
 from sql_tables import CASES
-from test_sql import agree, asked, put, started_once
+from test_sql import agree, asked, every_table, put, started_once
 
 KINDS = {
     "random": {"trees": 7, "min_leaf": 10},
@@ -34,7 +34,7 @@ def fitted(case: str, kind: str) -> cw.ForestClassifier:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", CASES)
+@every_table
 def test_forests_agree(engine: Engine, name: str, kind: str) -> None:
     """Offsets of a million, gaps, a row of nothing but gaps, and levels never seen."""
     case = CASES[name]()

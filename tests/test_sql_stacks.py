@@ -14,7 +14,16 @@ from classwise.comparison.stack import NAMED, SETS
 from classwise.comparison.stack.pool import Pool
 from sql_engines import ENGINES, Engine
 from sql_tables import CASES
-from test_sql import DIALECTS, ODD, agree, asked, duckdb, put, started_once  # noqa: F401  duckdb is a fixture
+from test_sql import (  # noqa: F401  duckdb is a fixture
+    DIALECTS,
+    ODD,
+    agree,
+    asked,
+    duckdb,
+    every_table,
+    put,
+    started_once,
+)
 
 
 @pytest.fixture(scope="module", params=map(started_once, ENGINES))
@@ -30,7 +39,7 @@ def stack(case: str, *members: str) -> cw.AutoClassifier:
     return model.fit(made.rows, made.labels)
 
 
-@pytest.mark.parametrize("name", CASES)
+@every_table
 def test_stacks_agree(engine: Engine, name: str) -> None:
     """Offsets of a million, gaps, a row of nothing but gaps, and levels never seen."""
     case = CASES[name]()
