@@ -372,7 +372,7 @@ def test_a_stack_says_what_to_do():
     X, y, _, rows = TABLES["iris"]
     model = cw.AutoClassifier(members="fast", folds=3).fit(X, y)
     for stack in (model, cw.Decision(model, reject=0.1, reject_label=9)):
-        with pytest.raises(ClasswiseError, match=r"is a stack, .* export the best of cw.compare\(X, y\), or .* as SQL"):
+        with pytest.raises(ClasswiseError, match=r"is a stack, .* cw.compare\(X, y, references=False\), or .* as SQL"):
             cw.to_onnx(stack)
     best = cw.compare(X, y, folds=3).best
     assert_same(best, rows)

@@ -104,8 +104,8 @@ def _(classifier: Forest, rows: GraphRows) -> GraphPosterior:
 @posterior.register
 def _(classifier: PooledClassifier, rows: GraphRows) -> GraphPosterior:
     raise ClasswiseError(
-        "An AutoClassifier is a stack, which to_onnx does not write; export the best of cw.compare(X, y), or write the "
-        "stack as SQL: cw.to_sql(AutoClassifier(members='sql').fit(X, y), ...)."
+        "An AutoClassifier is a stack, which to_onnx does not write; export the best of cw.compare(X, y, "
+        "references=False), or write the stack as SQL: cw.to_sql(AutoClassifier(members='sql').fit(X, y), ...)."
     )
 
 
