@@ -65,8 +65,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Where public names live, as in the imports above, which only type checkers read: a name is fetched when it is first
-# asked for, so that `classwise --help` need not wait for SciPy.
+# The module of each public name, as in the imports above, which only type checkers read. A name is imported on first
+# use, so that `classwise --help` does not wait for SciPy.
 _HOMES = {
     "classifier.evaluation": ["Evaluation"],
     "comparison": ["Comparison", "LearningCurve", "compare", "learning_curve"],

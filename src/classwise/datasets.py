@@ -1,4 +1,4 @@
-"""Rows for teaching and testing: small ones made on the spot, known to the last parameter, and penguins."""
+"""Small tables for teaching and testing: rows drawn from known distributions, and the Palmer penguins."""
 
 import csv
 from pathlib import Path
@@ -12,7 +12,7 @@ from classwise.tabular import data_frame
 
 
 class Classes(NamedTuple):
-    """What rows are drawn from: means (g, p) and covariances (g, p, p)."""
+    """The Gaussians that rows are drawn from: means (g, p) and covariances (g, p, p)."""
 
     means: Array
     covariances: Array
@@ -37,9 +37,9 @@ BOUNDARIES = {
 
 
 def banana(n: int = 400, random_state: Any = None, *, noise: float = 0.25) -> tuple[Array, Codes]:
-    """Two bent classes that hold each other: no Gaussian fits them; X (n, 2) and y (n,).
+    """Two interlocking half moons, which no Gaussian fits; X (n, 2) and y (n,).
 
-    Points on two half circles of radius 1, one turned around and moved by (1, 0.5), with Gaussian noise.
+    The points lie on two half circles of radius 1, one turned around and moved by (1, 0.5), with Gaussian noise.
 
     >>> X, y = banana(6, random_state=0)
     >>> X.shape, y.tolist()
@@ -56,11 +56,13 @@ def banana(n: int = 400, random_state: Any = None, *, noise: float = 0.25) -> tu
 def gaussians(
     n: int = 400, means: Any = None, covariances: Any = None, priors: Any = None, random_state: Any = None
 ) -> tuple[Array, Codes]:
-    """Gaussian classes; X (n, p) and y (n,).
+    """Rows drawn from Gaussian classes; X (n, p) and y (n,).
 
-    means (g, p); covariances: (g, p, p), one (p, p) for all, or the name of an example whose boundary is a "line",
-    "almost line", "circle", "ellipse", "parabola", "hyperbola" or "pair of lines", which brings its means along;
-    priors (g,): equal, unless given.
+    means (g, p): of the classes.
+    covariances: (g, p, p), one (p, p) for all classes, or the name of an example, which also sets the means. The
+        examples are named after their boundary: "line", "almost line", "circle", "ellipse", "parabola", "hyperbola" and
+        "pair of lines".
+    priors (g,): equal by default.
 
     >>> X, y = gaussians(300, covariances="circle", random_state=0)
     >>> X.shape, sorted(set(y.tolist()))
@@ -83,7 +85,7 @@ def gaussians(
 
 
 def simplex(n: int = 1000, classes: int = 10, distance: float = 3.0, random_state: Any = None) -> tuple[Array, Codes]:
-    """Many classes, each as far from every other: spheres at the corners of a simplex; X (n, classes) and y (n,).
+    """Many equidistant classes: spheres at the corners of a simplex; X (n, classes) and y (n,).
 
     >>> X, y = simplex(50, classes=4, random_state=0)
     >>> X.shape
@@ -93,7 +95,7 @@ def simplex(n: int = 1000, classes: int = 10, distance: float = 3.0, random_stat
 
 
 def petals() -> tuple[Array, Codes]:
-    """Eight petal lengths of two kinds, small enough to work by hand; X (8, 1) and y (8,).
+    """Eight petal lengths of two classes, few enough to work by hand; X (8, 1) and y (8,).
 
     >>> X, y = petals()
     >>> X[y == 1].ravel().tolist()
@@ -104,9 +106,9 @@ def petals() -> tuple[Array, Codes]:
 
 
 def penguins(backend: str | None = None) -> tuple[Any, Labels]:
-    """The penguins, ready to learn from: a table with text and gaps, (344, 6), and the species of each (344,).
+    """The penguins, ready to fit: X (344, 6), a table with text and missing values, and y (344,), the species.
 
-    backend: the library of the table, as `load_penguins` has it.
+    backend: as in `load_penguins`.
 
     >>> X, y = penguins()
     >>> X.shape, sorted(set(y.tolist()))
@@ -120,8 +122,9 @@ def penguins(backend: str | None = None) -> tuple[Any, Labels]:
 def load_penguins(backend: str | None = None) -> Any:
     """344 penguins of three species, measured near Palmer Station, Antarctica: a table of 8 columns with text and gaps.
 
-    They come with classwise (Horst, Hill and Gorman 2020, CC0; data/README.md names the source). backend: "pandas",
-    "polars" or "pyarrow", the library of the table; unless given, the first of them that is there.
+    The table comes with classwise (Horst, Hill and Gorman 2020, CC0; data/README.md names the source).
+
+    backend: the library of the table, "pandas", "polars" or "pyarrow"; by default the first one that is installed.
 
     >>> load_penguins().columns.tolist()[:3]
     ['species', 'island', 'bill_length_mm']
@@ -131,7 +134,7 @@ def load_penguins(backend: str | None = None) -> Any:
 
 PENGUINS = Path(__file__).parent / "data" / "penguins.csv"
 
-# How a cell of the file is read where it is not text.
+# The types of the columns that do not hold text.
 PENGUIN_NUMBERS = {
     "bill_length_mm": float,
     "bill_depth_mm": float,

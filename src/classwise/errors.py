@@ -1,4 +1,4 @@
-"""What can go wrong, each kind defined by its docstring; and what messages call a column."""
+"""Errors and warnings; the check of options; and the names that messages give to columns."""
 
 from collections.abc import Mapping
 from math import inf
@@ -16,18 +16,18 @@ def column_name(name: str | None, place: int) -> str:
 
 
 class ClasswiseError(ValueError):
-    """Something the caller can mend: the message names the argument, the rule, the value and the remedy."""
+    """An error that the caller can fix: the message names the argument, its value, the rule and the remedy."""
 
 
 class NotAvailableError(ClasswiseError, AttributeError):
-    """This fitted model has no such attribute; the message says which models have. `hasattr` is False."""
+    """This fitted model lacks the attribute; the message says which models have it. `hasattr` returns False."""
 
 
 class SingularCovarianceError(ClasswiseError):
     """A covariance has no inverse, so its Gaussian has no density.
 
-    Nothing is regularized behind the caller's back: the message names the class, its rows, the rank,
-    the constant or collinear columns, and the options that would help.
+    classwise never regularizes silently. The message names the class, its rows, the rank, the constant or collinear
+    columns, and the options that help.
     """
 
 
@@ -36,7 +36,7 @@ class StatisticsError(ClasswiseError):
 
 
 class StoredFileError(ClasswiseError):
-    """A file is not one that classwise wrote, is damaged, or comes from a newer version."""
+    """A file was not written by classwise, is damaged, or comes from a newer version."""
 
 
 class UnscorableError(ClasswiseError):
@@ -44,11 +44,11 @@ class UnscorableError(ClasswiseError):
 
 
 class OutOfTimeError(ClasswiseError):
-    """Work was given up in its middle because its time limit was over."""
+    """Work was stopped before its end, because its time limit had passed."""
 
 
 class MissingExtraError(ImportError):
-    """A capability needs an optional library; the message gives the `pip install` that brings it."""
+    """A feature needs an optional library; the message gives the `pip install` command."""
 
 
 class DegenerateColumnWarning(UserWarning):
@@ -60,7 +60,7 @@ class MissingLabelWarning(UserWarning):
 
 
 class UnansweredRowWarning(UserWarning):
-    """What was exported has no answer for some rows that the model itself can score; the message says for which."""
+    """The exported model has no answer for some rows that the model itself can score; the message says which."""
 
 
 class SkippedFileWarning(UserWarning):
@@ -68,39 +68,41 @@ class SkippedFileWarning(UserWarning):
 
 
 class OutOfTimeWarning(UserWarning):
-    """A time limit left a model that has not looked at the columns; the message says what to give instead."""
+    """A time limit passed before any member was fitted: the model knows only the class shares. The message says what
+    to do.
+    """
 
 
 class SingularRowWarning(UserWarning):
-    """Some rows cannot be left out: without them a class, or its covariance, is gone; the message names them."""
+    """Some rows cannot be left out, because a class or its covariance needs them; the message names these rows."""
 
 
 class IgnoredColumnWarning(UserWarning):
-    """A column was left out because it says nothing of the classes, or nothing new: an id, free text, one number, the
-    numbers of other columns, or nothing at all.
+    """A column was left out because it carries no information about the classes, or none that other columns lack: an
+    id, free text, a constant, a copy of other columns, or an empty column.
     """
 
 
 class ImputedValueWarning(UserWarning):
-    """Values are missing, and the mean of their column stands for them; the message names the columns."""
+    """Missing values were replaced by the mean of their column; the message names the columns."""
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Options: a name given by the caller, looked up in the table of legal ones.
+# Options: checks of the values that callers give.
 
 
 T = TypeVar("T")
 
 
 def choose(option: str, value: Any, table: Mapping[Any, T]) -> T:
-    """The object that a name stands for.
+    """The object in a table of legal names that the caller's name stands for; any other name is an error.
 
     >>> choose("estimate", "map", {"mle": 1, "unbiased": 2})
     Traceback (most recent call last):
     ...
     classwise.errors.ClasswiseError: estimate='map' is not an option; choose 'mle' or 'unbiased'.
     """
-    # Not 1 for True; NumPy's own yes and no are told by name, for nothing here waits for NumPy.
+    # 1 does not count as True. NumPy's booleans are recognized by name, so that this module does not import NumPy.
     is_name = value is None or isinstance(value, (str, bool)) or type(value).__name__ == "bool"
     if is_name and value in table:
         return table[value]
@@ -108,7 +110,7 @@ def choose(option: str, value: Any, table: Mapping[Any, T]) -> T:
 
 
 def fraction(option: str, value: Any, *names: str) -> float:
-    """A number in [0, 1]; `names` are the words the caller might have used instead."""
+    """A number in [0, 1]; names: the words that the caller may give instead, for the error message."""
     if isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= 1:
         return float(value)
     words = f", or {_either(names)}" if names else ""

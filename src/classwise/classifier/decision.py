@@ -1,8 +1,8 @@
-"""Decisions: from a posterior and costs to an action, or to none.
+"""Decisions: from a posterior and costs to a label, or to a rejection.
 
     expected cost of deciding for j = sum over i of P(i | x) cost(i, j)
 
-The decision of least expected cost is announced, unless refusing to decide costs less (Chow 1970).
+A row gets the label of least expected cost, unless rejecting the row costs less (Chow 1970).
 """
 
 from collections.abc import Mapping
@@ -17,18 +17,18 @@ from classwise.errors import ClasswiseError
 
 
 def break_ties(scores: Array, generator: np.random.Generator) -> Codes:
-    """The class of largest score, one of the equals at random; (g, m) -> (m,)."""
+    """The class with the largest score; ties are broken at random; (g, m) -> (m,)."""
     lots = generator.random(scores.shape)
     lots[scores < scores.max(axis=0)] = -1
     return lots.argmax(axis=0)
 
 
 def read_costs(costs: Any, labels: Labels) -> Array:
-    """costs[i, j]: of deciding for label j when label i is true; (g, g).
+    """The matrix of costs[i, j], the cost of deciding for label j when label i is true; (g, g).
 
-    costs: None (every error costs 1), a matrix in the order of sorted labels, or a mapping from the true label to a
-    mapping from the decision to its cost; what a mapping leaves out costs 1 if it is wrong, and nothing if right. A
-    pandas frame is read by the labels of its rows (true) and columns (decided).
+    costs: None (every error costs 1), a matrix in the order of sorted labels, or a mapping {true: {decided: cost}}.
+    Pairs that a mapping leaves out cost 1 if wrong, and 0 if right. The index of a pandas frame holds the true labels,
+    its columns the decisions.
 
     >>> read_costs({"ill": {"well": 10}}, np.array(["ill", "well"]))
     array([[ 0., 10.],
@@ -96,9 +96,9 @@ def _place(what: str, label: Any, labels: Labels) -> int:
 
 
 class Decided(NamedTuple):
-    """The decision of each row (m,), what it is expected to cost (m,), and which rows are better not decided (m,).
+    """The decision of each row (m,), its expected cost (m,), and which rows are rejected (refused) (m,).
 
-    A row that is refused costs what refusing costs; NaN where that has no price.
+    The cost of a rejected row is that of rejecting; NaN if it was rejected for its posterior, which has no price.
     """
 
     codes: Codes
@@ -108,7 +108,7 @@ class Decided(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """costs (g, g); refusing: what it costs not to decide; least_posterior: a label that has less is not announced."""
+    """costs (g, g); refusing: the cost of rejecting a row; least_posterior: rows whose label has less are rejected."""
 
     costs: Array
     refusing: float = np.inf
@@ -116,17 +116,17 @@ class Policy:
 
     @property
     def rounding(self) -> float:
-        """Expected costs that differ by no more are equal."""
+        """The difference up to which expected costs count as equal."""
         return 4 * len(self.costs) * EPS * float(np.abs(self.costs).max())
 
     def expected(self, posterior: Array) -> Array:
-        """What each decision is expected to cost; (g, m) -> (g, m)."""
+        """The expected cost of each decision; (g, m) -> (g, m)."""
         return product(self.costs.T, posterior)
 
     def decide(self, posterior: Array) -> Decided:
         """The decision of least expected cost; of equals the most probable, of these the first; (g, m).
 
-        So with errors of equal cost it is the most probable class, however the sums of the others are rounded.
+        With equal costs for all errors it is therefore the most probable class, whatever the rounding.
         """
         expected = self.expected(posterior)
         equals = expected <= expected.min(axis=0) + self.rounding
@@ -139,9 +139,11 @@ class Policy:
 
 @dataclass(frozen=True, eq=False)
 class RejectCurve:
-    """Error against coverage: rows are decided from the surest on; each (n,).
+    """Error against coverage, if only the rows with the highest posteriors are decided; each (n,).
 
-    coverage: the share of rows decided; error: the share of those that is wrong; posterior: the least sure of them.
+    coverage: the share of rows that are decided.
+    error: the share of errors among them.
+    posterior: the least posterior among them.
     """
 
     coverage: Array
@@ -149,10 +151,7 @@ class RejectCurve:
     posterior: Array
 
     def at(self, coverage: float) -> float:
-        """The error if this share of the rows is decided.
-
-        Between two rows, that of the larger coverage.
-        """
+        """The error if this share of the rows is decided; between two rows, that of the larger coverage."""
         place = np.searchsorted(self.coverage, coverage - 1e-12)
         return float(self.error[min(int(place), len(self.error) - 1)])
 
@@ -164,7 +163,7 @@ class RejectCurve:
 
 
 def reject_curve(posterior: Array, codes: Codes, weights: Array | None = None) -> RejectCurve:
-    """From posteriors (n, g) and classes (n,); rows of one posterior come in together."""
+    """The curve from posteriors (n, g) and classes (n,); rows with equal posteriors are decided together."""
     weights = np.ones(len(codes)) if weights is None else weights
     sure, wrong = posterior.max(axis=1), posterior.argmax(axis=1) != codes
     order = np.argsort(-sure, kind="stable")

@@ -1,13 +1,13 @@
-"""How good decisions and probabilities are, on rows with labels. A statistic too, so it adds up.
+"""How good predicted labels and probabilities are on labeled rows. Evaluations are sums over rows, and add up.
 
-accuracy           the share of rows that are decided rightly
-recall             of the rows of a class, the share taken for it; balanced accuracy is the mean over classes
-precision          of the rows taken for a class, the share that is of it; F1 = 2 / (1 / precision + 1 / recall)
+accuracy           the share of rows with the correct label
+recall             of the rows of a class, the share assigned to it; balanced accuracy is the mean over classes
+precision          of the rows assigned to a class, the share that is of it; F1 = 2 / (1 / precision + 1 / recall)
 log loss           - mean of log P(own class | x)
 Brier score        mean of the sum over classes of (P(k | x) - [k is the own class])²
 AUC                how often a row of a class gets a higher probability of it than a row of another class
-calibration error  of the rows decided with confidence near c, is a share of c right? The mean of
-                   |confidence - share right| over bins of confidence, weighted by their rows (Guo et al. 2017)
+calibration error  the mean of |confidence - share correct| over bins of confidence, weighted by their rows
+                   (Guo et al. 2017)
 """
 
 from collections.abc import Callable, Sequence
@@ -27,23 +27,23 @@ from classwise.tabular import LabeledTable
 # Bins of equal width for confidence.
 BINS = 15
 
-# A bin is shown if it weighs this much, and this share of all; lighter ones are put together.
+# A bin is shown if its weight is at least FEWEST, and this share of the total; lighter bins are merged.
 FEWEST = 10.0
 FEWEST_SHARE = 0.01
 
-# A Normal variable is within so many standard deviations of its mean with a probability of 95 %.
+# A normal variable is within this many standard deviations of its mean with a probability of 95 %.
 DEVIATIONS = 1.959963984540054
 
 
 class Interval(NamedTuple):
-    """Where the value for all rows of this kind lies, of which these are a sample: 95 % of such intervals hold it."""
+    """A 95 % confidence interval for the value in the population of which the rows are a sample."""
 
     low: float
     high: float
 
 
 class Reliability(NamedTuple):
-    """Bins with enough rows: their weight, the mean probability announced, and the share that came true; (b,) each."""
+    """Bins with enough rows: their weight, mean predicted probability (announced), and observed share; (b,) each."""
 
     weight: Array
     announced: Array
@@ -53,17 +53,18 @@ class Reliability(NamedTuple):
 @stored("Evaluation")
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """Sums over rows; + merges those of other rows, - takes rows away. Printed, it says how good a model is.
+    """How good a model is on labeled rows, as sums over the rows; prints its measures.
 
-    A weight of two is a row twice, so weights count as rows. All measures of a sum are those of all rows at once; only
-    the AUC may differ, by `auc_bound` at most.
+    Evaluations of different rows add (+), and subtract (-). A row of weight two counts as two rows. The measures of a
+    sum are those of all rows at once; only the AUC may differ, by at most `auc_bound`.
 
-    confusion (g, g): the weight of each own class (rows) that was taken for each class (columns).
-    losses, scores: sums of -log P(own class | x) and of squared differences. A probability below 2.2e-16 counts as
-    2.2e-16, as in scikit-learn's log_loss: one row that was ruled out would otherwise decide everything.
-    bins (1 + g, 3, b): weight, probability and what came true, by bin of probability; first of the class decided for,
-    then of each class.
-    squared_losses: the sum of (log P(own class | x))², for the interval of the log loss; ranks: sums for the AUC.
+    confusion (g, g): the weight of the rows of each class (rows) that were assigned to each class (columns).
+    losses, scores: sums of -log P(own class | x) and of squared differences. Probabilities below 2.2e-16 count as
+        2.2e-16, as in scikit-learn's log_loss, so that no single row makes the sum infinite.
+    bins (1 + g, 3, b): weight, predicted probability and observed weight, by bin of probability; first of the predicted
+        class, then of each class.
+    squared_losses: the sum of (log P(own class | x))², for the interval of the log loss.
+    ranks: sums for the AUC.
     """
 
     labels: Labels
@@ -83,9 +84,9 @@ class Evaluation:
     def of(
         cls, log_posterior: Array, codes: Codes, labels: Labels, weights: Array | None = None, auc: bool = True
     ) -> Self:
-        """Of rows with log posteriors (n, g), known up to a term for each row, and own classes codes (n,).
+        """The evaluation of rows from their log posteriors (n, g), up to a constant per row, and classes codes (n,).
 
-        auc: whether to gather what the AUC needs, which takes longer than all the rest.
+        auc: whether to compute the sums for the AUC, which take longer than all others.
         """
         codes = np.asarray(codes)
         if codes.dtype.kind not in "iu" or not ((codes >= 0) & (codes < len(labels))).all():
@@ -108,7 +109,7 @@ class Evaluation:
         return self._combined(other, 1)
 
     def __radd__(self, other: int) -> Self:
-        """0 + evaluation, where sum() begins."""
+        """0 + evaluation, so that sum() works."""
         return self if other == 0 else NotImplemented
 
     def __sub__(self, other: Self) -> Self:
@@ -138,17 +139,17 @@ class Evaluation:
 
     @property
     def accuracy(self) -> float:
-        """The share of rows that are decided rightly."""
+        """The share of rows with the correct label."""
         return self._mean(float(np.trace(self.confusion)))
 
     @property
     def error(self) -> float:
-        """The share of rows that are decided wrongly."""
+        """The share of rows with a wrong label."""
         return 1 - self.accuracy
 
     @property
     def accuracy_interval(self) -> Interval:
-        """Where the accuracy on all rows of this kind lies, with 95 % confidence (Wilson 1927)."""
+        """The 95 % confidence interval of the accuracy (Wilson 1927)."""
         if not self.weight:
             return Interval(np.nan, np.nan)
         share, spread = self.accuracy, DEVIATIONS**2 / self.weight
@@ -163,22 +164,22 @@ class Evaluation:
 
     @property
     def recall(self) -> Array:
-        """Of the rows of each class, the share that was taken for it; NaN of a class without rows; (g,)."""
+        """Of the rows of each class, the share assigned to it; NaN for a class without rows; (g,)."""
         return _share(np.diag(self.confusion), self.support)
 
     @property
     def precision(self) -> Array:
-        """Of the rows taken for each class, the share that is of it; NaN where none was taken for it; (g,)."""
+        """Of the rows assigned to each class, the share that is of it; NaN if there are none; (g,)."""
         return _share(np.diag(self.confusion), self.confusion.sum(axis=0))
 
     @property
     def f1(self) -> Array:
-        """The harmonic mean of precision and recall; NaN of a class without rows that no row was taken for; (g,)."""
+        """The harmonic mean of precision and recall; NaN for a class with neither true nor predicted rows; (g,)."""
         return _share(2 * np.diag(self.confusion), self.support + self.confusion.sum(axis=0))
 
     @property
     def balanced_accuracy(self) -> float:
-        """The mean recall of the classes that have rows: each class counts alike, however rare."""
+        """The mean recall of the classes that have rows: each class counts equally, however rare."""
         there = self.support > 0
         return float(self.recall[there].mean()) if there.any() else float("nan")
 
@@ -191,9 +192,9 @@ class Evaluation:
 
     @property
     def log_loss_interval(self) -> Interval:
-        """Where the log loss on all rows of this kind lies, with 95 % confidence: the mean and 1.96 standard errors.
+        """The 95 % confidence interval of the log loss: the mean ± 1.96 standard errors.
 
-        NaN where there are fewer than two rows, and in files of earlier versions, which lack the sum of squares.
+        NaN with fewer than two rows, and for files of earlier versions, which lack the sum of squares.
         """
         if self.squared_losses is None or self.weight <= 1:
             return Interval(np.nan, np.nan)
@@ -208,22 +209,22 @@ class Evaluation:
 
     @property
     def auc(self) -> float:
-        """The area under the ROC curve; of more than two classes, the mean over each class against all others.
+        """The area under the ROC curve; with more than two classes, the mean over each class against all others.
 
-        It is how often a row of a class gets a higher probability of that class than a row of another class; ties count
-        half. Classes without rows are left out. Exact for one batch of up to 300,000 probabilities, rows times classes;
-        of more rows, and of sums of batches, exact to `auc_bound`. NaN where it was not asked for.
+        It is the probability that a row of a class gets a higher posterior of that class than a row of another class;
+        ties count half. Classes without rows are left out. The AUC is exact for one batch of up to 300,000
+        probabilities (rows times classes), and else accurate to `auc_bound`. NaN if it was not computed.
         """
         return float("nan") if self.ranks is None else self.ranks.auc
 
     @property
     def auc_bound(self) -> float:
-        """How far `auc` may be from the exact one: 0 for one batch of moderate size."""
+        """The largest possible error of `auc`: 0 for one batch of moderate size."""
         return float("nan") if self.ranks is None else self.ranks.bound
 
     @property
     def calibration_error(self) -> float:
-        """Mean of |confidence - share right| over the bins of confidence."""
+        """The mean of |confidence - share correct| over the bins of confidence."""
         _, announced, observed = self.bins[0]
         return self._mean(float(np.abs(announced - observed).sum()))
 
@@ -231,7 +232,7 @@ class Evaluation:
         return total / self.weight if self.weight else float("nan")
 
     def reliability(self, label: Any = None) -> Reliability:
-        """What was announced and what came true, of the class decided for, or of one label."""
+        """Predicted probabilities and observed shares by bin, for the predicted class, or for one label."""
         labels = self.labels.tolist()
         if label is not None and label not in labels:
             raise ClasswiseError(f"{label!r} is not a class; the classes are {labels}.")
@@ -242,10 +243,10 @@ class Evaluation:
         )
         return Reliability(weight, ratio(announced, weight), ratio(observed, weight))
 
-    # For people ------------------------------------------------------------------------------------------------------
+    # Output ----------------------------------------------------------------------------------------------------------
 
     def measures(self) -> dict[str, float]:
-        """All measures of the whole, by name."""
+        """The measures of all classes together, by name."""
         names = ("accuracy", "balanced_accuracy", "log_loss", "brier", "auc", "calibration_error")
         return {name: getattr(self, name) for name in names}
 
@@ -262,7 +263,7 @@ class Evaluation:
         return LabeledTable("true \\ predicted", labels, columns)
 
     def summary(self) -> str:
-        """One sentence: how many rows of a hundred are decided rightly."""
+        """One sentence: how many of 100 rows have the correct label."""
         return evaluation_text.summary(self)
 
     def __str__(self) -> str:
@@ -276,19 +277,19 @@ class Evaluation:
 
 
 def _share(part: Array, whole: Array) -> Array:
-    """part / whole, and NaN where there is nothing to have a share of."""
+    """part / whole, and NaN where whole is 0."""
     return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
 
 
 def _either(first: Any, second: Any, combine: Callable[[Any, Any], Any]) -> Any:
-    """Both combined, or None where one is missing."""
+    """Both combined, or None if one is missing."""
     return None if first is None or second is None else combine(first, second)
 
 
 def normalized(log_posterior: Array) -> tuple[Array, Codes]:
-    """Posteriors that sum to one, class-major, and the class of the largest; (n, g) -> (g, n), (n,).
+    """Normalized posteriors, class-major, and the class with the largest one; (n, g) -> (g, n), (n,).
 
-    A row that every class rules out has a probability of zero for each.
+    A row with probability zero under every class has posteriors of zero.
     """
     scores = np.ascontiguousarray(log_posterior.T)
     peak = scores.max(axis=0)
@@ -299,9 +300,9 @@ def normalized(log_posterior: Array) -> tuple[Array, Codes]:
 
 
 def _binned(probability: Array, weights: Array, codes: Codes, own: Array, true: Array) -> Array:
-    """Weight, weight times probability, and the weight of what came true, by class and bin; (g, m) -> (g, 3, b).
+    """Weight, weight times probability, and observed weight, by class and bin; (g, m) -> (g, 3, b).
 
-    codes, own, true (m,): the class that came true for a row, its probability, and the weight it came true with.
+    codes, own, true (m,): the class that was observed for a row, its probability, and the weight of the observation.
     """
     count = len(probability)
     bins = _bin(probability) + BINS * np.arange(count)[:, None]
@@ -318,7 +319,7 @@ def _bin(probability: Array) -> Codes:
 
 
 def _joined(weight: Array, least: float) -> Codes:
-    """Neighboring bins put together until each weighs enough; which of the new bins each bin is in (b,).
+    """Merge neighboring bins until each has enough weight; the new bin of each bin; (b,).
 
     >>> _joined(np.array([3.0, 0.0, 1.0, 5.0, 1.0]), 3.0)
     array([0, 1, 1, 1, 1])

@@ -1,11 +1,11 @@
-"""Why a row is taken for one class rather than another: each column's share of the log odds.
+"""Why a row is assigned to one class rather than another: each column's share of the log odds.
 
     log P(a | x) / P(b | x) = log prior_a / prior_b + sum over columns of their shares (+ volume)
 
-An independent column has the share log p(x_j | a) / p(x_j | b). Where classes share a covariance, the share is that of
-the linear discriminant, w_j (x_j - middle_j). Where each has its own, exponents split into -1/2 d_j (C^-1 d)_j with
-d = x - m, and the logarithm of the volumes, -1/2 log |C_a| / |C_b|, belongs to no column. A calibrated model has all
-of this times its power.
+The share of an independent column is log p(x_j | a) / p(x_j | b). If classes share a covariance, the share is that of
+the linear discriminant, w_j (x_j - middle_j). If each class has its own, the exponents split into -1/2 d_j (C^-1 d)_j
+with d = x - m, and the logarithm of the volumes, -1/2 log |C_a| / |C_b|, belongs to no column. In a calibrated model
+all of these are multiplied by the power.
 """
 
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ from classwise.classifier.bayes import BayesClassifier
 from classwise.classifier.flip import Flip, named, shown
 from classwise.tabular import aligned, html_table
 
-# Columns of smaller shares than the first so many are put together.
+# The columns with the largest shares are listed, at most this many; the others are summed up.
 MOST = 15
 
-# Odds that change by less than this factor speak for neither class.
+# A column that changes the odds by less than this factor supports neither class.
 NEITHER = 1.005
 
 
 class Reason(NamedTuple):
-    """A column, its value (None where it is missing), and its share of the log odds."""
+    """A column, its value (None if missing), and its share of the log odds."""
 
     column: Any
     value: Any
@@ -37,13 +37,17 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Why a row is taken for one class rather than another; prints as a table, and as HTML in a notebook.
+    """Why a row is assigned to one class rather than another; prints as a table, and as HTML in a notebook.
 
-    label, other: the two classes. probability: P(label | x); log_odds: log P(label | x) / P(other | x), and what it is
-    made of: shares: {column: its share}; prior: the log prior odds; volume: of joint Gaussians, else 0. They add up to
-    log_odds. values: {column: the value of the row}, None where it is missing. rest: what `volume` is called, where it
-    stands for something else that belongs to no column. flip: the smallest change of one column that changes the
-    decision, None where there is none; other_probability: P(other | x).
+    label, other: the two classes.
+    log_odds: log P(label | x) / P(other | x), the sum of prior, volume and shares.
+    prior: the log prior odds.
+    volume: the part that belongs to no column, such as the volumes of joint Gaussians; else 0.
+    shares: {column: its share of the log odds}.
+    values: {column: the value of the row}; None if missing.
+    rest: the name of `volume` in the table.
+    probability, other_probability: P(label | x) and P(other | x).
+    flip: the smallest change of one column that changes the decision; None if there is none.
     """
 
     label: Any
@@ -60,12 +64,12 @@ class Explanation:
 
     @property
     def for_(self) -> tuple[Reason, ...]:
-        """The columns that speak for the label, those that say most first."""
+        """The columns that support the label, the largest shares first."""
         return tuple(reason for reason in self._ranked if reason.share > 0)
 
     @property
     def against(self) -> tuple[Reason, ...]:
-        """The columns that speak against the label, those that say most first."""
+        """The columns that speak against the label, the largest shares first."""
         return tuple(reason for reason in self._ranked if reason.share < 0)
 
     @property
@@ -74,14 +78,14 @@ class Explanation:
         return sorted(reasons, key=lambda reason: -abs(reason.share))
 
     def sentences(self) -> tuple[str, str]:
-        """What the row is taken for, and what would change that."""
+        """One sentence on the probabilities of the two classes, and one on what would change the decision."""
         ours, theirs = _percent(self.probability), _percent(self.other_probability)
         told = f"{self.label} with probability {ours}, {self.other} with {theirs}."
         none = "No change of a single column, as far as rows reach, changes the decision."
         return told, none if self.flip is None else str(self.flip)
 
     def cells(self) -> list[tuple[str, ...]]:
-        """The table as text, header first: columns by their shares, the prior, the sum."""
+        """The table as text, header first: columns in the order of their shares, the prior, the sum."""
         kept, cut = self._ranked[:MOST], self._ranked[MOST:]
         parts = [(named(reason.column), shown(reason.value), reason.share) for reason in kept]
         if cut:
@@ -111,7 +115,7 @@ class Explanation:
 
 
 def _percent(probability: float) -> str:
-    """A probability in percent; only what is certain is 0 or 100.
+    """A probability in percent; it is 0 or 100 only if it is exactly 0 or 1.
 
     >>> [_percent(p) for p in (0.98234, 0.999999, 1e-9, 1.0)]
     ['98.2 %', '>99.9 %', '<0.1 %', '100.0 %']
@@ -122,7 +126,7 @@ def _percent(probability: float) -> str:
 
 
 def _factor(share: float) -> str:
-    """How much a share multiplies the odds of the class that it speaks for.
+    """The factor by which a share multiplies the odds of the class that it supports.
 
     >>> [_factor(share) for share in (0.0, -0.7, 10.9, 300.0)]
     ['x 1', 'x 2', 'x 54000', 'x 2e130']
@@ -144,7 +148,7 @@ def explain(
     log_density = model.log_density(row[None])[:, 0]
     with np.errstate(invalid="ignore"):
         volume = float(log_density[first] - log_density[second] - shares.sum())
-    # Below rounding there is no volume, and an impossible row (log 0) has none that could be told.
+    # A volume within rounding error is 0; so is that of an impossible row (log 0), where it is undefined.
     if abs(volume) <= 1e-9 * max(1.0, float(np.abs(log_density).min())) or not np.isfinite(volume):
         volume = 0.0
     if model.calibration is not None:

@@ -1,4 +1,4 @@
-"""The last screen of `classwise compare`: the answer, what matters, advice and what to do next, on 80 by 24."""
+"""The final screen of `classwise compare` in 80 x 24 characters: answer, importance, advice and the next commands."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +9,8 @@ from typing import Any
 
 from classwise.cli.verbs import heading, print_lines, say, stderr_console, width
 
-# A terminal has 24 lines, and the last is the prompt's. So many columns that matter are shown, or fewer, if any.
+# A terminal has 24 lines, and the prompt takes the last. The bars of importance show at most MOST_BARS columns, and are
+# left out if there is room for fewer than FEWEST_BARS.
 LINES = 23
 MOST_BARS, FEWEST_BARS = 5, 2
 
@@ -19,8 +20,8 @@ NOT_REPEATED = {"target", "save", "keep", "html", "as_json", "every", "force"}
 
 @dataclass(frozen=True, eq=False)
 class Screen:
-    """answer: of the comparison; bars: makes at most so many lines of such a width about columns; advice: sentences;
-    commands: what to do next.
+    """answer: of the comparison; bars: from the most lines and a width to the bars of importance; advice: sentences;
+    commands: the next commands, in parts.
     """
 
     answer: Any
@@ -29,7 +30,7 @@ class Screen:
     commands: Sequence[Sequence[str]]
 
     def show(self) -> None:
-        """Print it all. The answer comes first of what has to fit; advice goes above it where there is no room."""
+        """Print all parts. The answer must fit on the screen; advice is printed above it if there is no room below."""
         wide = self._width()
         answer = self.answer.styled(wide, shell=True)
         following = [line for command in self.commands for line in continued(command, wide)]
@@ -63,7 +64,7 @@ class Screen:
             say(line)
 
     def _width(self) -> int:
-        """At most 80 columns: the terminal's, or those that the environment asks for."""
+        """The width of the terminal, or of the environment's COLUMNS; at most 80."""
         from classwise.comparison.answer import WIDTH
 
         return min(stderr_console().width if sys.stdout.isatty() else width() or WIDTH, WIDTH)
@@ -82,7 +83,7 @@ class Screen:
 
 
 def next_commands(context: Any, data: str, target: str, save: str | None, html: str | None) -> list[list[str]]:
-    """At most two commands to copy, in parts, with the flags that were given; context: of the command line."""
+    """At most two commands to copy, in parts, with the given flags; context: typer's context of the command."""
     flags = given_flags(context)
     if not save:
         wanted = ["--save model.cw", *([] if html else ["--html report.html"])]
@@ -95,7 +96,7 @@ def next_commands(context: Any, data: str, target: str, save: str | None, html: 
 
 
 def given_flags(context: Any) -> list[str]:
-    """The flags of the command line, as text: each with its value."""
+    """The flags that were given on the command line, as text with their values."""
     flags: list[str] = []
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name)
@@ -114,7 +115,7 @@ def _flag(option: Any, value: Any) -> Iterator[str]:
 
 
 def continued(parts: Sequence[str], wide: int) -> list[str]:
-    """A command in lines of no more than this width, which the shell takes as one; a flag stays with its value.
+    """A command wrapped to this width, with backslashes that continue it; a flag stays on a line with its value.
 
     >>> continued(["classwise compare", "rows.csv", "--target y"], 32)
     ['  classwise compare rows.csv \\\\', '    --target y']

@@ -22,7 +22,7 @@ from classwise.rows.sinks import refuse_existing
 if TYPE_CHECKING:
     from classwise.engines.rows import Held
 
-# So many notes on columns are printed; --all has the table of all columns.
+# At most this many notes on columns are printed; --all prints the table of all columns.
 MOST_NOTES = 6
 
 HOW = "How to choose"
@@ -37,15 +37,15 @@ def examine(
     families: o.Families = None,
     missing: o.Missing = None,
     seed: o.Seed = 0,
-    all_columns: Annotated[bool, o.output_option("--all", help="A line for every column, however many.")] = False,
-    as_json: Annotated[bool, o.output_option("--json", help="The findings as JSON.")] = False,
+    all_columns: Annotated[bool, o.output_option("--all", help="Print a line for every column, however many.")] = False,
+    as_json: Annotated[bool, o.output_option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Say what each column is taken for and why, and what is wrong with the table, with the flag that mends it.
+    """Show how each column is read and why, what is wrong with the table, and which flag fixes it.
 
-    It finds columns that give the label away, row numbers and ids, columns that repeat others, dates and numbers that
-    can be read in two ways, stand-ins for missing values, classes of a row or two, rows that contradict each other, and
-    more. The flags are those of compare and fit; nothing is left out unasked. Of more than 2 million values a sample of
-    rows is looked at.
+    It finds columns that leak the label, row numbers and ids, copies of other columns, dates and numbers that can be
+    read in two ways, placeholders for missing values, classes with one or two rows, contradictory rows, and more. The
+    suggested flags work with compare and fit; examine itself changes nothing. A table with more than 2 million values
+    is sampled.
 
     Example: classwise examine penguins.csv --target species
     """
@@ -84,26 +84,27 @@ def compare(
         typer.Option(
             "--models",
             "-m",
-            help="Compare only these kinds, by commas: lda, qda, rda, nearest-mean, naive-bayes, logistic, stack, "
-            "softmax, nearest-neighbors; or one model by its name.",
+            help="Compare only these kinds, separated by commas: lda, qda, rda, nearest-mean, naive-bayes, logistic, "
+            "stack, softmax, nearest-neighbors; or single models by name.",
             metavar="KIND",
             rich_help_panel=HOW,
         ),
     ] = None,
     rule: Annotated[
         Literal["best", "simplest"],
-        typer.Option(help="Take the best, or the simplest that is as good.", rich_help_panel=HOW),
+        typer.Option(help="Choose the best model, or the simplest one that is as good.", rich_help_panel=HOW),
     ] = "best",
     by: Annotated[
         Literal["log-loss", "error", "brier", "cost"] | None,
         typer.Option(
-            help="What the best has least of, on unseen rows; log-loss, or cost with --costs.", rich_help_panel=HOW
+            help="The measure to minimize on held-out rows; by default log-loss, or cost with --costs.",
+            rich_help_panel=HOW,
         ),
     ] = None,
     costs: Annotated[
         str | None,
         typer.Option(
-            help="A table of what mistakes cost: true classes down the first column, decisions along the first line.",
+            help="A file with the cost of each error: true classes down the first column, decisions along the top.",
             metavar="FILE",
             rich_help_panel=HOW,
         ),
@@ -112,44 +113,44 @@ def compare(
         float | None,
         typer.Option(
             "--time",
-            help="About how many seconds it may take, 60 unless given; what takes longer is left out and named.",
+            help="About how many seconds it may take; by default 60. Models that would take longer are left out.",
             min=0,
             metavar="SECONDS",
             rich_help_panel=HOW,
         ),
     ] = None,
     folds: Annotated[
-        int, typer.Option(help="How many parts take turns in being held out.", min=2, rich_help_panel=HOW)
+        int, typer.Option(help="The number of folds for cross-validation.", min=2, rich_help_panel=HOW)
     ] = 10,
     seed: o.Seed = 0,
     references: Annotated[
         bool | None,
         typer.Option(
-            help="Also try the stack, and as yardsticks softmax regression and nearest neighbors of scikit-learn; of a "
-            "stream, on a sample.",
+            help="Also try the stack, and as references scikit-learn's softmax regression and nearest neighbors (on a "
+            "sample, if the rows are a stream).",
             rich_help_panel=HOW,
         ),
     ] = None,
     every: Annotated[
-        bool, o.output_option("--all", "-a", help="Print all models and figures, and what each column was taken for.")
+        bool, o.output_option("--all", "-a", help="Print all models and measures, and how each column is read.")
     ] = False,
-    save: Annotated[str | None, o.output_option(help="Keep the winner in this file.", metavar="MODEL")] = None,
+    save: Annotated[str | None, o.output_option(help="Save the winner to this file.", metavar="MODEL")] = None,
     keep: Annotated[
         str | None,
-        o.output_option(help="Keep this model in place of the winner, such as lda or 'stack'.", metavar="NAME"),
+        o.output_option(help="Save this model instead of the winner, such as lda or stack.", metavar="NAME"),
     ] = None,
     html: Annotated[
         str | None, o.output_option(help="Write a report with pictures to this file.", metavar="FILE")
     ] = None,
-    as_json: Annotated[bool, o.output_option("--json", help="The result as JSON.")] = False,
+    as_json: Annotated[bool, o.output_option("--json", help="Print the result as JSON.")] = False,
     force: o.Force = False,
 ) -> None:
-    """Find the classifier that does best on rows it has not seen, and say how sure that is.
+    """Find the classifier that does best on held-out rows, and say how certain that is.
 
-    LDA, QDA, all between them, nearest means, naive Bayes, logistic regression and a stack of several models are
-    cross-validated on the same folds, and ranked by log loss. The answer names the winner and has the best model of
-    each kind; --all has all of them. Above 20 million values the rows are read as a stream, twice, and memory stays
-    flat.
+    Cross-validates LDA, QDA, models between them, nearest means, naive Bayes, logistic regression and a stack of
+    several models on the same folds, and ranks them by log loss. The answer names the winner and lists the best model
+    of each kind; --all lists every model. Above 20 million values the rows are read twice as a stream, in little
+    memory.
 
     Example: classwise compare penguins.csv --target species --save model.cw --html report.html
     """
@@ -175,7 +176,7 @@ def compare(
             compared = _of_table(rows, costs, options, examination)
         if save:
             cw.save(compared.kept(keep), save, source=called(data))
-        if html:  # while the rows are there: a copy of standard input is removed afterwards
+        if html:  # now, because a copy of standard input is removed afterwards
             compared.report(html, {"seed": seed, "model": save, "families": chosen, "examination": examination})
     if as_json:
         print_lines(json.dumps(compared.as_json(), indent=2, ensure_ascii=False, default=float))
@@ -189,8 +190,8 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A comparison. described: a model that knows what each column was taken for; diagnosis: of the rows, where they
-    can be diagnosed; held: the rows, where they were in memory.
+    """A comparison. described: a model that knows how each column is read; diagnosis: of the rows, or None; held: the
+    rows, if they are in memory.
     """
 
     comparison: Any
@@ -209,16 +210,16 @@ class Compared:
 
     @property
     def advised(self) -> list[str]:
-        """At most three sentences of advice, in the words of the shell."""
+        """At most three sentences of advice, worded for the command line."""
         return [] if self.diagnosis is None else list(self.diagnosis.sentences(shell=True))
 
     def bars(self, most: int, wide: int) -> list[str]:
-        """The columns that matter most to the winner on rows held out, as lines with bars."""
+        """The columns that matter most to the winner on held-out rows, as lines with bars."""
         return [] if self.importance is None else self.importance.bars(most, wide)
 
     @cached_property
     def importance(self) -> Any:
-        """What matters to the winner on rows held out; None where rows are read as a stream."""
+        """The importance of columns to the winner on held-out rows; None if rows are read as a stream."""
         return None if self.held is None else self.comparison.importance(*self.held[:3], random_state=self.seed)
 
     def as_json(self) -> dict[str, Any]:
@@ -275,7 +276,7 @@ def _of_stream(rows: LearningRows, costs: str | None, options: dict[str, Any], e
     import classwise as cw
 
     _show_findings(examination)
-    # The labels, by which the table of costs is read, are known after the first pass.
+    # The table of costs needs the labels, which are known after the first pass.
     priced = partial(read_costs, costs) if costs else None
     found = cw.compare(rows.stream, **rows.named, stream=True, costs=priced, **options)
     statistics = next((trial.statistics for trial in found.tried if trial.statistics is not None), None)
@@ -287,7 +288,7 @@ def _of_stream(rows: LearningRows, costs: str | None, options: dict[str, Any], e
 
 
 def _diagnosis(held: "Held", families: Any, comparison: Any) -> Any:
-    """What the rows say of the outcome, or None."""
+    """The diagnosis of the rows, with the result of the comparison; None if it fails."""
     import classwise as cw
 
     try:
@@ -299,7 +300,7 @@ def _diagnosis(held: "Held", families: Any, comparison: Any) -> Any:
 
 @contextmanager
 def announced() -> Iterator[None]:
-    """Print what the comparison says beforehand as a note: how long it will take."""
+    """Print what the comparison logs, its expected duration, as a note."""
 
     class Noting(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -316,11 +317,11 @@ def announced() -> Iterator[None]:
         log.setLevel(level)
 
 
-# What is said before the answer --------------------------------------------------------------------------------------
+# What is printed before the answer -----------------------------------------------------------------------------------
 
 
 def _show_rows(described: Any, rows: LearningRows, count: int) -> None:
-    """Print how many rows and columns there are, and the columns that there is something to say about."""
+    """Print the number of rows and columns, and the notes on columns."""
     columns = list(described.schema_)
     heading(f"{count} rows of {rows.name}; {rows.roles.target} from {len(columns)} columns.")
     noted = [column for column in columns if column.note]
@@ -331,7 +332,7 @@ def _show_rows(described: Any, rows: LearningRows, count: int) -> None:
 
 
 def _examined(rows: LearningRows, families: Any, missing: list[str] | None) -> Any:
-    """What is wrong with the table; None where it cannot be examined, and whoever learns from it will say why."""
+    """What is wrong with the table; None if it cannot be examined: the fit then gives the error."""
     import classwise as cw
 
     try:
@@ -341,14 +342,14 @@ def _examined(rows: LearningRows, families: Any, missing: list[str] | None) -> A
 
 
 def _show_findings(examination: Any) -> None:
-    """Print what is wrong with the table, and what mends it."""
+    """Print what is wrong with the table, and what fixes it."""
     if examination is not None and examination.findings:
         for line in examination.remarks(shell=True):
             say(line)
 
 
 def _show_all(compared: Compared) -> None:
-    """Print what each column was taken for, the members of the stack, and all models."""
+    """Print how each column is read, the members of the stack, and all models."""
     if compared.described is not None:
         show_table(compared.described.schema_)
         say()

@@ -14,7 +14,7 @@ from classwise.rows.sinks import STANDARD, write_rows
 
 
 class Example(NamedTuple):
-    """A table that comes with classwise. drawn: what draws rows of it, if it is drawn at random."""
+    """A table that comes with classwise. drawn: the function that draws its rows, if they are random."""
 
     about: str
     target: str = "label"
@@ -23,12 +23,12 @@ class Example(NamedTuple):
 
 def datasets(
     name: Annotated[
-        str | None, typer.Argument(help="Which table; unless given, all are listed.", metavar="NAME")
+        str | None, typer.Argument(help="The table to write; without it, all tables are listed.", metavar="NAME")
     ] = None,
     rows: Annotated[
         int | None,
         typer.Option(
-            "--rows", "-n", help="How many rows, of a table that is drawn at random; 400 unless given.", min=1
+            "--rows", "-n", help="The number of rows, for a table that is drawn at random; by default 400.", min=1
         ),
     ] = None,
     seed: o.Seed = 0,
@@ -36,10 +36,10 @@ def datasets(
     format: o.OutputFormat = None,
     force: o.Force = False,
 ) -> None:
-    """Write a table to try classwise on, or list the tables there are.
+    """Write a table to try classwise on, or list all tables.
 
     The penguins were measured near Palmer Station, Antarctica (Horst, Hill and Gorman 2020, CC0). The petals are a
-    worked example. All others are drawn at random from classes that are known exactly.
+    worked example. All others are drawn at random from known distributions.
 
     Example: classwise datasets penguins -o penguins.csv
     """
@@ -75,7 +75,7 @@ def _examples() -> dict[str, Example]:
 
 
 def _table(name: str, example: Example, rows: int | None, seed: int) -> Any:
-    """As a table of pyarrow's."""
+    """The table, as one of pyarrow's."""
     import pyarrow as pa
 
     from classwise import datasets as made

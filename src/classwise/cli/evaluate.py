@@ -30,15 +30,15 @@ def evaluate(
     weights: o.Weights = None,
     missing: o.Missing = None,
     html: Annotated[
-        str | None, o.output_option(help="Write the answer as a page with pictures to this file.", metavar="FILE")
+        str | None, o.output_option(help="Write the result as a page with pictures to this file.", metavar="FILE")
     ] = None,
-    as_json: Annotated[bool, o.output_option("--json", help="The answer as JSON.")] = False,
+    as_json: Annotated[bool, o.output_option("--json", help="Print the result as JSON.")] = False,
     force: o.Force = False,
 ) -> None:
-    """Say how good a model is on rows with labels, best on rows that it has not learned from.
+    """Say how good a model is on labeled rows; use rows that it was not fitted on.
 
-    How many rows of a hundred it gets right, how good its probabilities are, and which classes it takes for which.
-    Files may be larger than memory. For a Decision saved by Python, the probabilities of its model are evaluated.
+    Prints how many of 100 rows it gets right, how good its probabilities are, and which classes it confuses. Files may
+    be larger than memory. For a Decision saved from Python, the probabilities of its model are evaluated.
 
     Example: classwise evaluate model.cw penguins.csv --target species
     """
@@ -64,7 +64,7 @@ def evaluate(
 
 
 class LabeledRows(NamedTuple):
-    """Rows with labels that a model is asked about: a stream of them, and which columns are which."""
+    """Labeled rows to score: a stream, and the roles of its columns."""
 
     stream: Stream
     target: str
@@ -77,7 +77,7 @@ class LabeledRows(NamedTuple):
 def labeled_rows(
     model: Any, data: list[str] | None, target: str | None, weights: str | None, missing: list[str] | None
 ) -> Iterator[LabeledRows]:
-    """Open files of rows with labels, as a model takes them; standard input, if there are none."""
+    """Open files of labeled rows, as a model reads them; standard input if no file is given."""
     from classwise.estimators.scoring import missing_marks, text_columns
 
     sources = data or [STANDARD]
@@ -126,7 +126,7 @@ def _answer(evaluation: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """The same for JSON, which has no NaN: null stands for it."""
+    """The value for JSON, with null in place of NaN and infinity."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -141,15 +141,15 @@ def importance(
     weights: o.Weights = None,
     missing: o.Missing = None,
     repeats: Annotated[
-        int, typer.Option("--repeats", help="How often a column is shuffled, where it cannot be integrated out.", min=1)
+        int, typer.Option("--repeats", help="How often to shuffle a column that cannot be integrated out.", min=1)
     ] = 5,
     seed: o.Seed = 0,
-    as_json: Annotated[bool, o.output_option("--json", help="The answer as JSON.")] = False,
+    as_json: Annotated[bool, o.output_option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Say which columns matter to a model: how much its log loss rises without each of them.
 
-    Best on rows that it has not learned from. Models of the rows integrate a column out exactly; for logistic
-    regression and stacks its values are shuffled among the rows. For a Decision, its model is asked.
+    Use rows that the model was not fitted on. Generative models integrate a column out exactly; for logistic
+    regression, forests and stacks its values are shuffled among the rows. For a Decision, its model is scored.
 
     Example: classwise importance model.cw penguins.csv --target species
     """

@@ -1,4 +1,4 @@
-"""classwise explain and plot: a model as formulas or pictures, or why it takes a row for a class."""
+"""classwise explain and plot: a model as formulas or pictures, or why it assigns a row to a class."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -16,24 +16,28 @@ from classwise.rows.sinks import STANDARD, refuse_existing, refuse_terminal, wri
 
 def explain(
     model: o.ModelFile,
-    data: Annotated[str | None, typer.Argument(help="Rows to explain one of.", metavar="DATA")] = None,
-    row: Annotated[int, typer.Option("--row", "-r", help="Which row, from 1.", min=1)] = 1,
-    label: Annotated[str | None, typer.Option(help="Why this class, rather than the most probable.")] = None,
-    against: Annotated[str | None, typer.Option(help="Against this class, rather than the next probable.")] = None,
+    data: Annotated[str | None, typer.Argument(help="A file with the row to explain.", metavar="DATA")] = None,
+    row: Annotated[int, typer.Option("--row", "-r", help="The number of the row, from 1.", min=1)] = 1,
+    label: Annotated[str | None, typer.Option(help="The class to explain; by default the most probable.")] = None,
+    against: Annotated[
+        str | None, typer.Option(help="The class to compare it with; by default the next most probable.")
+    ] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option("--columns", "-c", help="Formulas in these columns alone, the others integrated out."),
+        typer.Option("--columns", "-c", help="Show formulas in these columns alone, with the others integrated out."),
     ] = None,
-    latex: Annotated[bool, typer.Option("--latex", help="Formulas for LaTeX.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Write formulas in LaTeX.")] = False,
     missing: o.Missing = None,
 ) -> None:
-    """Show how a model decides: one function for each class, and the boundaries between two; or, for one row, what each
-    column says, and the smallest change of one column that changes the decision.
+    """Show the formulas of a model, or explain why it assigns a row to a class.
 
-    LDA is linear in numbers, and each level of a text column adds a number; QDA is quadratic. Naive Bayes of other
+    Without DATA it prints a function for each class, and the boundary between each two. For a row of DATA it prints
+    what each column adds to the log odds, and the smallest change of one column that changes the decision.
+
+    LDA is linear in numbers, and each level of a text column adds a constant; QDA is quadratic. Naive Bayes with other
     columns than numbers, and Student-t classes, show the estimates of each column instead. Logistic regression shows
-    its weights; with --columns or --latex, its boundaries. A stack shows its members. For a Decision, its model is
-    explained, with a note of the label that it announces.
+    its weights, or with --columns or --latex its boundaries. A stack shows its members. For a Decision, its model is
+    explained, and a note gives the label of the Decision.
 
     Example: classwise explain lda.cw penguins.csv --row 1
     """
@@ -59,7 +63,7 @@ def explain(
 
 
 def formulas(model: Any, columns: tuple[str, ...], latex: bool) -> list[str]:
-    """The lines to print: discriminants and boundaries, or estimates, weights or members where there are none."""
+    """The lines to print: discriminants and boundaries; for models without them, estimates, weights or members."""
     chosen = {"columns": list(columns)} if columns else {}
     if hasattr(model, "report_"):
         if chosen or latex:
@@ -82,7 +86,7 @@ def formulas(model: Any, columns: tuple[str, ...], latex: bool) -> list[str]:
 
 
 def _functions(model: Any, chosen: dict[str, Any], latex: bool) -> Iterator[str]:
-    """The functions of the classes, and their differences, where these are in numbers alone."""
+    """The functions of the classes, and their boundaries if the functions have numbers alone."""
     if not hasattr(model, "classification_functions"):
         yield from _polynomials(model, chosen, latex)
         return
@@ -141,7 +145,7 @@ def plot(
         typer.Option(
             "--columns",
             "-c",
-            help="Which columns regions (two), pairs (two or more) and densities (one) are of, by commas.",
+            help="Columns to draw, separated by commas: two for regions, two or more for pairs, one for densities.",
         ),
     ] = None,
     weights: Annotated[
@@ -149,10 +153,10 @@ def plot(
     ] = None,
     title: Annotated[str | None, typer.Option("--title", help="A title for the picture.")] = None,
     missing: o.Missing = None,
-    dark: Annotated[bool, typer.Option("--dark", help="Light lines on a dark ground.")] = False,
+    dark: Annotated[bool, typer.Option("--dark", help="Draw on a dark background.")] = False,
     force: o.Force = False,
 ) -> None:
-    """Draw a model: what it decides, its densities, projection, confusion or reliability, with rows.
+    """Draw the decision regions of a model, its densities, projection, confusion or reliability, with rows.
 
     Example: classwise plot lda.cw penguins.csv --target species --columns bill_length_mm,bill_depth_mm -o regions.png
     """
@@ -183,7 +187,7 @@ def plot(
 
 
 def _options(kind: PictureKind, columns: tuple[str, ...], weights: str | None) -> dict[str, Any]:
-    """What this kind of picture takes; an error for what it does not."""
+    """The options of this kind of picture; an option of another kind is an error."""
     for flag, given, kinds in (("--columns", columns, OF_COLUMNS), ("--weights", weights, OF_ANSWERS)):
         if given and kind not in kinds:
             raise ClasswiseError(f"{flag} is for --kind {', '.join(kinds)}, and this one is {kind}; leave it out.")

@@ -42,7 +42,7 @@ def sql(
 def onnx(
     model: o.ModelFile,
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write (.onnx); - is standard output.")],
-    dtype: Annotated[Literal["float64", "float32"], typer.Option(help="The numbers that go in and out.")] = "float64",
+    dtype: Annotated[Literal["float64", "float32"], typer.Option(help="The type of input and output.")] = "float64",
     force: o.Force = False,
 ) -> None:
     """Write an ONNX graph, which runtimes of many languages can run.
@@ -101,7 +101,7 @@ def readable(model: Any) -> dict[str, Any]:
 
 
 def _columns(families: Any, parameters: Any = None) -> list[dict[str, Any]]:
-    """Each column with its family, and with what was estimated of it, if given."""
+    """Each column with its family, and with its estimates, if given."""
     columns = [{"name": name, "family": family} for name, family in families.items()]
     if parameters is None:
         return columns
@@ -136,20 +136,26 @@ LIMITS = "Limits"
 
 def serve(
     models: Annotated[
-        list[str], typer.Argument(help="Models, the first of which answers by default.", metavar="[NAME=]MODEL...")
+        list[str], typer.Argument(help="Model files; the first one is the default model.", metavar="[NAME=]MODEL...")
     ],
-    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines ask.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0 accepts requests from other machines.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen on.", min=1, max=65535)] = 8000,
-    reload_seconds: Annotated[float, typer.Option(help="How often to look for new files; 0 for never.", min=0)] = 1.0,
+    reload_seconds: Annotated[
+        float, typer.Option(help="How often to check for replaced model files, in seconds; 0 for never.", min=0)
+    ] = 1.0,
     rows: Annotated[
         int, typer.Option("--max-rows", help="The most rows in a request.", min=1, rich_help_panel=LIMITS)
     ] = 1_000_000,
     body_bytes: Annotated[
         int, typer.Option("--max-bytes", help="The most bytes in a request.", min=1, rich_help_panel=LIMITS)
     ] = 32 * 2**20,
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], typer.Option(help="What to tell.")] = "info",
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], typer.Option(help="The least level of log messages.")
+    ] = "info",
 ) -> None:
-    """Answer requests over HTTP until interrupted. A model file that is replaced is loaded again.
+    """Serve predictions over HTTP until interrupted. A model file that is replaced is loaded again.
 
     Example: classwise serve model.cw --port 8000
     """

@@ -13,19 +13,19 @@ from classwise.rows.databases import Query, read_address
 from classwise.rows.files import BATCH, RowFile, no_such_column
 from classwise.rows.streams import Stream, open_stream
 
-if TYPE_CHECKING:  # NumPy would take its time, and help waits for nothing
+if TYPE_CHECKING:  # so that --help does not import NumPy
     from classwise.engines.rows import Held
     from classwise.rows.roles import Roles
 
 
-# To learn from --------------------------------------------------------------------------------------------------------
+# Rows to learn from ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class LearningRows:
-    """Rows with labels, not yet read.
+    """Labeled rows, not yet read.
 
-    file: to be read at once; stream: the same rows, chunk by chunk; name: what messages call them.
+    file: the rows to be read at once; stream: the same rows in chunks; name: the name in messages.
     """
 
     file: RowFile
@@ -35,12 +35,12 @@ class LearningRows:
 
     @property
     def named(self) -> dict[str, Any]:
-        """The roles of the columns, as `compare`, `summarize` and `fit_source` take them."""
+        """The roles of the columns, as arguments of `compare`, `summarize` and `fit_source`."""
         return {"target": self.roles.target, "columns": list(self.roles.features), "weights": self.roles.weights}
 
     @property
     def is_small(self) -> bool:
-        """Whether they are in files, and few enough to be held in memory."""
+        """Whether the rows are in files, and fit in memory."""
         from classwise import limits
         from classwise.engines.rows import expected_values
 
@@ -48,9 +48,9 @@ class LearningRows:
         return self.stream.kind == "file" and expected <= limits.MOST_HELD
 
     def held(self, is_examined: bool = False) -> "Held":
-        """All rows that have a label and some weight, in memory; columns of whole numbers stay so.
+        """All rows with a label and a weight, in memory; columns of integers stay integers.
 
-        is_examined: whether an examination has told of rows without a label already.
+        is_examined: whether an examination has already reported rows without a label.
         """
         from classwise.engines.rows import Held
         from classwise.rows.roles import Counted, as_frame
@@ -78,7 +78,7 @@ def learning_rows(
     families: Any,
     missing: Sequence[str] | None,
 ) -> Iterator[LearningRows]:
-    """Open the rows that the options of a verb describe; "-" is standard input."""
+    """Open the rows that the options of a command describe; "-" is standard input."""
     from classwise.rows.roles import Roles, level_columns
 
     exact, marks = [target, *level_columns(families)], None if missing is None else tuple(missing)
@@ -109,13 +109,13 @@ def refuse_many_classes(y: Any, target: str) -> None:
         )
 
 
-# To predict -----------------------------------------------------------------------------------------------------------
+# Rows to predict ------------------------------------------------------------------------------------------------------
 
 
 def answered_rows(data: str, model: Any, missing: Sequence[str] | None, also: Sequence[str] = ()) -> tuple[Any, Any]:
-    """The rows of a file as the model takes them, and the whole table.
+    """The columns of a file that the model reads, and the whole table.
 
-    missing: what stands for a missing value, in place of what the model has learned. also: columns that must be there.
+    missing: texts that mark missing values, instead of those of the model. also: further columns that must exist.
     """
     from classwise.estimators.scoring import missing_marks, text_columns
 
@@ -131,7 +131,7 @@ def answered_rows(data: str, model: Any, missing: Sequence[str] | None, also: Se
 
 
 def _all(query: Query, marks: tuple[str, ...] | None) -> Any:
-    """All rows that a database makes, as a table of pyarrow's."""
+    """All rows of a query, as a pyarrow table."""
     import pyarrow as pa
 
     batches = list(replace(query, missing=marks).batches(None, BATCH))
@@ -176,7 +176,7 @@ def make_model(name: str, options: dict[str, str], families: dict[str, str]) -> 
 
 
 def load(path: str) -> Any:
-    """What a file holds; "-" is standard input."""
+    """Load a model or statistics from a file; "-" is standard input."""
     import classwise as cw
 
     with kept(path) as file:
@@ -184,7 +184,7 @@ def load(path: str) -> Any:
 
 
 def load_model(path: str) -> Any:
-    """A fitted model from a file; statistics are an error that says what to do with them."""
+    """Load a fitted model from a file; for statistics, the error says how to make a model of them."""
     import classwise as cw
 
     value = load(path)
@@ -196,14 +196,14 @@ def load_model(path: str) -> Any:
 
 
 def model_within(model: Any) -> Any:
-    """The model itself: that of a Decision, or the one given."""
+    """The model inside a Decision; any other model is returned as it is."""
     from classwise.estimators import model_within as found
 
     return found(model)
 
 
 def load_statistics(path: str) -> Any:
-    """Statistics from a file; from a model's file, those it was made from."""
+    """Load statistics from a file; from a model's file, the statistics that the model was made from."""
     import classwise as cw
 
     value = load(path)
@@ -217,7 +217,7 @@ def load_statistics(path: str) -> Any:
 
 
 def refuse_output(path: str, force: bool) -> None:
-    """Before any work: raise an error if the file exists, or if a terminal would be sent a model."""
+    """Raise an error, before any work, if the file exists, or if a model would be printed on a terminal."""
     from classwise.rows.sinks import refuse_existing, refuse_terminal
 
     refuse_existing(path, force)

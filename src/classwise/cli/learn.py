@@ -1,4 +1,4 @@
-"""classwise fit, summarize, merge, subtract and info: one model, or statistics that add up, and what a file holds."""
+"""classwise fit, summarize, merge, subtract and info: fit one model, gather and combine statistics, describe a file."""
 
 import json
 from dataclasses import asdict
@@ -26,7 +26,7 @@ def fit(
     data: Annotated[
         str, typer.Argument(help="A file of rows, or statistics (.cws); - for standard input.", metavar="DATA")
     ],
-    output: Annotated[str, o.output_option("--output", "-o", help="Where to keep the model; - is standard output.")],
+    output: Annotated[str, o.output_option("--output", "-o", help="Where to save the model; - is standard output.")],
     target: Annotated[str | None, o.TARGET] = None,
     model: Annotated[
         str,
@@ -53,15 +53,15 @@ def fit(
     without_statistics: Annotated[
         bool,
         o.output_option(
-            "--without-statistics", help="Save only what predictions need: a smaller file, without sums over the rows."
+            "--without-statistics", help="Save only what predictions need: a smaller file, without the statistics."
         ),
     ] = False,
     force: o.Force = False,
 ) -> None:
     """Fit one model, and save it to a file.
 
-    The model auto is a stack of several kinds, weighted by their log loss on rows held out. Above 20 million values the
-    rows are read bit by bit, in little memory: once for most models, several times for logistic and auto.
+    The model auto is a stack of several kinds, weighted by their log loss on held-out rows. Above 20 million values the
+    rows are read in chunks, in little memory: once for most models, several times for logistic and auto.
 
     Example: classwise fit penguins.csv --target species --model lda --set shrink=oas -o lda.cw
     """
@@ -86,7 +86,7 @@ def fit(
 
 
 def _fitted(estimator: Any, rows: LearningRows, stream: bool | None) -> Any:
-    """Fit to rows in memory, or to a stream; weights that are sampled need the rows in memory."""
+    """Fit to rows in memory, or to a stream; posterior="sampled" needs the rows in memory."""
     if stream is None:
         stream = estimator.get_params().get("posterior") != "sampled" and not rows.is_small
     if stream:
@@ -102,7 +102,7 @@ def summarize(
     data: o.Data,
     target: o.Target,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to keep the statistics (.cws); - is standard output.")
+        str, typer.Option("--output", "-o", help="Where to save the statistics (.cws); - is standard output.")
     ],
     columns: o.Columns = None,
     drop: o.Drop = None,
@@ -111,15 +111,15 @@ def summarize(
     missing: o.Missing = None,
     on_error: Annotated[
         Literal["raise", "skip"],
-        typer.Option(help="Whether a file that cannot be read ends the work, or is left out and counted."),
+        typer.Option(help="Stop at a file that cannot be read (raise), or leave it out and count it (skip)."),
     ] = "raise",
     checkpoint: Annotated[
         str | None,
-        typer.Option(help="Keep what finished files add up to in this file; after a crash, go on from there."),
+        typer.Option(help="Save the statistics of finished files to this file; after a crash, resume from it."),
     ] = None,
     force: o.Force = False,
 ) -> None:
-    """Gather the statistics that every model is made from, in one pass over the rows, however many.
+    """Gather the statistics that models are made from, in one pass over any number of rows.
 
     Statistics of different files, days or machines add up: see merge.
 
@@ -138,12 +138,12 @@ def summarize(
 
 def merge(
     parts: Annotated[
-        list[str], typer.Argument(help="Statistics (.cws), or models that keep theirs.", metavar="PART...")
+        list[str], typer.Argument(help="Statistics (.cws), or models saved with statistics.", metavar="PART...")
     ],
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to keep the sum (.cws); - is standard output.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to save the sum (.cws); - is standard output.")],
     force: o.Force = False,
 ) -> None:
-    """Add the statistics of parts. The sum is that of all rows, in whatever order they are added.
+    """Add statistics. The sum is the statistics of all rows together, in any order.
 
     Example: classwise merge day-1.cws day-2.cws -o both.cws
     """
@@ -155,11 +155,11 @@ def merge(
 
 def subtract(
     whole: Annotated[str, typer.Argument(help="Statistics (.cws) of all rows.", metavar="WHOLE")],
-    parts: Annotated[list[str], typer.Argument(help="Statistics of the rows to take away.", metavar="PART...")],
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to keep the rest (.cws); - is standard output.")],
+    parts: Annotated[list[str], typer.Argument(help="Statistics of the rows to subtract.", metavar="PART...")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to save the rest (.cws); - is standard output.")],
     force: o.Force = False,
 ) -> None:
-    """Subtract the statistics of some rows. What is left is that of all others.
+    """Subtract the statistics of some rows. The result is the statistics of the other rows.
 
     Example: classwise subtract both.cws day-1.cws -o rest.cws
     """
@@ -172,7 +172,7 @@ def subtract(
 
 def info(
     path: Annotated[str, typer.Argument(help="A model (.cw) or statistics (.cws).", metavar="FILE")],
-    as_json: Annotated[bool, typer.Option("--json", help="The same as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
     """Show what a file holds and where it comes from, without reading its numbers.
 

@@ -1,4 +1,4 @@
-"""Arguments and options that several verbs share, and how their text is read."""
+"""Arguments and options that several commands share, and the functions that parse them."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from classwise.errors import ClasswiseError
 
 ROWS, OUTPUT = "Rows", "Output"
 
-# Options under the headings of the help that say what is read, and what is written.
+# Options under the help headings "Rows" and "Output".
 rows_option, output_option = (partial(typer.Option, rich_help_panel=panel) for panel in (ROWS, OUTPUT))
 
 Data: TypeAlias = Annotated[str, typer.Argument(help="A file of rows, or - for standard input.", metavar="DATA")]
@@ -24,20 +24,20 @@ Texts: TypeAlias = list[str] | None
 TARGET = rows_option("--target", "-t", help="The column that holds the labels.")
 Target: TypeAlias = Annotated[str, TARGET]
 Columns: TypeAlias = Annotated[
-    Texts, rows_option("--columns", "-c", help="Columns to learn from, separated by commas; all unless given.")
+    Texts, rows_option("--columns", "-c", help="Columns to learn from, separated by commas; by default all.")
 ]
 Drop: TypeAlias = Annotated[Texts, rows_option("--drop", "-d", help="Columns to leave out, separated by commas.")]
 Weights: TypeAlias = Annotated[
     str | None, rows_option("--weights", "-w", help="The column that holds weights; a row of weight 2 counts twice.")
 ]
-FAMILIES = "How to model a column, where its values do not tell: visits=poisson, zip=categorical."
+FAMILIES = "How to model a column whose type is misleading, such as visits=poisson or zip=categorical."
 Families: TypeAlias = Annotated[Texts, rows_option("--families", help=FAMILIES, metavar="COLUMN=FAMILY")]
 MISSING = (
-    "Text that stands for a missing value, beside an empty cell. Unless given: what the model was fitted with; for a "
-    "new model NA, N/A, NaN, null, None, ? and ."
+    "Text that marks a missing value, besides an empty cell. By default: what the model was fitted with; for a new "
+    "model NA, N/A, NaN, null, None, ? and ."
 )
 Missing: TypeAlias = Annotated[Texts, rows_option("--missing", help=MISSING, metavar="TEXT")]
-STREAM = "Read the rows bit by bit, for tables larger than memory, or all at once. Unless given, their number decides."
+STREAM = "Read the rows in chunks, for tables larger than memory, or all at once. By default their number decides."
 Streaming: TypeAlias = Annotated[bool | None, rows_option("--stream/--no-stream", help=STREAM)]
 Seed: TypeAlias = Annotated[
     int, typer.Option("--seed", help="A seed for random numbers: the same seed gives the same result.")
@@ -53,7 +53,7 @@ Output: TypeAlias = Annotated[
 ]
 OutputFormat: TypeAlias = Annotated[
     Literal["csv", "tsv", "json", "jsonl", "parquet", "arrow"] | None,
-    output_option("--format", help="The format, instead of the one that the file name tells."),
+    output_option("--format", help="The format, instead of the one that the file name suggests."),
 ]
 Force: TypeAlias = Annotated[bool, output_option("--force", "-f", help="Replace files that exist.")]
 
@@ -86,7 +86,7 @@ def families_of(values: Sequence[str] | None) -> Any:
 
 
 def read_value(text: str) -> Any:
-    """A number, true, false, null or a piece of JSON; else the text itself.
+    """The value of a text that is JSON, such as a number, true, false or null; else the text itself.
 
     >>> read_value("0.5"), read_value("oas"), read_value("true")
     (0.5, 'oas', True)

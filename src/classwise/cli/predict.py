@@ -1,4 +1,4 @@
-"""classwise predict and sample: labels and posteriors beside rows, and new rows drawn from a model."""
+"""classwise predict and sample: add labels and posteriors to rows, and draw new rows from a model."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -24,10 +24,10 @@ def predict(
     ] = False,
     reject: Annotated[
         float | None,
-        typer.Option(help="Leave rows undecided whose most probable class has a probability below this.", min=0, max=1),
+        typer.Option(help="Leave a row undecided if the posterior of its label is below this.", min=0, max=1),
     ] = None,
     reject_cost: Annotated[
-        float | None, typer.Option(help="The cost of leaving a row undecided, where deciding costs more.")
+        float | None, typer.Option(help="The cost of leaving a row undecided, which is done if deciding costs more.")
     ] = None,
     costs: Annotated[
         str | None,
@@ -37,11 +37,11 @@ def predict(
     ] = None,
     priors: Annotated[
         str | None,
-        typer.Option(help="Other shares of the classes: uniform, or ill=0.1,well=0.9, or estimate, from these rows."),
+        typer.Option(help="Other class priors: uniform, or ill=0.1,well=0.9, or estimate, from these rows."),
     ] = None,
     key: Annotated[
         list[str] | None,
-        typer.Option("--key", "-k", help="Columns to copy to the output, separated by commas; all unless given."),
+        typer.Option("--key", "-k", help="Columns to copy to the output, separated by commas; by default all."),
     ] = None,
     drop: o.Drop = None,
     missing: o.Missing = None,
@@ -49,11 +49,12 @@ def predict(
     format: o.OutputFormat = None,
     force: o.Force = False,
 ) -> None:
-    """Add the predicted label and its probability to rows, however many there are.
+    """Add the predicted label and its probability to any number of rows.
 
-    The columns added are label, posterior (the probability of that label), and with --proba one posterior_CLASS for
-    each class. Rows left undecided have the label "reject". A Decision saved by Python decides by its own costs, reject
-    and novelty: --costs, --reject or --reject-cost, and --priors take the place of its own.
+    The added columns are label, posterior (the probability of that label), and with --proba one posterior_CLASS for
+    each class. Undecided rows have the label "reject", or, if labels are numbers, a negative number that is no label. A
+    Decision saved from Python uses its own costs, reject and novelty, unless --costs, --reject, --reject-cost or
+    --priors replace them.
 
     Example: classwise predict model.cw new.csv --proba --reject 0.9 -o predicted.csv
     """
@@ -81,7 +82,7 @@ def predict(
 def _carried(
     there: Sequence[str], model: Any, key: Sequence[str], drop: Sequence[str], proba: bool, where: str
 ) -> list[str]:
-    """The columns that are written beside the answers."""
+    """The columns to copy to the output."""
     from classwise.estimators.scoring import answer_columns
 
     refuse_absent([*key, *drop, *getattr(model, "feature_names_in_", ())], there, where)
@@ -122,7 +123,7 @@ def _all_rows(stream: Stream, features: list[str]) -> Any:
 
 
 def _deciding_by(model: Any, costs: Any, reject: Any) -> Any:
-    """A Decision with these costs and this reject rule; what is None stays as the model has it."""
+    """A Decision with these costs and this reject rule; None keeps those of the model."""
     import classwise as cw
 
     given = {name: value for name, value in {"costs": costs, "reject": reject}.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The program `classwise`: all verbs, in the order of its help."""
+"""The program `classwise`: all commands, in the order of its help."""
 
 from typing import Annotated
 
@@ -40,11 +40,13 @@ def _version(wanted: bool) -> None:
 def classwise(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version, and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error arose; also after a verb.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Print the traceback of an error; may also follow the command.")
+    ] = False,
 ) -> None:
-    """All verbs."""
+    """All commands."""
     context.meta[DEBUG] = debug
 
 

@@ -1,4 +1,4 @@
-"""What all verbs share: an example at the end of the help, errors of one line, notes instead of warnings.
+"""What all commands (verbs) share: an example at the end of the help, one-line errors, notes instead of warnings.
 
 Messages go to standard error, in color on a terminal; results go to standard output.
 """
@@ -20,20 +20,20 @@ from classwise.cli.wording import WORDING, Wording, in_shell
 from classwise.errors import ClasswiseError, MissingExtraError
 from classwise.rows.sinks import STANDARD, spooled
 
-# What the shell gives for a program that a signal ended: 128 and the number of the signal.
+# The exit code of a program that was ended by a signal: 128 plus the number of the signal.
 INTERRUPTED, BROKEN_PIPE = 128 + 2, 128 + 13
 
 EXAMPLE = "Example:"
 
-# Where a context keeps whether errors are to be shown in full.
+# The key under which a context stores --debug.
 DEBUG = "classwise.debug"
 
-# The command that is being run, as it would be typed.
+# The running command, as it was typed.
 LINE = ContextVar("LINE", default="classwise")
 
 
 class Verb(TyperCommand):
-    """A verb, which takes --debug anywhere among its options."""
+    """A command that accepts --debug anywhere among its options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         LINE.set(shlex.join(["classwise", ctx.info_name, *args]))
@@ -51,7 +51,7 @@ class Verb(TyperCommand):
             WORDING.reset(before)
 
     def _refuse_two_readers(self, ctx: Any) -> None:
-        """Standard input can be read once."""
+        """Raise an error if several arguments name standard input, which can be read only once."""
         read = [p for p in self.params if p.param_type_name == "argument" or p.name == "costs"]
         given = [p.metavar or p.name for p in read for value in _as_list(ctx.params[p.name]) if value == "-"]
         if len(given) > 1:
@@ -65,14 +65,14 @@ def _as_list(value: Any) -> list[Any]:
 
 
 class Verbs(TyperGroup):
-    """Verbs, listed in the order in which they were added."""
+    """A group of commands, listed in the order in which they were added."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
 
 
 def add(app: typer.Typer, function: Callable[..., None], panel: str | None = None) -> None:
-    """Add a verb; the last line of its docstring is the example that its help ends with."""
+    """Add a command; the last line of its docstring is the example at the end of its help."""
     text, _, example = (function.__doc__ or "").rpartition(EXAMPLE)
     epilog = f"{EXAMPLE} {' '.join(example.split())}"
     name = function.__name__.rstrip("_")
@@ -104,13 +104,13 @@ def answering(debug: bool = False) -> Iterator[None]:
     except Exception as problem:
         if debug:
             traceback.print_exc()
-        with suppress(BrokenPipeError):  # nobody hears why
+        with suppress(BrokenPipeError):  # nobody reads the message
             say(f"classwise: {_reason(problem, debug)}", style="red")
         raise typer.Exit(1) from None
 
 
 def _leave_pipes() -> None:
-    """Leave pipes whose reader has gone: Python would complain once more when it closes them."""
+    """Redirect broken pipes to null: Python would raise another error when it closes them."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -119,7 +119,7 @@ def _leave_pipes() -> None:
 
 
 def _reason(problem: Exception, debug: bool) -> str:
-    """An error in one line. Bad data is a ValueError or an OSError; anything else is a bug of ours."""
+    """An error in one line. Bad data raises ValueError or OSError; any other error is a bug in classwise."""
     if isinstance(problem, OSError) and problem.strerror:
         where = f"{problem.filename}: " if problem.filename else ""
         return f"{where}{problem.strerror}"
@@ -152,7 +152,7 @@ def noting() -> Iterator[None]:
 
 
 def say(text: str = "", style: str = "") -> None:
-    """Print a line on standard error. Square brackets are no markup, and only a terminal breaks it."""
+    """Print a line on standard error, without markup; it is wrapped only on a terminal."""
     from rich.text import Text
 
     console = stderr_console()
@@ -160,7 +160,7 @@ def say(text: str = "", style: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """Print something worth knowing that is no error."""
+    """Print a note."""
     say(f"note: {in_shell(text)}", style="yellow")
 
 
@@ -170,18 +170,18 @@ def heading(text: str) -> None:
 
 
 def show_table(table: Any) -> None:
-    """Print a Tabular; long cells go over several lines."""
+    """Print a Tabular; long cells are wrapped."""
     from classwise.tabular import rich_table
 
     stderr_console().print(rich_table(table.cells(), table.sides, overflow="fold"))
 
 
 def stderr_console() -> Any:
-    """A console of rich's for standard error as it is now, which tests and shells may replace."""
+    """A rich console for the current standard error, which tests and shells may replace."""
     from rich.console import Console
 
     class Plain(Console):
-        """Raises an error when a pipe is closed, where rich would end the program with an exit code of its own."""
+        """Raises BrokenPipeError when a pipe is closed, where rich would exit with its own code."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
@@ -189,12 +189,12 @@ def stderr_console() -> Any:
     return Plain(file=sys.stderr, highlight=False, emoji=False, width=None if sys.stderr.isatty() else width() or WIDE)
 
 
-# Where nobody looks, lines are not broken before this.
+# The width of lines where standard error is not a terminal.
 WIDE = 160
 
 
 def width() -> int | None:
-    """The width that the environment asks for, if it does."""
+    """The width that the environment variable COLUMNS sets, if any."""
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdigit() else None
 
@@ -205,7 +205,7 @@ def print_lines(*lines: str) -> None:
     sys.stdout.flush()
 
 
-# Standard input in place of a file: "-" is a table, a model or statistics, whichever the verb reads there -------------
+# Standard input instead of a file: "-" is a table, a model or statistics, whichever the command reads there -----------
 
 
 @contextmanager
@@ -219,10 +219,10 @@ def kept(path: str) -> Iterator[str]:
     with spooled() as copy:
         try:
             yield str(copy)
-        except ClasswiseError as problem:  # which knows the copy alone
+        except ClasswiseError as problem:  # its message names the copy
             raise ClasswiseError(str(problem).replace(str(copy), called(path))) from problem
 
 
 def called(path: str) -> str:
-    """What messages call it."""
+    """The name of a path in messages."""
     return "standard input" if path == STANDARD else path

@@ -1,7 +1,7 @@
-"""Messages of the library in the words of the shell: an argument is a flag, and a function is a verb.
+"""Translate messages of the library for the command line: arguments become flags, and functions become commands.
 
-The library says share=1, overwrite=True or summarize(X, y); those who type commands need --set share=1, --force and
-classwise summarize. The flags of the verb at hand, and the options that models have, tell what an argument is here.
+The library writes share=1, overwrite=True or summarize(X, y); on the command line these are --set share=1, --force and
+classwise summarize. The translation uses the flags of the running command, and the options of the models.
 """
 
 import ast
@@ -14,18 +14,18 @@ from functools import cache
 from shlex import quote
 from typing import Any
 
-# Arguments whose flags have other names.
+# Arguments whose flags are named differently.
 OTHER_NAMES = {"overwrite": "force", "random_state": "seed", "sink": "output", "sample_weight": "weights"}
 
-# An argument and its value as Python writes them: not in a path, and not behind a flag.
+# An argument with its value in Python's syntax: not in a path, and not after a flag.
 VALUE = r"""'[^']*'|"[^"]*"|\{[^{}]*\}|\[[^][]*\]|True\b|False\b|-?\d[\d.]*(?:e[-+]?\d+)?(?<!\.)"""
 ARGUMENT = re.compile(rf"(?<![-\w./=])(?<!--set )([a-z]\w*)=({VALUE})")
 CALL = re.compile(r"(?:\bcw\.)?\b([A-Za-z]\w*)\(((?:[^()]|\([^()]*\))*)\)")
 
-# Functions that are verbs.
+# Functions that are commands.
 VERBS = {"summarize": "summarize", "compare": "compare", "to_sql": "export sql", "to_onnx": "export onnx"}
 
-# What else is said in another way.
+# Other phrases that are replaced.
 PHRASES = {
     re.compile(r", or give Query\([^()]*\)"): "",
     re.compile(r"gather (?:it|them)(?: with|:) summarize\(X, y, (?:pairs|quartics)=\w+\)"): "fit the rows themselves",
@@ -49,20 +49,20 @@ PHRASES = {
 
 @dataclass(frozen=True)
 class Wording:
-    """What arguments are called in one verb. flags: what is typed for True or a value, and for False."""
+    """The flags of one command. flags: by argument, the flag for True or a value, and the flag for False."""
 
     flags: Mapping[str, tuple[str, str]]
 
     @classmethod
     def of(cls, params: Iterable[Any]) -> "Wording":
-        """For a verb with these parameters, as typer has them."""
+        """The wording of a command with these typer parameters."""
         flags = {p.name: (p.opts[0], *p.secondary_opts, "")[:2] for p in params if p.param_type_name == "option"}
-        for name in ("missing", "families"):  # whose flags take something else than the arguments
+        for name in ("missing", "families"):  # their flags take other values than the arguments
             flags.pop(name, None)
         return cls(flags | {name: flags[own] for name, own in OTHER_NAMES.items() if own in flags})
 
     def said(self, text: str) -> str:
-        """A message of the library, as it is said in this verb."""
+        """A message of the library, translated for this command."""
         for pattern, phrase in PHRASES.items():
             text = pattern.sub(phrase, text)
         return ARGUMENT.sub(self._argument, CALL.sub(_call, text))
@@ -81,13 +81,13 @@ class Wording:
         return found[0]
 
 
-# That of the verb at hand; outside of verbs there are no flags.
+# The wording of the running command; outside of commands there are no flags.
 WORDING: ContextVar[Wording] = ContextVar("classwise.wording")
 OUTSIDE = Wording({})
 
 
 def in_shell(text: str) -> str:
-    """A message of the library, as the verb at hand says it.
+    """A message of the library, translated for the running command.
 
     >>> in_shell("Share it (share=1), or use LDA(shrink='oas').")
     'Share it (fit --set share=1), or use classwise fit --model lda --set shrink=oas.'
@@ -96,7 +96,7 @@ def in_shell(text: str) -> str:
 
 
 def _call(found: re.Match[str]) -> str:
-    """A function as a verb, an estimator as a model to fit; a call of anything else as it is."""
+    """A function as a command, an estimator as a model to fit; any other call stays as it is."""
     from classwise.cli.files import MODELS
 
     if found[1] in VERBS:
@@ -109,12 +109,12 @@ def _call(found: re.Match[str]) -> str:
 
 
 def _set(name: str, value: Any) -> str:
-    """An option of a model, as `fit` reads it."""
+    """An option of a model, as a flag of `fit`."""
     return f"--set {quote(f'{name}={value if isinstance(value, str) else json.dumps(value)}')}"
 
 
 def _typed(value: Any) -> str:
-    """A value of a flag: a mapping as NAME=VALUE, several by commas."""
+    """The value of a flag as text: a mapping as NAME=VALUE, several values separated by commas."""
     if isinstance(value, dict):
         return ",".join(f"{name}={each}" for name, each in value.items())
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -129,7 +129,7 @@ def _read(text: str) -> Any:
 
 @cache
 def _model_options() -> frozenset[str]:
-    """What --set of fit takes, of all models."""
+    """The options of all models, which --set of fit takes."""
     import classwise as cw
     from classwise.cli.files import MODELS
 

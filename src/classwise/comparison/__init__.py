@@ -1,4 +1,4 @@
-"""Which classifier to trust: the whole family, compared on the same folds."""
+"""Which classifier to trust: a comparison of many models on the same folds."""
 
 from classwise.comparison.compare_rows import compare
 from classwise.comparison.learning_curves import LearningCurve, learning_curve

@@ -1,4 +1,4 @@
-"""The answer of a comparison: a sentence that says who wins and how sure that is, and a line for each kind of model."""
+"""The answer of a comparison: a sentence on which model wins and how certain that is, and a line per kind of model."""
 
 import sys
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ from classwise.tabular import aligned, html_table
 if TYPE_CHECKING:
     from classwise.comparison.result import Comparison
 
-# An answer has at most so many lines for models, and is at most so wide: it is read on a terminal of 80 by 24.
+# The most lines for models, and the width: an answer fits on a terminal of 80 x 24 characters.
 MOST_LINES = 8
 WIDTH = 80
 
-# What measures are called, and what the difference of two models is in; errors are told as rows of 100.
+# The names of the measures.
 MEASURES = {"log_loss": "log loss", "error": "error", "brier": "Brier score", "cost": "cost"}
 RULES = {
     "best": "Best: least {} on unseen rows. As good: within one standard error of it.",
@@ -36,7 +36,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """The best model of a kind. name: as `fitted` takes it; model: as people read it; verdict: against the best."""
+    """The best model of a kind. name: for `fitted`; model: the name in plain words; verdict: against the best."""
 
     name: str
     model: str
@@ -49,7 +49,7 @@ class AnswerLine:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer:
-    """Prints as at most twenty lines of eighty columns; HTML in a notebook; `records()` for JSON."""
+    """The answer of a comparison: at most 20 lines of 80 columns; HTML in a notebook; `records()` for JSON."""
 
     comparison: "Comparison"
 
@@ -57,7 +57,7 @@ class Answer:
 
     @cached_property
     def sentence(self) -> str:
-        """Who wins, on how many rows of a hundred it is right, how sure that is, and who does as well."""
+        """Which model wins, on how many of 100 rows it is right, how certain that is, and which models are as good."""
         if not self.comparison.members:
             return "No model could be fitted in every fold."
         return " ".join([self._of_winner(), *self._doubts()])
@@ -73,7 +73,7 @@ class Answer:
         return f"{_begun(winner)} {dear}is right on {share} {sure}; {self._ties()}."
 
     def _ties(self) -> str:
-        """How many others do as well, and which of them is the simplest."""
+        """How many other models are as good, and which of them is the simplest."""
         comparison, winner, leader = self.comparison, self.comparison.winner, self.comparison.leader
         others = [trial for trial in comparison.tied if trial is not winner]
         if not others:
@@ -107,7 +107,7 @@ class Answer:
 
     @cached_property
     def lines(self) -> tuple[AnswerLine, ...]:
-        """The best of each kind, the winner first, and at the end what needs no columns at all."""
+        """The best of each kind, the winner first, and at the end the class shares, which use no columns."""
         if not self.comparison.members:
             return ()
         best: dict[str, Trial] = {}
@@ -118,7 +118,7 @@ class Answer:
         return tuple(map(self._line, [*list(best.values())[:room], *([baseline] if baseline else ())]))
 
     def _in_order(self) -> Iterator[Trial]:
-        """The winner, then all others from the best on; softmax regression is said to be better where it is."""
+        """The winner, then all others, best first; softmax regression only if it is clearly better."""
         comparison = self.comparison
         yield comparison.winner
         for trial in comparison.trials:
@@ -143,7 +143,7 @@ class Answer:
         return "as good" if comparison.ties(trial) else f"worse by {self._difference(trial)}"
 
     def _difference(self, trial: Trial) -> str:
-        """How far a model is from the best, without the sign."""
+        """The absolute difference of a model to the best."""
         above = self.comparison.above_best(trial)
         scale, unit = (100, " %") if self.comparison.by == "error" else (1, "")
         value, error = scale * abs(above.value), scale * above.error
@@ -159,7 +159,7 @@ class Answer:
 
     @property
     def matters(self) -> str:
-        """What stands above the importance of columns: of which model it is, where that is not the winner."""
+        """The heading of the importance of columns, with the name of the model if it is not the winner."""
         asked = self.comparison.asked
         if asked is self.comparison.winner:
             return "What matters (how much log loss rises without a column):"
@@ -167,7 +167,7 @@ class Answer:
 
     @cached_property
     def left_out(self) -> tuple[Trial, ...]:
-        """Models that were not tried for their time, and one of each kind that could not be fitted at all."""
+        """Models that were left out for their time, and one of each kind of which no model could be fitted."""
         failed = [trial for trial in self.comparison.tried if trial.reason]
         fitted = {trial.group for trial in self.comparison.tried if not trial.reason}
         kinds = {trial.group: trial for trial in reversed(failed)}
@@ -176,7 +176,9 @@ class Answer:
         )
 
     def notes(self, shell: bool = False) -> list[str]:
-        """What stands below the table: the rule, what was left out, and where the rest is; in flags or arguments."""
+        """The notes below the table: the rule, what was left out, and where to find all models. shell: whether to name
+        flags instead of arguments.
+        """
         count = len(self.comparison.tried)
         every = f"All {count} models: {'--all' if shell else '.table()'}."
         other = "--rule simplest" if shell else ".choose('simplest')"
@@ -188,7 +190,7 @@ class Answer:
     def _left_out(self, shell: bool) -> Iterator[str]:
         late = [trial for trial in self.left_out if trial.is_late]
         if late:
-            # The two ways of logistic regression have their work in common.
+            # The two logistic regressions share their fits, so that their time counts once.
             shared = [trial for trial in late if trial.kind == "logistic"]
             late = [trial for trial in late if trial not in shared[1:]]
             limit = (self.comparison.time_limit or 0) + sum(trial.seconds for trial in late)
@@ -201,7 +203,7 @@ class Answer:
             shown = listed((trial.title for trial in failed), 4)
             yield f"Could not be fitted: {shown}; {'--all' if shell else '.table()'} says why."
 
-    # How it looks ---------------------------------------------------------------------------------------------------
+    # Output ---------------------------------------------------------------------------------------------------------
 
     def cells(self) -> list[list[str]]:
         """The lines as text, header first."""
@@ -214,17 +216,17 @@ class Answer:
         return [line.model, f"{_percent(line.accuracy)} %", f"{line.log_loss:.3f}", *cost, line.verdict]
 
     def text(self, width: int = WIDTH, shell: bool = False) -> str:
-        """Plain text of no more than this width; shell: whether it speaks of flags, or of arguments."""
+        """Plain text of at most this width; shell: whether to name flags instead of arguments."""
         return "\n".join(line for line, _ in self.styled(width, shell))
 
     def styled(self, width: int = WIDTH, shell: bool = False) -> list[tuple[str, str]]:
-        """Lines of text, each with the style that it has on a terminal."""
+        """Lines of text, each with its style on a terminal."""
         told = [(line, "bold") for line in wrap(self.sentence, width)]
         notes = [(line, "") for note in self.notes(shell) for line in wrap(note, width)]
         return [*told, ("", ""), *self._table(width), *notes]
 
     def _table(self, width: int) -> list[tuple[str, str]]:
-        """Names that are too long for the width go over several lines; numbers never do."""
+        """The table in lines of this width; long names are wrapped, numbers never."""
         if not self.lines:
             return [(line, "") for reason in self.comparison.table().failures() for line in wrap(reason, width)]
         cells = self.cells()
@@ -254,14 +256,14 @@ class Answer:
         return captured.get().rstrip("\n")
 
     def __rich_console__(self, console: Any, options: Any) -> Any:
-        """For consoles of rich's: the sentence and the winner in bold, what is as good in plain, the rest dim."""
+        """For rich consoles: the sentence and the winner in bold, models as good in plain, the rest dim."""
         from rich.text import Text
 
         for line, style in self.styled(min(options.max_width, WIDTH)):
             yield Text(line, style=style)
 
     def _repr_html_(self) -> str:
-        """The sentence and the lines; all models under a heading that opens."""
+        """The sentence, the lines, and all models in a collapsible section."""
         every = self.comparison.table()
         notes = "<br>".join(map(escape, self.notes()))
         styles = [
@@ -284,17 +286,17 @@ class Answer:
         }
 
 
-# How lines look on a terminal, by the first words of their verdicts.
+# The style of lines on a terminal, by the first word of their verdict.
 STYLES = {"best": "bold green", "simplest,": "bold green", "as": "", "better": "bold"}
 
 
 def _begun(trial: Trial) -> str:
-    """A name at the beginning of a sentence; names that were given stay as they are."""
+    """A name at the beginning of a sentence, capitalized unless the caller gave it."""
     return trial.name if trial.is_given else trial.title[0].upper() + trial.title[1:]
 
 
 def _percent(share: float) -> str:
-    """With a digit, or as many as it takes not to call it 100.
+    """A share in percent with one digit, or with more so that less than 1 is not rounded to 100.
 
     >>> _percent(0.9942), _percent(0.99996), _percent(1.0)
     ('99.4', '99.996', '100.0')

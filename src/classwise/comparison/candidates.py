@@ -1,14 +1,14 @@
-"""What is compared: models that are fitted without each fold, and then asked about the rows of that fold.
+"""Candidates of a comparison: models that are fitted without each fold, and then scored on the rows of that fold.
 
-candidate.refusal(size)                can it be tried on a table of this size?
-candidate.seconds(size)                how long will that take, about?
-candidate.prepared(crossing, X)        what is to be chosen, chosen on the folds
+candidate.refusal(size)                why it cannot be tried on a table of this size, or ""
+candidate.seconds(size)                about how long it will take
+candidate.prepared(crossing, X)        the candidate with its options chosen on the folds
 candidate.fit(held)                    the model of the rows of all other folds
-candidate.log_posterior(model, held)   what that model says of the rows held out
-candidate.described(trial, crossing)   parameters, evidence, the model of all rows
+candidate.log_posterior(model, held)   the log posteriors of the held-out rows under that model
+candidate.described(trial, crossing)   the trial with parameters, evidence and the model of all rows
 
-A new candidate says how it is fitted and asked; `compare(models={"its name": candidate})` tries it beside the family.
-docs/extending.md has an example.
+A new candidate defines how it is fitted and scored; `compare(models={"its name": candidate})` compares it with all
+others. docs/extending.md has an example.
 """
 
 from abc import ABC, abstractmethod
@@ -33,23 +33,23 @@ from classwise.rows.table import Table
 from classwise.selection.crossing import Crossing, Fold
 from classwise.selection.first_pass import Reading
 
-# Why a model of ours cannot be fitted; anything else is a mistake in the code, and is raised.
+# The errors of classwise models that cannot be fitted. Any other error is a bug, and is raised.
 OUR_PROBLEMS = (ClasswiseError, np.linalg.LinAlgError)
 
-# The number of no fold: where a model is fitted on all rows.
+# In place of the number of a fold: the model is fitted on all rows.
 WHOLE = -1
 
 
-# Rows held out --------------------------------------------------------------------------------------------------------
+# Held-out rows --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Rows of one fold: all of them, or those of a chunk.
+    """The rows of one fold, or those of them in a chunk.
 
-    number: of the fold; fold: the rows as estimators of classwise read them; codes, weights (m,): of the rows; scored
-    (m,): the same weights, but 0 where no other fold has the row's class, so that it says nothing of a model.
-    rows: gives them in the kind of table that they came in; table: as numbers and positions of levels.
+    number: of the fold; fold: the rows as classwise estimators read them; codes, weights (m,): of the rows; scored
+    (m,): the weights, but 0 for a row whose class no other fold has; rows: returns them in the caller's kind of table;
+    table: returns them as numbers and positions of levels.
     """
 
     number: int
@@ -65,7 +65,7 @@ class HeldOut:
 
     @classmethod
     def each(cls, crossing: Crossing, X: Any) -> Iterator["HeldOut"]:
-        """The rows of a crossing, fold by fold; X: the table that they came in."""
+        """The rows of a crossing, fold by fold; X: the caller's table."""
         weights = np.ones(len(crossing.codes)) if crossing.table.weights is None else crossing.table.weights
         for number, fold in enumerate(crossing.each()):
             rows = partial(taken, X, crossing.places[fold.rows])
@@ -77,7 +77,7 @@ class HeldOut:
     def of_chunk(
         cls, crossing: Crossing, number: int, rows: Any, codes: Codes, weights: Array, scored: Array
     ) -> "HeldOut":
-        """Rows of a chunk that belong to one fold, as a table of pyarrow's; crossing: of the sample."""
+        """The rows of a chunk that belong to one fold, as a pyarrow table; crossing: of the sample."""
         places, one = np.arange(len(codes)), np.zeros(len(codes), dtype=np.intp)
         own = replace(crossing, source=open_source(rows), places=places, codes=codes, folds=one)
         table = partial(own.source.read_like, crossing.table.schema, crossing.table.levels)
@@ -86,7 +86,7 @@ class HeldOut:
 
 
 def taken(X: Any, places: Codes) -> Any:
-    """Some of the rows, in the kind of table that they came in."""
+    """Some of the rows, in the caller's kind of table."""
     return _safe_indexing(X if hasattr(X, "__getitem__") else np.asarray(X), places)
 
 
@@ -95,9 +95,10 @@ def taken(X: Any, places: Codes) -> Any:
 
 @dataclass(frozen=True)
 class Size:
-    """What decides how long models take. width: columns, with one for each level; covariances: bytes that those of all
-    folds and classes take; is_streamed: whether rows are a sample of a stream; samples: whether references are to be
-    fitted on that; gaps: groups of rows of a class that lack the same numbers; numbers: columns of numbers.
+    """The size of a table, which decides how long models take. width: columns, with one for each level; covariances:
+    their bytes for all folds and classes; is_streamed: whether the rows are a sample of a stream; samples: whether
+    references are fitted on that sample; gaps: groups of rows of a class with the same missing numbers; numbers:
+    columns of numbers.
     """
 
     rows: int
@@ -114,17 +115,17 @@ class Size:
 
 @dataclass(frozen=True, eq=False)
 class Candidate(ABC):
-    """A model to be tried. model: not fitted; is_given: whether the caller brought it along."""
+    """A model to compare. model: not fitted; is_given: whether the caller added it by `models`."""
 
     role: ClassVar[str]
     takes_temperature: ClassVar[bool] = True
-    # Fitted in several threads at a time: models that start no threads of their own.
+    # Whether folds are fitted in several threads; for models that start no threads of their own.
     in_threads: ClassVar[bool] = False
-    # What may go wrong with it, and then is the reason why it has no line in the table.
+    # Errors that make the candidate fail, with the message as the reason; other errors are raised.
     problems: ClassVar[tuple[type[Exception], ...]] = OUR_PROBLEMS
-    # What there is to warn of is said when the best is asked for.
+    # Whether warnings are suppressed. Users see them when they ask for the fitted model.
     is_quiet: ClassVar[bool] = True
-    # Whether rows of streams come to it as frames of pandas, which is what classifiers from elsewhere take.
+    # Whether it gets the rows of streams as pandas frames, as classifiers of other libraries need them.
     takes_pandas: ClassVar[bool] = False
 
     name: str
@@ -132,11 +133,11 @@ class Candidate(ABC):
     is_given: bool = field(default=False, kw_only=True)
 
     def trial(self) -> Trial:
-        """Before anything has become of it."""
+        """The trial of this candidate, before it is scored."""
         return Trial(self.name, GIVEN if self.is_given else self.role, self.model)
 
     def reading(self, families: Any) -> Reading:
-        """How it takes the columns; families: as those who do not care take them."""
+        """How the candidate reads the columns; families: the option of the comparison, which is the default."""
         return Reading(families, True)
 
     def refusal(self, size: Size) -> str:
@@ -144,16 +145,16 @@ class Candidate(ABC):
         return ""
 
     def seconds(self, size: Size) -> float:
-        """About how long it takes, by which it may be left out; 0 for what is always tried."""
+        """The expected seconds, which may lead to it being left out; 0 for candidates that are always tried."""
         return 0.0
 
     @property
     def work(self) -> Any:
-        """What takes the time: candidates that have it in common take it once."""
+        """The object that holds the expensive work. Candidates that share it share its time, which is counted once."""
         return self
 
     def prepared(self, crossing: Crossing, X: Any) -> "Candidate":
-        """With everything chosen that is the same for all folds, or is chosen for all at once."""
+        """The candidate with all options chosen that are the same for all folds, or are chosen for all at once."""
         return self
 
     @abstractmethod
@@ -162,10 +163,10 @@ class Candidate(ABC):
 
     @abstractmethod
     def log_posterior(self, fitted: Any, held: HeldOut) -> Array:
-        """log P(k | x) of rows held out, under such a model; (m, g)."""
+        """log P(k | x) of held-out rows under a model from `fit`; (m, g)."""
 
     def described(self, trial: Trial, crossing: Crossing) -> tuple[Trial, Any]:
-        """With what can be said of the model of all rows; and that model, if its evidence takes every row's density."""
+        """The trial with facts on the model of all rows; and that model, if its evidence needs the density of rows."""
         return trial, None
 
     def own_log_density(self, whole: Any, held: HeldOut) -> Array:
@@ -175,14 +176,14 @@ class Candidate(ABC):
 
 @dataclass(frozen=True, eq=False)
 class AnyClassifier(Candidate):
-    """A classifier with fit and predict_proba, on rows as they came. X: the table of all of them.
+    """A classifier with fit and predict_proba, on the caller's table. X: the table of all rows.
 
-    It is scored as it is, without a temperature, so that what wins is what can be had.
+    It is scored without a temperature, because the caller gets it without one.
     """
 
     role = "given"
     takes_temperature = False
-    # Whatever a model of somebody else's raises is the reason why it has no line.
+    # Any error of such a classifier makes it fail, and is the reason in the table.
     problems: ClassVar[tuple[type[Exception], ...]] = (Exception,)
     is_quiet = False
     takes_pandas = True
@@ -208,23 +209,23 @@ class AnyClassifier(Candidate):
         return replace(trial, trained=clone(self.model).fit(rows, labels, **options)), None
 
     def _training(self, crossing: Crossing, without: Codes) -> tuple[Any, Labels, Array | None]:
-        """All rows but some, with their labels and weights."""
+        """All rows except some, with their labels and weights."""
         weights = crossing.table.weights
         rows = np.setdiff1d(np.arange(len(crossing.codes)), without, assume_unique=True)
         labels = crossing.labels[crossing.codes[rows]]
         return taken(self.X, crossing.places[rows]), labels, None if weights is None else weights[rows]
 
     def _like(self, rows: Any) -> Any:
-        """Rows in the kind of table that the model was fitted on: those of a chunk are pyarrow's."""
+        """Rows in the kind of table that the model was fitted on; a chunk is a pyarrow table."""
         return rows.to_pandas() if hasattr(self.X, "iloc") and not hasattr(rows, "iloc") else rows
 
 
 @dataclass(frozen=True, eq=False)
 class LogisticRegression(AnyClassifier):
-    """Logistic regression, averaged over its weights in one way or another: the fits are the same, and are kept.
+    """Logistic regression. Candidates that differ only in `predictive` share their fits.
 
-    Each starts from that of all rows, which is near. Its probabilities are fitted to labels already, so that it takes
-    no temperature.
+    The fit of each fold starts from that of all rows, which is close. It needs no temperature, because its
+    probabilities are fitted to the labels.
     """
 
     role = "logistic"
@@ -263,7 +264,7 @@ class LogisticRegression(AnyClassifier):
         return self._fit(crossing, np.zeros(0, dtype=np.intp), WHOLE)
 
     def _fit(self, crossing: Crossing, without: Codes, number: int) -> BayesianLogistic:
-        """Of all rows but some; number: of the fold that is left out."""
+        """The model of all rows except some; number: of the fold that is left out."""
         if number not in self.fits:
             near = None if number == WHOLE else self._near(crossing)
             rows, labels, weights = self._training(crossing, without)
@@ -271,25 +272,25 @@ class LogisticRegression(AnyClassifier):
         return self.fits[number].predicting(self.model.predictive)
 
     def _near(self, crossing: Crossing) -> WarmStart:
-        """Where the folds start from; of many weights, or rows, with the precision of all rows."""
+        """The start of the fits by fold; with many weights or rows, they keep the precision of the fit to all rows."""
         of_all = self._of_all(crossing)
         work = step_work(len(crossing.codes), of_all.classifier_.design.width, len(crossing.labels))
         return of_all.near(keep=work > limits.KEPT_PRECISION)
 
 
 def step_work(rows: int, columns: int, classes: int) -> float:
-    """Multiplications in a step of logistic regression: the products of all pairs of columns over the rows, for each
-    pair of classes; and a factor of the Hessian, whose multiplications are quicker.
+    """The multiplications in a Newton step of logistic regression: products of all pairs of columns over the rows, for
+    each pair of classes; and the factorization of the Hessian, whose multiplications are faster.
     """
     return rows * columns**2 * classes * (classes - 1) / 2 + 0.4 * ((classes - 1) * columns) ** 3
 
 
 @dataclass(frozen=True, eq=False)
 class Stack(AnyClassifier):
-    """AutoClassifier: its members and their weights see all folds but one.
+    """AutoClassifier. Its posteriors for a fold come from members and weights that have not seen the fold.
 
-    Its own folds are those of the comparison, so that it is learned once. It has its temperature already. answers
-    (n, g): of rows held out.
+    Its own folds are those of the comparison, so that one fit is enough. It has a temperature of its own. answers
+    (n, g): log posteriors of held-out rows.
     """
 
     role = "stack"
@@ -314,11 +315,11 @@ class Stack(AnyClassifier):
         learned = clone(self.model)
         rows, labels, weights = known._training(crossing, np.zeros(0, dtype=np.intp))
         answers = learned._learn(rows, labels, weights).log_posterior
-        # The folds were those of these rows; whoever fits a copy of it has others.
+        # The folds belong to these rows; a copy of the model will be fitted on others.
         return replace(known, model=learned.set_params(folds=len(crossing)), answers=answers)
 
     def fit(self, held: HeldOut) -> None:
-        """Done for all folds at once."""
+        """Nothing to do: `prepared` has fitted all folds at once."""
 
     def log_posterior(self, fitted: None, held: HeldOut) -> Array:
         assert self.answers is not None

@@ -1,4 +1,4 @@
-"""Which classifier to trust: every member of the family, cross-validated from one pass over the rows."""
+"""`compare`: cross-validate the whole family of models, and name the best."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,43 +39,44 @@ def compare(
     stream: bool | str = "auto",
     sample: int = 100_000,
 ) -> Comparison:
-    """Which classifier does best on rows it has not seen, by how much, and how sure that is; prints as an answer.
+    """Compare classifiers on held-out rows: which one is best, by how much, and how certain that is.
 
-    The whole family is cross-validated on the same folds, from statistics gathered in one pass, with logistic
-    regression, a stack of several models (AutoClassifier), and yardsticks of scikit-learn's beside it. Every model
-    answers for rows it was not fitted on. Accuracy, log loss, Brier score and calibration error have 95 % intervals
-    over the folds; options and temperatures that are used for a fold are chosen on the others.
+    The Gaussian and naive Bayes family, logistic regression, a stack of several models (AutoClassifier) and reference
+    models of scikit-learn are cross-validated on the same folds. The statistics of the family are gathered in one pass.
+    Each model is scored on rows that it was not fitted on. Accuracy, log loss, Brier score and calibration error have
+    95 % intervals over the folds. Options and temperatures for a fold are chosen on the other folds.
 
-    `print` shows the answer, with the best model of each kind; `.table()` has all; `.best` is the winner, fitted on all
-    rows; `.fitted(name)` is any other.
+    `print` shows the answer, with the best model of each kind; `.table()` lists all models; `.best` is the winner,
+    fitted on all rows; `.fitted(name)` is any other model.
 
-    X, y: as for all estimators. Or, with `target`, X is whatever holds or yields rows, as for `summarize`, and target,
-        columns, weights and groups are names of columns.
-    folds: a number of stratified folds, the fold of each row, a splitter of scikit-learn's, or pairs (train, test).
+    X, y: as for all estimators. With `target`, X is any source of rows, as for `summarize`, and target, columns,
+        weights and groups are names of columns.
+    folds: a number of stratified folds, the fold of each row, a scikit-learn splitter, or pairs (train, test).
     groups (n,): rows of one group stay in one fold.
-    models: further models by name: estimators of classwise, any classifier with fit and predict_proba, or a `Candidate`
-        (`classwise.comparison.candidates`), which says itself how it is fitted without a fold. They may win; a
-        classifier from elsewhere is scored as it is, without a temperature.
-    only: kinds of models to compare, such as ["lda", "qda", "naive-bayes"], or models by their names; the class shares
-        stay beside them.
-    rule: how the winner is chosen: "best", with the least log loss; or "simplest", with fewest free parameters among
-        those within one standard error of it. `.choose` chooses by another rule later.
-    by: what is ranked by instead: "log_loss", "error", "brier", or "cost", which is taken where costs are given.
-    costs: what mistakes cost, as in `Decision`: {true: {decided: cost}} or a matrix, or a function that makes either of
-        the labels. Each model is then charged for its decisions of least expected cost.
-    time_limit: about how many seconds all may take. What would take longer is left out, and the answer says so; None
-        leaves nothing out. How long a model takes is reckoned from the size of the table, so that the same rows have
-        the same models compared everywhere.
-    references: softmax regression and nearest neighbors of scikit-learn, which are yardsticks and cannot win, the class
-        shares, and the stack. "auto" leaves the first two out of streams, True fits them on a sample there.
-    calibrate: "temperature" also gives every model the temperature that suits its posteriors, but not logistic
-        regression, whose probabilities are fitted to labels already; None leaves them as they are.
-    families: what columns are, as in NaiveBayes.
-    stream: with `target`: whether rows are read as a stream, in two passes with flat memory; "auto" does so where there
-        are more than 20 million values. Folds are then a number, dealt by chance, and the same each time. The first
-        pass learns; the second scores every row.
-    sample: of a stream, so many rows are drawn by chance, and options and temperatures are chosen by them, while
-        covariances are those of all rows. Logistic regression is fitted on the sample.
+    models: further models by name: classwise estimators, any classifier with fit and predict_proba, or a `Candidate`
+        (`classwise.comparison.candidates`), which defines how it is fitted without a fold. They may win. A classifier
+        of another library is scored as it is, without a temperature.
+    only: kinds of models to compare, such as ["lda", "qda", "naive-bayes"], or models by name. The class shares stay in
+        the comparison.
+    rule: "best" chooses the model with the least log loss; "simplest", the one with the fewest free parameters within
+        one standard error of the best. `.choose` applies another rule later.
+    by: the measure to rank by: "log_loss", "error", "brier" or "cost"; by default "cost" if costs are given, and else
+        "log_loss".
+    costs: the cost of mistakes, as in `Decision`: {true: {decided: cost}}, a matrix, or a function that returns one of
+        these for given labels. Each model then makes the decisions of least expected cost, and is charged for them.
+    time_limit: about how many seconds the comparison may take. Models that would take longer are left out, and the
+        answer names them; None leaves nothing out. The time of a model is estimated from the size of the table, so that
+        the same rows lead to the same models on every machine.
+    references: whether to include the stack, the class shares, and scikit-learn's softmax regression and nearest
+        neighbors, which cannot win. With a stream, "auto" leaves the last two out, and True fits them on a sample.
+    calibrate: "temperature" also scores each model with a temperature, except logistic regression, whose probabilities
+        are fitted to the labels already, and the stack, which has its own; None scores all models as they are.
+    families: how to model the columns, as in NaiveBayes.
+    stream: with `target`, whether to read the rows as a stream, in two passes with flat memory; "auto" does so above 20
+        million values. Folds are then a number, and rows are assigned to them at random, always in the same way. The
+        first pass fits the models; the second scores every row.
+    sample: with a stream, the number of rows that are drawn at random to choose options and temperatures. Covariances
+        are those of all rows. Logistic regression is fitted on the sample.
 
     >>> import classwise as cw
     >>> from sklearn.datasets import load_iris
@@ -120,7 +121,7 @@ def compare(
 
 
 def _checked(folds: Any, sample: int) -> tuple[int, int]:
-    """How many folds, and how large a sample: each fold must have some rows of it."""
+    """The number of folds and the size of the sample, checked: each fold needs some rows of the sample."""
     if not isinstance(folds, (int, np.integer)) or isinstance(folds, bool) or folds < 2:
         shown = repr(folds) if isinstance(folds, (int, float, str)) else f"<{type(folds).__name__}>"
         raise ClasswiseError(

@@ -1,4 +1,4 @@
-"""The table of a comparison: text, colors on a terminal, HTML in a notebook, a frame for code."""
+"""The table of a comparison: text, colors on a terminal, HTML in a notebook, or a data frame."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -12,13 +12,13 @@ from typing import Any
 from classwise.classifier.evaluation import Estimate
 from classwise.tabular import Cells, aligned, data_frame, html_table, rich_table
 
-# How lines look on a terminal, by their notes.
+# The style of lines on a terminal, by their notes.
 STYLES = {"best": "bold green", "better": "bold", "as good": ""}
 
 
 @dataclass(frozen=True)
 class ComparisonLine:
-    """One model. above_best: how much larger its log loss, or what else is ranked by, is than that of the best."""
+    """One model. above_best: how much its log loss, or other ranking measure, exceeds that of the best."""
 
     name: str
     kind: str
@@ -47,14 +47,14 @@ class ComparisonLine:
 
 @dataclass(frozen=True, eq=False)
 class ComparisonTable:
-    """Lines in the order of their log loss, and what they say in sentences."""
+    """All models of a comparison, best first, with sentences that sum up the result."""
 
     lines: tuple[ComparisonLine, ...]
     sentences: list[str]
     backend: Any = None
 
     def cells(self, width: int | None = None) -> list[list[str]]:
-        """The table as text, header first; of no more than this width, if the model's names leave room."""
+        """The table as text, header first; columns are dropped until it fits this width, as far as possible."""
         columns = [[heading, *map(show, self.lines)] for heading, show in COLUMNS.items()]
         shown = {column[0]: column for column in columns if any(column[1:])}
         for heading in EXPENDABLE:
@@ -63,7 +63,7 @@ class ComparisonTable:
         return [list(row) for row in zip(*shown.values(), strict=True)]
 
     def text(self, width: int | None = None, shell: bool = False) -> str:
-        """Plain text, of no more than this width, if the model's names leave room; shell: without words of Python's."""
+        """Plain text of at most this width, unless names are too long; shell: whether to avoid Python terms."""
         cells, _ = self._fitted(width)
         failures = [told.split(". ")[0].rstrip(".") + "." if shell else told for told in self.failures()]
         lines = [line for told in [*failures, *self.footer(cells[0])] for line in wrap(told, width or len(told) or 1)]
@@ -71,11 +71,11 @@ class ComparisonTable:
 
     @staticmethod
     def _sides(cells: Cells) -> str:
-        """Numbers at the right, names and notes, which have no heading, at the left."""
+        """Alignment: numbers to the right; names, and notes, which have no heading, to the left."""
         return "<" + "".join(">" if heading else "<" for heading in cells[0][1:])
 
     def _fitted(self, width: int | None = None) -> tuple[list[list[str]], list[ComparisonLine]]:
-        """The cells of models that could be fitted, below the header, and their lines."""
+        """The header and the cells of the models that were fitted, and their lines."""
         header, *rows = self.cells(width)
         fitted = [(row, line) for row, line in zip(rows, self.lines, strict=True) if line.log_loss]
         return [header, *(row for row, _ in fitted)], [line for _, line in fitted]
@@ -85,7 +85,7 @@ class ComparisonTable:
         return [f"{line.name}: {line.reason}" for line in self.lines if line.reason]
 
     def footer(self, shown: Sequence[str] = ("evidence",)) -> list[str]:
-        """Sentences, and what the signs mean."""
+        """The sentences, and an explanation of the signs."""
         by_bic = "evidence" in shown and any(line.evidence == "BIC" for line in self.lines)
         return [
             *self.sentences,
@@ -109,7 +109,7 @@ class ComparisonTable:
         return captured.get().rstrip("\n")
 
     def __rich_console__(self, console: Any, options: Any) -> Any:
-        """For consoles of rich's: the best in bold, ties in plain, the rest dim; what does not fit is left out."""
+        """For rich consoles: the best in bold, ties in plain, the rest dim; columns that do not fit are left out."""
         from rich.text import Text
 
         cells, lines = self._fitted(options.max_width)
@@ -140,7 +140,7 @@ class ComparisonTable:
         return columns
 
     def frame(self, backend: str | None = None) -> Any:
-        """The numbers as a data frame: of the library the rows came in, of pandas, or of the one named."""
+        """The numbers as a data frame of the named library; by default that of the rows, or pandas."""
         return data_frame(self.records(), backend or self.backend)
 
 
@@ -184,10 +184,10 @@ COLUMNS: dict[str, Callable[[ComparisonLine], str]] = {
     "time": _duration,
 }
 
-# What records hold with a standard error and an interval.
+# The measures that have a standard error and an interval.
 ESTIMATES = ("accuracy", "error", "log_loss", "calibrated", "brier", "calibration_error", "cost", "above_best")
 
-# Where the terminal is narrow, these go first. Names, accuracy and log loss always stay.
+# The columns to drop on a narrow terminal, in this order. Names, accuracy and log loss always stay.
 EXPENDABLE = (
     "calibration",
     "Brier",

@@ -1,7 +1,7 @@
-"""The loop of a comparison: every candidate is prepared on the folds, and judged by the rows held out.
+"""The loop of a comparison: every candidate is prepared on the folds, and scored on held-out rows.
 
-Rows in memory are read once and judge at once. A stream is read twice: what is to be chosen is chosen by a sample that
-the first pass draws, and the second pass judges by every row.
+Rows in memory are read once and scored immediately. A stream is read twice: the first pass draws a sample, on which
+options are chosen; the second pass scores every row.
 """
 
 import warnings
@@ -45,9 +45,9 @@ from classwise.statistics import DiagonalScatter, FullScatter
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What to compare, and how to choose, as `compare` takes it.
+    """The options of `compare`: what to compare, and how to choose the winner.
 
-    references: None leaves those out that a stream has no rows for; calibrate: whether models get a temperature.
+    references: None leaves out those that would need a sample of a stream; calibrate: whether models get a temperature.
     """
 
     models: Mapping[str, Any] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Request:
 
 @dataclass(eq=False)
 class CrossValidation(ABC):
-    """Rows X with labels y and weights, or None, in folds; families: as most models take the columns."""
+    """Rows X with labels y and weights (or None) in folds; families: how most models read the columns."""
 
     what: ClassVar[str]
     is_streamed: ClassVar[bool]
@@ -78,7 +78,7 @@ class CrossValidation(ABC):
     _held: dict[tuple[str, bool], list[HeldOut]] = field(default_factory=dict, init=False)
 
     def crossing(self, reading: Reading | None = None) -> Crossing:
-        """The statistics by fold, as the columns are read; the folds are always the same."""
+        """The statistics by fold for a way of reading the columns; the folds are always the same."""
         reading = reading or Reading(self.families, True)
         if reading.key not in self._crossings:
             self._crossings[reading.key] = self._read(reading)
@@ -86,23 +86,23 @@ class CrossValidation(ABC):
 
     @abstractmethod
     def _read(self, reading: Reading) -> Crossing:
-        """The rows, read in this way for the first time."""
+        """Read the rows in this way for the first time."""
 
     @property
     @abstractmethod
     def _covariances(self) -> float:
-        """The bytes that covariances by fold and class take."""
+        """The bytes of the covariances of all folds and classes."""
 
     @abstractmethod
     def _judged(self, ready: Iterator[Ready | Trial]) -> Sequence[Trial]:
-        """What becomes of candidates on rows held out; those that could not be prepared stay as they are."""
+        """The trials of candidates, scored on held-out rows; trials that already failed stay as they are."""
 
     @abstractmethod
     def _comparison(self, trials: Sequence[Trial]) -> Comparison:
-        """All of them."""
+        """The comparison of all trials."""
 
     def compare(self, asked: Request) -> Comparison:
-        """Every candidate that is asked for, and the winner by the rule."""
+        """Compare the requested candidates, and choose the winner by the rule."""
         labels = self.crossing().labels
         priced = asked.costs(labels) if callable(asked.costs) else asked.costs
         costs = None if priced is None else read_costs(priced, labels)
@@ -114,7 +114,7 @@ class CrossValidation(ABC):
     def evaluate(
         self, candidates: Sequence[Candidate], asked: Request, policy: Policy | None = None
     ) -> Sequence[Trial]:
-        """The loop: each candidate is prepared on the folds, and judged by rows held out; policy: what errors cost."""
+        """The loop: prepare each candidate on the folds, and score it on held-out rows; policy: the costs of errors."""
         schedule = scheduled(candidates, self._size(asked.references is True), asked.time_limit)
         announce(schedule)
         with progress(self.what, len(candidates) * len(self.crossing())) as bar:
@@ -139,7 +139,7 @@ class CrossValidation(ABC):
         taken = sorted(set(asked.models) & {candidate.name for candidate in found})
         if taken:
             raise ClasswiseError(f"models has the name {taken[0]!r}, which is compared already; give it another.")
-        if asked.only is not None:  # the class shares stay, for they are what all others are held against
+        if asked.only is not None:  # the class shares stay, because all others are compared with them
             kept = chosen(asked.only, [candidate.name for candidate in found]) | {BASELINE}
             found = [candidate for candidate in found if candidate.name in kept]
         return [*found, *given(asked.models)]
@@ -165,12 +165,12 @@ class CrossValidation(ABC):
     # Preparing ------------------------------------------------------------------------------------------------------
 
     def _ready(self, slot: Slot, calibrate: bool, policy: Policy | None, step: Callable[[], None]) -> Ready | Trial:
-        """Prepared; or the trial with the reason why it is not."""
+        """The prepared candidate; or its trial, with the reason for the failure."""
         candidate = slot.candidate
         if slot.refusal:
             return replace(candidate.trial().failed(slot.refusal, slot.seconds), is_late=slot.is_late)
         start = perf_counter()
-        # Covariances are small: several threads on one of them would wait for each other longer than they work.
+        # Covariances are so small that several BLAS threads would mostly wait for each other.
         with silent(), BLAS.held(), warnings.catch_warnings():
             if candidate.is_quiet:
                 warnings.simplefilter("ignore")
@@ -181,7 +181,9 @@ class CrossValidation(ABC):
         return replace(ready, trial=replace(ready.trial, seconds=perf_counter() - start), policy=policy)
 
     def _prepared(self, candidate: Candidate, calibrate: bool, step: Callable[[], None]) -> Ready:
-        """Fitted without each fold; asked about its rows here where they are all rows, or tell the temperature."""
+        """Fit the candidate without each fold, and score the rows of the fold, unless a stream will be scored later and
+        no temperature is needed.
+        """
         crossing, X = self.crossing(candidate.reading(self.families)), self._table_for(candidate)
         chosen = candidate.prepared(crossing, X)
         is_asked = calibrate or not self.is_streamed
@@ -207,7 +209,7 @@ class CrossValidation(ABC):
         return Ready(chosen, trial, tuple(models), powers, whole)
 
     def _parts(self, candidate: Candidate) -> list[HeldOut]:
-        """The rows of each fold, as a candidate takes them; those that take them alike share them."""
+        """The rows of each fold, as a candidate reads them; shared by candidates that read them in the same way."""
         reading = candidate.reading(self.families)
         key = (reading.key, candidate.takes_pandas)
         if key not in self._held:
@@ -215,12 +217,12 @@ class CrossValidation(ABC):
         return self._held[key]
 
     def _table_for(self, candidate: Candidate) -> Any:
-        """The rows, in the kind of table that a candidate takes."""
+        """The rows, in the kind of table that a candidate needs."""
         return self.X
 
 
 def given(models: Mapping[str, Any]) -> Iterator[Candidate]:
-    """Models of the caller's."""
+    """The caller's models as candidates."""
     for name, model in models.items():
         if isinstance(model, Candidate):
             yield replace(model, name=name, is_given=True)
@@ -235,10 +237,12 @@ def given(models: Mapping[str, Any]) -> Iterator[Candidate]:
 
 
 def temperatures(answers: Array, crossing: Crossing) -> tuple[Calibration, tuple[float, ...]]:
-    """The temperature that suits out-of-fold posteriors (n, g); for each fold the power, 1 over that, of the others."""
+    """The temperature fitted to out-of-fold posteriors (n, g); and for each fold, the power (1 / temperature) fitted to
+    the other folds.
+    """
     calibration, by_fold = crossing.out_of_fold(answers).fit_by_fold()
     powers = [each.power for each in by_fold]
-    powers += [calibration.power] * (len(crossing) - len(powers))  # folds of which a sample has no row
+    powers += [calibration.power] * (len(crossing) - len(powers))  # folds without rows in the sample
     return calibration, tuple(powers)
 
 
@@ -247,14 +251,14 @@ def temperatures(answers: Array, crossing: Crossing) -> tuple[Calibration, tuple
 
 @dataclass(eq=False)
 class InMemory(CrossValidation):
-    """Rows that are all here: one chunk, of which every answer is known as soon as a candidate is prepared."""
+    """Rows in memory: one chunk, whose posteriors are known as soon as a candidate is prepared."""
 
     what = "Comparing"
     is_streamed = False
 
     def __post_init__(self) -> None:
         if isinstance(self.folds, Iterator):
-            self.folds = list(self.folds)  # pairs from a splitter can be gone through once
+            self.folds = list(self.folds)  # pairs from a splitter can be iterated only once
 
     def _read(self, reading: Reading) -> Crossing:
         form = FullScatter if reading.full and self._covariances <= first_pass.MOST_BYTES else DiagonalScatter
@@ -295,7 +299,7 @@ class InMemory(CrossValidation):
 
 
 def _count_folds(folds: Any) -> int:
-    """How many there are, as far as it can be told before rows are read."""
+    """The number of folds, as far as it is known before rows are read."""
     if hasattr(folds, "get_n_splits"):
         return int(folds.get_n_splits()) if hasattr(folds, "n_splits") else 10
     values = list(folds) if isinstance(folds, Iterable) and not isinstance(folds, str) else []
@@ -308,9 +312,8 @@ def _count_folds(folds: Any) -> int:
 
 @dataclass(eq=False)
 class TwoPasses(CrossValidation):
-    """Rows that are read twice. X, y, weights: of the sample that the first pass drew; its statistics are of all rows.
-
-    readings: the ways in which the first pass read the columns; part: the folds of the sample.
+    """Rows of a stream, which is read twice. X, y, weights: of the sample from the first pass, whose statistics are of
+    all rows; readings: the ways in which the first pass read the columns; part: the folds of the sample.
     """
 
     what = "Choosing"
@@ -326,7 +329,7 @@ class TwoPasses(CrossValidation):
     def read(
         cls, rows: Rows, folds: int, sample: int, seed: int, families: Any, models: Mapping[str, Any]
     ) -> "TwoPasses":
-        """The first pass. models: that the caller gave; each may read the columns in its own way."""
+        """The first pass. models: those of the caller, each of which may read the columns in its own way."""
         dealer = Dealer(rows.decided, folds, seed)
         ways = [Reading(families, True), *([Reading("best", False)] if isinstance(families, str) else ())]
         ways += [candidate.reading(families) for candidate in given(models)]
@@ -365,9 +368,9 @@ class TwoPasses(CrossValidation):
         kept = np.flatnonzero(self.look.tallies[0].rows)
         judge = SecondPass(self.dealer, ready, self.crossing(), kept)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what there is to say is said when the best is fitted
+            warnings.simplefilter("ignore")  # the fit of the winner gives the warnings
             least = least_rows(self.rows, self.dealer.folds)
-            # To ask every model about a row takes many times as long as to read it.
+            # Scoring a row by every model takes many times as long as reading it.
             verdict = self.rows.gather(judge, "Pass 2/2", least, numbered=True, ahead=1)
         if verdict is None or (verdict.rows, verdict.mark) != (self.look.rows, self.look.mark):
             raise ChangedRowsError(CHANGED)

@@ -1,4 +1,4 @@
-"""The family: every member that is compared, by name, and how a member is tried; and logistic regression beside it."""
+"""The family of models in a comparison, by name, and how they become candidates; and logistic regression."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -29,12 +29,12 @@ from classwise.selection import first_pass
 from classwise.selection.crossing import Crossing
 from classwise.selection.first_pass import Reading
 
-# For more classes than this, averaging over the weights of softmax takes a sample for each row.
+# With more classes than this, averaging over the weights of softmax needs a sample for each row.
 QUICKLY_AVERAGED = 4
 
 
 def family(numbers: int, missing: bool) -> dict[str, SummaryEstimator]:
-    """The members that differ, for so many columns of numbers; missing: whether values are missing."""
+    """The distinct members for this many columns of numbers; missing: whether values are missing."""
     members = dict(_naive(numbers, missing))
     if numbers:
         members |= dict(_joint()) if numbers > 1 else dict(_alone())
@@ -43,7 +43,7 @@ def family(numbers: int, missing: bool) -> dict[str, SummaryEstimator]:
 
 
 def _joint() -> Iterator[tuple[str, SummaryEstimator]]:
-    """Covariances between columns."""
+    """Members with covariances between columns."""
     yield "LDA", LDA()
     yield "LDA, OAS", LDA(shrink="oas")
     yield "LDA, OAS, standardized", LDA(shrink="oas", standardize=True)
@@ -60,7 +60,7 @@ def _joint() -> Iterator[tuple[str, SummaryEstimator]]:
 
 
 def _alone() -> Iterator[tuple[str, SummaryEstimator]]:
-    """Of a single number all structures are the same."""
+    """Members for a single column of numbers, for which all structures are the same."""
     yield "LDA", LDA()
     yield "QDA", QDA()
     yield "LDA, Student-t", LDA(estimate="bayes")
@@ -68,7 +68,7 @@ def _alone() -> Iterator[tuple[str, SummaryEstimator]]:
 
 
 def _separate(numbers: int) -> Iterator[tuple[str, SummaryEstimator]]:
-    """No covariances between columns."""
+    """Members without covariances between columns."""
     if numbers > 1:
         yield "diagonal LDA", GaussianClassifier(structure="diagonal", share=1.0)
         yield "diagonal LDA, Student-t", GaussianClassifier(structure="diagonal", share=1.0, estimate="bayes")
@@ -79,7 +79,7 @@ def _separate(numbers: int) -> Iterator[tuple[str, SummaryEstimator]]:
 
 
 def _naive(numbers: int, missing: bool) -> Iterator[tuple[str, SummaryEstimator]]:
-    """Each column by itself."""
+    """Naive Bayes members, which model each column independently."""
     yield "naive Bayes", NaiveBayes()
     if numbers:
         yield "naive Bayes, best families", NaiveBayes(families="best")
@@ -90,8 +90,8 @@ def _naive(numbers: int, missing: bool) -> Iterator[tuple[str, SummaryEstimator]
 
 
 def logistic_models(classes: int, families: Families) -> dict[str, BayesianLogistic]:
-    """The boundary modeled directly: with the most probable weights, and averaged over what is believed of them."""
-    # Counts are numbers to it: what is said of them beyond that is of no use.
+    """Logistic regression, with the most probable weights and averaged over their posterior."""
+    # It treats counts as numbers, so that families of counts are dropped.
     given = {} if isinstance(families, str) else families
     levels: Families = {key: name for key, name in given.items() if name in ("categorical", "bernoulli")} or "auto"
     models = {"logistic": BayesianLogistic(predictive="plugin", families=levels)}
@@ -100,15 +100,15 @@ def logistic_models(classes: int, families: Families) -> dict[str, BayesianLogis
     return models
 
 
-# A member as a candidate ----------------------------------------------------------------------------------------------
+# Members as candidates ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class FamilyMember(Candidate):
-    """An estimator that statistics are enough for. tuned: with nothing left to choose, for each fold by the others;
-    whole: the model of all rows, near which EM for missing values ends in every fold.
+    """An estimator that learns from statistics. tuned: its options, chosen for each fold on the others; whole: the
+    model of all rows, from which EM for missing values starts in every fold.
 
-    In a stream its options are chosen by a sample, and its covariances are of all rows.
+    With a stream, its options are chosen on a sample, and its covariances are those of all rows.
     """
 
     role = "family"
@@ -119,7 +119,7 @@ class FamilyMember(Candidate):
 
     def reading(self, families: Any) -> Reading:
         own = self.model.families
-        is_auto = isinstance(own, str) and own == "auto"  # columns are what their types say
+        is_auto = isinstance(own, str) and own == "auto"  # it follows the families of the comparison
         return super().reading(families) if is_auto else Reading(own, self._needs_full)
 
     def refusal(self, size: Size) -> str:
@@ -135,7 +135,7 @@ class FamilyMember(Candidate):
         return seconds + (self._gap_seconds(size, searched) if self._needs_full else 0.0)
 
     def _gap_seconds(self, size: Size, searched: int) -> float:
-        """EM for missing values, in every fold and for all rows: once, or also to choose options by."""
+        """Seconds of EM for missing values, in every fold and for all rows, and more if options are chosen."""
         if not size.gaps:
             return 0.0
         covariances = 1 if self.model.share == 1 else size.classes
@@ -150,7 +150,7 @@ class FamilyMember(Candidate):
 
     def prepared(self, crossing: Crossing, X: Any) -> "FamilyMember":
         tuned = self.model._tune(crossing)
-        # What cannot be fitted to all rows says so before any fold is tried.
+        # A model that cannot be fitted to all rows fails here, before any fold is tried.
         return replace(self, tuned=tuned, whole=tuned.plain._plan().roughly().fit(crossing.statistics.total()))
 
     def fit(self, held: HeldOut) -> Any:
@@ -173,7 +173,7 @@ class FamilyMember(Candidate):
 
     @staticmethod
     def fitted(trial: Trial) -> Any:
-        """The model of all rows, with what was chosen in its trial."""
+        """The model of all rows, with the options chosen in its trial."""
         assert trial.tuned is not None
         assert trial.statistics is not None
         model = clone(trial.model)

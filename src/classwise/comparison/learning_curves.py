@@ -1,4 +1,4 @@
-"""Learning curves: error and log loss on rows held out, by how many rows models learned from."""
+"""Learning curves: error and log loss on held-out rows against the number of training rows."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,16 +24,16 @@ from classwise.rows.codes import code_labels
 from classwise.rows.sources import read_table
 from classwise.tabular import aligned, html_table
 
-# Rows of each class that every subset has.
+# The least number of rows of each class in every subset.
 FEWEST = 2
 
-# Sizes that are tried, unless others are given, and the least of them.
+# The default number of sizes, and the smallest size.
 STEPS, LEAST = 8, 10
 
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """Rows to learn from, in an order whose every beginning has all classes, and rows held out; again and again."""
+    """Random splits into training rows, ordered so that every prefix has all classes, and held-out rows."""
 
     codes: Codes
     repeats: int
@@ -47,7 +47,7 @@ class Splits:
 
     @property
     def most(self) -> int:
-        """How many rows there are to learn from."""
+        """The number of training rows."""
         return len(self.codes) - max(1, round(self.held_out * len(self.codes)))
 
     @property
@@ -56,13 +56,13 @@ class Splits:
         return FEWEST * len(np.unique(self.codes))
 
     def sizes(self) -> list[int]:
-        """From few to all, evenly spaced on a logarithmic scale."""
+        """Sizes from few rows to all, evenly spaced on a logarithmic scale."""
         first = min(max(self.least, LEAST), self.most)
         return sorted({round(size) for size in np.geomspace(first, self.most, STEPS)})
 
 
 def nested_order(codes: Codes, generator: np.random.Generator) -> Codes:
-    """A random order whose beginnings hold two rows of each class, and then the classes in their shares; (n,).
+    """A random order of rows that begins with two rows of each class and keeps the class shares after that; (n,).
 
     >>> order = nested_order(np.array([0] * 90 + [1] * 10), np.random.default_rng(0))
     >>> [int((order[:size] >= 90).sum()) for size in (4, 20, 50, 100)]
@@ -88,17 +88,19 @@ def read_sizes(sizes: Sequence[int], splits: Splits) -> list[int]:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# A learning curve: what was measured, and who is ahead.
+# A learning curve: the measures, and which model leads.
 
 MEASURES = {"error": 0, "log_loss": 1}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearningCurve:
-    """Error and log loss of models on rows held out, by how many rows they learned from; prints as a table.
+    """Error and log loss of models on held-out rows against the number of training rows; prints as a table.
 
-    names (m,): of the models; sizes (s,): of the subsets; values (2, m, s, r): error and log loss of each model, size
-    and repeat, NaN where a model could not be fitted. reasons: why not, the first of each model.
+    names (m,): of the models.
+    sizes (s,): of the training subsets.
+    values (2, m, s, r): error and log loss of each model, size and repeat; NaN if the model could not be fitted.
+    reasons: for each model that failed, the first error.
     """
 
     names: tuple[str, ...]
@@ -107,28 +109,28 @@ class LearningCurve:
     reasons: Mapping[str, str]
 
     def median(self, measure: str = "log_loss") -> Array:
-        """Over repeats; NaN where a model could not be fitted every time; (m, s)."""
+        """The median over repeats; NaN if a model failed in one of them; (m, s)."""
         return np.median(self._of(measure), axis=2)
 
     def spread(self, measure: str = "log_loss") -> tuple[Array, Array]:
-        """The quartiles over repeats: half of them lie between; (m, s), (m, s)."""
+        """The lower and upper quartiles over repeats; (m, s) each."""
         low, high = np.quantile(self._of(measure), [0.25, 0.75], axis=2)
         return low, high
 
     def leaders(self, measure: str = "log_loss") -> list[str]:
-        """The model of least median at each size."""
+        """The model with the least median at each size."""
         medians = np.where(np.isnan(self.median(measure)), np.inf, self.median(measure))
         return [self.names[best] for best in medians.argmin(axis=0)]
 
     def summary(self, measure: str = "log_loss") -> list[str]:
-        """Which model is ahead, and from which size on."""
+        """Sentences that say which model leads at which sizes."""
         pairs = zip(self.leaders(measure), self.sizes.tolist(), strict=True)
         runs = [(name, [size for _, size in run]) for name, run in groupby(pairs, lambda pair: pair[0])]
         told = f"has the least {measure.replace('_', ' ')}"
         return [f"{name} {told} {_between(sizes[0], sizes[-1])}." for name, sizes in runs]
 
     def plot(self, measure: str = "log_loss", axes: Any = None) -> Any:
-        """Medians and quartiles against the number of rows; matplotlib axes."""
+        """Draw medians and quartiles against the number of rows; matplotlib axes."""
         from classwise.plot import plot_learning_curve
 
         return plot_learning_curve(self, measure=measure, axes=axes)
@@ -162,7 +164,7 @@ def _shown(value: float) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Models tried on subsets of growing size.
+# Models on training subsets of growing size.
 
 
 def learning_curve(
@@ -177,16 +179,17 @@ def learning_curve(
     held_out: float = 0.3,
     random_state: Any = 0,
 ) -> LearningCurve:
-    """Error and log loss of models against the number of rows they learn from.
+    """Error and log loss of models on held-out rows against the number of training rows.
 
-    X, y: as for all estimators. Or, with `target`, X is whatever holds or yields rows, as for `summarize`, and target
-        and columns are names of columns. Rows are held in memory if they fit, up to 20 million values; of more, so many
-        are drawn, each row with the same chance. Rows without a label are left out, and a warning says how many.
-    models: classifiers by name, of classwise or of scikit-learn; unless given, LDA against scikit-learn's softmax
-        regression on standardized numbers and an indicator for each level.
-    sizes: of the subsets learned from; evenly spaced on a logarithmic scale unless given.
-    repeats: how often a share `held_out` of the rows is held out; of the others, each subset holds the smaller ones,
-        with the classes in their shares, and at least two rows of each.
+    X, y: as for all estimators. With `target`, X is any source of rows, as for `summarize`, and target and columns are
+        names of columns. Up to 20 million values are held in memory; of more, a uniform sample of that size is drawn.
+        Rows without a label are left out, and a warning counts them.
+    models: classifiers by name, of classwise or of scikit-learn; by default LDA, and scikit-learn's softmax regression
+        on standardized numbers and one-hot levels.
+    sizes: of the training subsets; by default evenly spaced on a logarithmic scale.
+    repeats: how often rows are split at random. The subsets of a split are nested, keep the class shares, and have at
+        least two rows of each class.
+    held_out: the share of rows that each split holds out.
 
     >>> import classwise as cw
     >>> X, y = cw.datasets.gaussians(400, covariances="line", random_state=0)
@@ -218,15 +221,15 @@ def learning_curve(
 
 @dataclass(frozen=True, eq=False)
 class Contestant:
-    """A classifier that is not fitted, and the rows as it takes them."""
+    """A classifier that is not fitted, and the rows in the form that it needs."""
 
     model: Any
     rows: Any
 
     def score(self, learned: Codes, held: Codes, codes: Codes, labels: Labels) -> tuple[float, float]:
-        """Error and log loss on the rows held out, of the model of those learned from."""
+        """Fit to the rows `learned`, and return error and log loss on the rows `held`."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a search that stopped early still gives probabilities, which are scored
+            warnings.simplefilter("ignore")  # a fit that did not converge is scored as it is
             fitted = clone(self.model).fit(_safe_indexing(self.rows, learned), labels[codes[learned]])
             posterior = np.asarray(fitted.predict_proba(_safe_indexing(self.rows, held)), dtype=np.float64)
         logs = np.full((len(held), len(labels)), -np.inf)
@@ -247,7 +250,7 @@ def _contestants(X: Any, y: Any, models: Mapping[str, Any] | None) -> dict[str, 
 
 
 def _from_source(X: Any, y: Any, target: str, columns: Sequence[str] | None, random_state: Any) -> tuple[Any, Labels]:
-    """Rows wherever they are, with their labels: all of them if they fit in memory, and else a uniform sample."""
+    """The rows of a source with their labels: all of them if they fit in memory, and else a uniform sample."""
     if y is not None:
         raise ClasswiseError(f"target={target!r} names the column of the labels: leave y out.")
     rows = open_rows(X, target=target, columns=columns)
@@ -264,7 +267,7 @@ def _from_source(X: Any, y: Any, target: str, columns: Sequence[str] | None, ran
 
 
 def _read_labels(X: Any, y: Any) -> Labels:
-    """One for each row; missing ones are an error."""
+    """The label of each row; missing labels are an error."""
     labels = read_table(X, y, strict=True).labels
     if labels is None:
         raise ClasswiseError("y=None: a learning curve needs the label of every row.")

@@ -1,4 +1,4 @@
-"""What models are called: the name that code takes, and the kind they are of."""
+"""The names and kinds of the models in a comparison."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,8 +8,8 @@ from classwise.errors import ClasswiseError
 
 __all__ = ["BASELINE", "KINDS", "chosen", "found", "kind_of", "plain", "slug"]
 
-# The kinds that a short answer has a line for, under the names that choose them, and the models that are of each: by
-# their names up to the first comma.
+# The kinds of models, by the name that selects them. Each has a line in the short answer. The values are the names of
+# its models, up to the first comma.
 KINDS: dict[str, tuple[str, ...]] = {
     "lda": ("LDA", "diagonal LDA"),
     "qda": ("QDA", "spherical QDA"),
@@ -25,7 +25,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 
 def kind_of(name: str) -> str:
-    """The kind that a model of ours is of.
+    """The kind of a classwise model.
 
     >>> kind_of("QDA, Student-t, loo")
     'qda'
@@ -35,7 +35,7 @@ def kind_of(name: str) -> str:
 
 
 def slug(name: str) -> str:
-    """A name as a shell takes it without quotes.
+    """A name in a form that needs no quotes in a shell.
 
     >>> slug("QDA, Student-t, loo")
     'qda-student-t-loo'
@@ -44,7 +44,7 @@ def slug(name: str) -> str:
 
 
 def found(asked: str, names: Iterable[str]) -> str | None:
-    """The name among these that is meant, by whichever of its spellings.
+    """The one of these names that `asked` means, in any of its spellings.
 
     >>> found("logistic-regression", ["LDA", "logistic"])
     'logistic'
@@ -54,7 +54,7 @@ def found(asked: str, names: Iterable[str]) -> str | None:
 
 
 def chosen(asked: Sequence[str], names: Sequence[str]) -> set[str]:
-    """The models of the kinds, or with the names, that are asked for.
+    """The models that are requested by kind or by name.
 
     >>> sorted(chosen(["lda", "QDA, OAS"], ["LDA", "LDA, OAS", "QDA", "QDA, OAS", "RDA"]))
     ['LDA', 'LDA, OAS', 'QDA, OAS']

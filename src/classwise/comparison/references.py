@@ -1,4 +1,4 @@
-"""Classifiers of scikit-learn's to hold the family against: softmax regression, nearest neighbors, the class shares."""
+"""Reference classifiers: scikit-learn's softmax regression and nearest neighbors, and the class shares."""
 
 import warnings
 from collections.abc import Callable
@@ -32,9 +32,9 @@ NEEDS_ROWS = "Needs rows in memory, and these are read as a stream."
 
 @dataclass(frozen=True, eq=False)
 class Reference(Candidate):
-    """A classifier of scikit-learn's on standardized numbers and one-hot levels.
+    """A scikit-learn classifier on standardized numbers and one-hot levels.
 
-    count: how many numbers it estimates, given rows, encoded columns and classes.
+    count: from rows, encoded columns and classes to the number of parameters.
     """
 
     role = "reference"
@@ -66,19 +66,19 @@ class Reference(Candidate):
 
 
 class Neighbors(Reference):
-    """Looked for among all rows, by all columns and the indicators of levels."""
+    """Nearest neighbors, which are searched among all rows."""
 
     def seconds(self, size: Size) -> float:
         return limits.NEIGHBOR_SECONDS * size.rows**2 * (size.width + limits.NEIGHBOR_COLUMNS)
 
 
 class ClassShares(Candidate):
-    """The shares of the classes, whatever the row: statistics know them, so that they take no time."""
+    """The class shares as posteriors of every row; they come from the statistics, and take no time."""
 
     role: ClassVar[str] = "reference"
 
     def fit(self, held: HeldOut) -> Array:
-        """log of the share of each class in all other folds; (g,)."""
+        """The log share of each class in all other folds; (g,)."""
         labels, training = held.fold.crossing.labels, held.fold.training
         weight = np.zeros(len(labels))
         weight[np.searchsorted(labels, training.labels)] = training.weight
@@ -93,7 +93,7 @@ class ClassShares(Candidate):
 
 
 def references(table: Table) -> list[Candidate]:
-    """Softmax regression, nearest neighbors, and the shares of the classes."""
+    """Softmax regression, nearest neighbors, and the class shares."""
     softmax, neighbors = LogisticRegression(max_iter=500), KNeighborsClassifier(NEIGHBORS)
     return [
         ClassShares(BASELINE, DummyClassifier(strategy="prior")),
@@ -103,7 +103,7 @@ def references(table: Table) -> list[Candidate]:
 
 
 def encoded(model: Any, table: Table) -> Pipeline:
-    """The model on numbers in standard units, means for missing ones, and an indicator for each level."""
+    """The model on standardized numbers, with missing ones replaced by means, and one-hot levels."""
     levels = sorted(table.levels)
     numbers = [j for j in range(len(table.schema)) if j not in table.levels]
     one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=2, sparse_output=False)
@@ -120,7 +120,7 @@ def matrix(table: Table) -> Array:
 
 
 def fit(model: Pipeline, crossing: Crossing, rows: Any) -> Any:
-    """The model of some of the rows; an error if it cannot weigh them as it is asked to."""
+    """Fit the model to some of the rows; an error if they have weights that the model does not support."""
     weights = crossing.table.weights
     options = {}
     if weights is not None:
@@ -130,5 +130,5 @@ def fit(model: Pipeline, crossing: Crossing, rows: Any) -> Any:
         if has_fit_parameter(model[-1], "sample_weight"):
             options = {"model__sample_weight": own}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a search that stopped early still gives probabilities, which are scored
+        warnings.simplefilter("ignore")  # a fit that did not converge is scored as it is
         return clone(model).fit(matrix(crossing.table.take(rows)), crossing.codes[rows], **options)

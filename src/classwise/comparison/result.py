@@ -1,4 +1,4 @@
-"""The result of a comparison: who is ahead, by how much, and how sure that is."""
+"""The result of a comparison: which model leads, by how much, and how certain that is."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -21,18 +21,17 @@ from classwise.estimators.held_out import held_out_importance
 from classwise.estimators.importance import Importance
 from classwise.storage import stored
 
-# A model is as good as the best if it is no more than this many standard errors of the difference above it: the rule of
-# one standard error (Breiman et al. 1984). A reference counts as better beyond two.
+# A model is as good as the best if its loss exceeds that of the best by at most this many standard errors of the
+# difference: the rule of one standard error (Breiman et al. 1984). A reference counts as better beyond two.
 TIE_ERRORS = 1.0
 CLEAR_ERRORS = 2.0
 
-# A difference below this matters to nobody: of log loss, of the share of errors, of the Brier score; of costs, so many
-# times the dearest mistake.
+# A smaller difference does not matter, in log loss, error or Brier score; in costs, times the largest cost.
 LITTLE = 1e-3
 
 NO_COSTS = "by='cost' needs to know what mistakes cost: give compare costs={true: {decided: cost}}."
 
-# How a winner may be chosen, and by what.
+# The rules by which a winner is chosen, and the measures to rank by.
 CHOICES = {"best": "best", "simplest": "simplest"}
 ORDERS = {"log_loss": "log_loss", "error": "error", "brier": "brier", "cost": "cost"}
 
@@ -40,13 +39,17 @@ ORDERS = {"log_loss": "log_loss", "error": "error", "brier": "brier", "cost": "c
 @stored("Comparison")
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Trials of many models on the same folds; prints as an answer.
+    """The result of `compare`: trials of many models on the same folds; prints as an answer.
 
-    labels (g,); codes and folds (n,): the class and the fold of each row that has a label and a weight; backend: the
-    library of frames that the rows came in, if they did. streamed: how many rows were read as a stream, of which
-    nothing is kept row by row, so that codes and folds are empty; 0 for rows in memory. remarks: what else there is to
-    say. rule, by: how the winner is chosen, as `choose` takes them; costs (g, g): what mistakes cost, if that was
-    given; time_limit: how many seconds models were expected to take at most.
+    tried: all trials, in the order in which they were tried.
+    labels (g,): of the classes.
+    codes, folds (n,): the class and the fold of each row that has a label and a weight; empty for a stream.
+    backend: the data frame library of the rows, if any.
+    streamed: the number of rows, if they were read as a stream; else 0.
+    remarks: further sentences of the answer.
+    rule, by: how the winner is chosen, as in `choose`.
+    costs (g, g): of mistakes, if given.
+    time_limit: the seconds that the models were expected to take at most.
     """
 
     tried: tuple[Trial, ...]
@@ -63,15 +66,15 @@ class Comparison:
 
     @property
     def rows(self) -> int:
-        """How many rows were compared on."""
+        """The number of rows in the comparison."""
         return self.streamed or len(self.codes)
 
     def choose(self, rule: str = "best", by: str | None = None) -> "Comparison":
-        """The same comparison, with its winner chosen by another rule; nothing is computed again.
+        """The same comparison with the winner chosen by another rule; nothing is computed again.
 
-        rule: "best", the least of what `by` says on rows held out; or "simplest", fewest free parameters among those
-            that are as good: within one standard error of the best.
-        by: "log_loss", "error", "brier", or "cost", where `compare` was given costs; as it is unless given.
+        rule: "best" chooses the least value of the measure `by` on held-out rows; "simplest", the fewest free
+            parameters within one standard error of the best.
+        by: "log_loss", "error", "brier", or "cost" if `compare` was given costs; by default unchanged.
 
         >>> import classwise as cw
         >>> from sklearn.datasets import load_iris
@@ -87,7 +90,7 @@ class Comparison:
 
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
-        """From the best on; what could not be fitted comes last."""
+        """All trials, best first; models that could not be fitted come last."""
         fitted = [trial for trial in self.tried if not trial.reason]
         ranked = sorted(fitted, key=lambda trial: trial.estimate(self.by).value)
         return (*ranked, *(trial for trial in self.tried if trial.reason))
@@ -101,50 +104,50 @@ class Comparison:
 
     @cached_property
     def members(self) -> tuple[Trial, ...]:
-        """All that can win, from the best on: every model that was fitted, but for references."""
+        """All trials that can win, best first: every fitted model except references."""
         return tuple(trial for trial in self.trials if trial.may_win)
 
     @cached_property
     def leader(self) -> Trial:
-        """The best of those that can win, however close others are."""
+        """The best of the models that can win, even if others are as good."""
         if not self.members:
             reasons = "; ".join(f"{trial.name}: {trial.reason}" for trial in self.tried if trial.reason)
             raise ClasswiseError(f"No model could be fitted in every fold: {reasons}")
         return self.members[0]
 
     def above_best(self, trial: Trial) -> Estimate:
-        """How much larger a trial's log loss, or what else is ranked by, is than the leader's, with the standard error
-        of the difference.
+        """How much a trial's log loss, or other ranking measure, exceeds the leader's, with the standard error of the
+        difference.
         """
         return trial.above(self.leader, self.by)
 
     def ties(self, trial: Trial) -> bool:
-        """Whether it is as good as the leader: the difference is within its standard error, or too small to matter."""
+        """Whether a trial is as good as the leader: the difference is within one standard error, or negligible."""
         above = self.above_best(trial)
         dearest = 1.0 if self.by != "cost" or self.costs is None else float(np.abs(self.costs).max())
         return above.value <= max(TIE_ERRORS * above.error, LITTLE * dearest)
 
     @cached_property
     def tied(self) -> tuple[Trial, ...]:
-        """The leader, and all that can win and are as good."""
+        """The leader, and all models that can win and are as good."""
         return tuple(trial for trial in self.members if trial is self.leader or self.ties(trial))
 
     @cached_property
     def winner(self) -> Trial:
-        """By the rule: the leader, or of those that are as good the one with fewest free parameters."""
+        """The winner by the rule: the leader, or the model with the fewest free parameters among those as good."""
         return self.leader if self.rule == "best" or not self.tied else min(self.tied, key=simplicity)
 
     @cached_property
     def best(self) -> Any:
-        """The winner, fitted on all rows, with its temperature if that helps."""
+        """The winner, fitted on all rows; with a temperature if that lowers its log loss."""
         return self.fitted(self.winner)
 
     def fitted(self, trial: Trial | str) -> Any:
-        """A model of the comparison, or its name, fitted on all rows with what was chosen."""
+        """A model of the comparison, fitted on all rows with its chosen options; trial: a trial, or its name."""
         trial = self[trial] if isinstance(trial, str) else trial
         if trial.trained is not None:
             if isinstance(trial.trained, BayesianLogistic):
-                # Said now, and of this model alone: while many are compared it would be noise.
+                # Warn only now, and about this model alone.
                 warn_of_imputed(trial.trained.model_.schema, trial.trained.model_.missing)
             return trial.trained
         if trial.tuned is None or trial.statistics is None:
@@ -154,52 +157,52 @@ class Comparison:
 
     @property
     def evaluations(self) -> dict[str, Evaluation]:
-        """What every model did on held-out rows, by its name; the winner first, then by log loss."""
+        """The evaluation of every model on held-out rows, by name; the winner first, then in the order of rank."""
         ranked = [trial for trial in self.trials if not trial.reason]
         first = [self.winner] if self.members else []
         return {trial.name: merged(trial.final) for trial in (*first, *ranked)}
 
     @property
     def asked(self) -> Trial:
-        """The model that importance is asked of: the winner; for a stack the best single model, which answers in a
-        fraction of the time.
+        """The model whose importance is computed: the winner; or, if a stack wins, the best single model, which is much
+        faster.
         """
         single = [trial for trial in self.members if not trial.is_stack]
         return single[0] if self.winner.is_stack and single else self.winner
 
     def importance(self, X: Any, y: Any, sample_weight: Any = None, *, random_state: int = 0) -> Importance:
-        """Which columns matter to the winner, on rows held out: it is fitted again without each of five folds. Where a
-        stack wins, the best single model is asked in its place: `asked`.
+        """Which columns matter to the winner on held-out rows. The winner is fitted again without each of five folds;
+        if it is a stack, the best single model takes its place (`asked`).
 
-        X, y, sample_weight: the rows that were compared on.
+        X, y, sample_weight: the rows of the comparison.
         """
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what there is to say of a model is said to who has it
+            warnings.simplefilter("ignore")  # the user has not asked for the model here
             model = clone(self.fitted(self.asked))
-        if np.ndim(model.get_params().get("folds", 0)):  # a stack was learned on the folds of the comparison
+        if np.ndim(model.get_params().get("folds", 0)):  # a stack that was fitted on the folds of the comparison
             model.set_params(folds=len(self.asked.as_is))
         return held_out_importance(model, X, y, sample_weight, repeats=1, random_state=random_state)
 
     def slim(self) -> "Comparison":
-        """The same without posteriors of rows, which take room."""
+        """The same comparison without the posteriors of single rows, which take memory."""
         return replace(self, tried=tuple(replace(trial, log_posterior=None) for trial in self.tried))
 
     def _outline(self) -> "Comparison":
-        """Without anything of single rows."""
+        """The same comparison without data on single rows."""
         return replace(self, codes=self.codes[:0], folds=self.folds[:0])
 
     def _is_sound(self) -> bool:
         parts = {len(trial.as_is) for trial in self.tried if not trial.reason}
         return len(self.tried) > 0 and len(parts) <= 1 and self.codes.shape == self.folds.shape
 
-    # Looking --------------------------------------------------------------------------------------------------------
+    # Output ---------------------------------------------------------------------------------------------------------
 
     def answer(self) -> Answer:
-        """Who wins, how sure that is, and the best model of each kind: what the comparison prints."""
+        """Which model wins, how certain that is, and the best model of each kind. The comparison prints this answer."""
         return Answer(self)
 
     def table(self) -> ComparisonTable:
-        """All models: a table on a terminal and in a notebook; `.frame()` for code."""
+        """All models as a table, for a terminal or a notebook; `.frame()` returns a data frame."""
         return ComparisonTable(tuple(map(self._line, self.trials)), self.summary(), self.backend)
 
     def _line(self, trial: Trial) -> ComparisonLine:
@@ -234,18 +237,18 @@ class Comparison:
         return "better" if self.is_clearly_better(trial) else "as good" if self.ties(trial) else ""
 
     def summary(self) -> list[str]:
-        """The answer in sentences, without its table."""
+        """The sentences of the answer, without its table."""
         return [self.answer().sentence, *self.remarks]
 
     def is_clearly_better(self, trial: Trial) -> bool:
-        """Whether a model that cannot win is ahead of all that can, by more than two standard errors."""
+        """Whether a model that cannot win is better than the leader by more than two standard errors."""
         if trial.may_win or trial.reason:
             return False
         above = self.above_best(trial)
         return above.value < -CLEAR_ERRORS * above.error
 
     def is_clearly_worse(self, trial: Trial) -> bool:
-        """Whether it is worse than the best by more than two standard errors."""
+        """Whether a model is worse than the leader by more than two standard errors."""
         above = self.above_best(trial)
         return above.value > CLEAR_ERRORS * above.error
 
@@ -256,15 +259,16 @@ class Comparison:
         return self.answer()._repr_html_()
 
     def plot(self, axes: Any = None) -> Any:
-        """Log loss of every model with its interval, best first; matplotlib axes."""
+        """Draw the log loss of every model with its interval, best first; matplotlib axes."""
         from classwise.plot import draw_comparison
 
         return draw_comparison(self.table().lines, axes)
 
     def reliability(self, *names: str, label: Any = None, axes: Any = None) -> Any:
-        """What models announce against what comes true, as is and with the temperature; the winner, or those named.
+        """Draw reliability: observed frequencies against predicted probabilities, on held-out rows.
 
-        label: the probability of this class, rather than of the class decided for.
+        names: the models to draw. A single model, by default the winner, is drawn with and without its temperature.
+        label: use the probability of this class instead of the probability of the predicted class.
         """
         from classwise.plot import draw_reliability
 

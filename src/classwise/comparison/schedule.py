@@ -1,4 +1,4 @@
-"""How long candidates will take, said beforehand; and which of them are left out because that is too long."""
+"""The schedule of a comparison: the expected time of candidates, and which of them are left out for it."""
 
 import logging
 from collections.abc import Sequence
@@ -13,7 +13,9 @@ LOG = logging.getLogger("classwise.comparison")
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """A candidate, why it is not tried, or "", and about how many seconds it takes; is_late: not tried for that."""
+    """A candidate; refusal: why it is not tried, or ""; seconds: its expected time; is_late: whether it is left out for
+    its time.
+    """
 
     candidate: Candidate
     refusal: str
@@ -22,11 +24,11 @@ class Slot:
 
 
 def scheduled(candidates: Sequence[Candidate], size: Size, time_limit: float | None) -> list[Slot]:
-    """Candidates in their order, as many as take no longer than the limit together.
+    """Candidates in their order, with those marked as late that do not fit into the time limit.
 
-    What is quick is always tried. Of the others one of each kind comes first, and the quickest of these, so that no
-    kind is left out for a second variant of another. Times are reckoned, not measured: the same rows have the same
-    models compared everywhere.
+    Quick candidates are always tried. Among the others, one of each kind comes first, the quickest first, so that no
+    kind is left out in favor of a second variant of another. Times are estimated, not measured, so that the same rows
+    lead to the same models on every machine.
     """
     slots = [_reckoned(candidate, size) for candidate in candidates]
     if time_limit is None:
@@ -50,7 +52,7 @@ def _reckoned(candidate: Candidate, size: Size) -> Slot:
 
 
 def _by_turns(slots: Sequence[Slot]) -> list[int]:
-    """The places of what is not quick: first one of each kind, the quickest first, then the second of each."""
+    """The positions of slow candidates: first one of each kind, the quickest first, then the second of each kind."""
     slow = [i for i, slot in enumerate(slots) if slot.seconds > limits.QUICK_SECONDS]
     kinds = [slot.candidate.trial().group for slot in slots]
     turns = {i: kinds[:i].count(kinds[i]) for i in slow}
@@ -58,7 +60,7 @@ def _by_turns(slots: Sequence[Slot]) -> list[int]:
 
 
 def announce(schedule: Sequence[Slot]) -> None:
-    """Tell the log how long all will take, where that is more than a few seconds."""
+    """Log the expected total time, if it is more than a few seconds."""
     tried = [slot for slot in schedule if not slot.refusal]
     seconds = sum({id(slot.candidate.work): slot.seconds for slot in tried}.values())
     if seconds >= limits.ANNOUNCED_SECONDS:

@@ -1,4 +1,4 @@
-"""The trial of one model: how good its probabilities are for rows that it had not seen, and its evidence."""
+"""The trial of one model: how good its probabilities are on held-out rows, and its evidence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,10 +20,10 @@ from classwise.selection.crossing import is_complete
 from classwise.statistics import ClassStatistics
 from classwise.storage import stored
 
-# What a trial has for a kind where the model was given by the caller.
+# The kind of a trial whose model was given by the caller.
 GIVEN = "given"
 
-# What models can be ranked by: sums over rows, which are divided by their weight. "cost" is the fourth.
+# The measures to rank by, as sums over rows that are divided by their weight. "cost" is a fourth measure.
 SUMS: dict[str, Callable[[Evaluation], float]] = {
     "log_loss": lambda rows: rows.losses,
     "error": lambda rows: rows.weight - float(np.trace(rows.confusion)),
@@ -34,15 +34,17 @@ SUMS: dict[str, Callable[[Evaluation], float]] = {
 @stored("Trial", loose=("log_posterior", "log_evidence"))
 @dataclass(frozen=True, eq=False, repr=False)
 class Trial:
-    """What became of a model.
+    """The result of one model in a comparison.
 
-    kind: its role in words, for tables: "family", "logistic", "reference", "stack" or "given".
-    reason: why it could not be fitted, or "". log_posterior (n, g): of rows held out, as the model has them. as_is,
-    calibrated: their evaluations by fold, without and with the temperature; that of a fold was fitted on the others.
-    statistics: of all rows, as the model needs them. trained: the model of all rows, where statistics would not do to
-    make it later. evidence: "exact", "BIC", or "" where there is none. costs, calibrated_costs: what the
-    decisions of least expected cost did cost, by fold, where costs were given. is_late: whether it was left out because
-    it would have taken too long; seconds are then what it was expected to take.
+    kind: its role, for tables: "family", "logistic", "reference", "stack" or "given".
+    reason: why it could not be fitted, or "".
+    log_posterior (n, g): of held-out rows, without a temperature.
+    as_is, calibrated: evaluations by fold, without and with a temperature, which is fitted on the other folds.
+    statistics: of all rows, from which the model can be made later.
+    trained: the model of all rows, if statistics are not enough to make it.
+    evidence: "exact", "BIC", or "" if there is none.
+    costs, calibrated_costs: the costs of the decisions of least expected cost, by fold, if costs were given.
+    is_late: whether it was left out for its time; seconds is then its expected time.
     """
 
     name: str
@@ -70,47 +72,47 @@ class Trial:
 
     @property
     def is_given(self) -> bool:
-        """Whether the caller brought it along: what it is called then says nothing of what it is."""
+        """Whether the caller gave the model. Its name then says nothing about its kind."""
         return self.kind == GIVEN
 
     @property
     def title(self) -> str:
-        """The name that people read."""
+        """The name in plain words."""
         return self.name if self.is_given else plain(self.name)
 
     @property
     def group(self) -> str:
-        """The kind of model that a short answer has one line for; one that was given is a kind of its own."""
+        """The kind of the model, which has one line in the short answer; a given model is its own kind."""
         return f"{GIVEN}: {self.name}" if self.is_given else kind_of(self.name)
 
     @property
     def is_stack(self) -> bool:
-        """Whether it is many models, weighed by how well they do."""
+        """Whether the model is a stack (AutoClassifier)."""
         return isinstance(self.trained, AutoClassifier)
 
     @property
     def may_win(self) -> bool:
-        """Whether it can be had, fitted on all rows: references are yardsticks, and cannot."""
+        """Whether the model can be returned, fitted on all rows; references cannot."""
         return self.tuned is not None or self.trained is not None
 
     @property
     def final(self) -> tuple[Evaluation, ...]:
-        """By fold, with the temperature if that helps."""
+        """The evaluations by fold, with a temperature if that lowers the log loss."""
         return self.calibrated if self.uses_power else self.as_is
 
     @cached_property
     def uses_power(self) -> bool:
-        """Whether rows held out are better off with the temperatures of other folds; few rows may not be."""
+        """Whether temperatures from the other folds lower the log loss; with few rows they may not."""
         return bool(self.calibrated) and merged(self.calibrated).log_loss < merged(self.as_is).log_loss
 
     @property
     def power(self) -> float | None:
-        """The power that suits its posteriors, fitted on all rows held out: one over the temperature."""
+        """The power of the posteriors (1 / temperature), fitted on all held-out rows."""
         return None if self.calibration is None else self.calibration.power
 
     @property
     def temperature(self) -> float | None:
-        """The temperature that suits its posteriors: above 1 where the model was too sure."""
+        """The temperature of the posteriors, fitted on all held-out rows; above 1 if the model is overconfident."""
         return None if self.power is None else 1 / self.power
 
     def __repr__(self) -> str:
@@ -120,7 +122,7 @@ class Trial:
     def estimate(self, measure: str, calibrated: bool | None = None) -> Estimate:
         """A measure ("error", "log_loss", "brier", "calibration_error", "cost") with its interval over folds.
 
-        calibrated: with the temperature or without; None for whichever is better.
+        calibrated: with or without a temperature; None for the one with the lower log loss.
         """
         if measure == "cost":
             return over_folds(self._sums("cost"), _mean)
@@ -129,14 +131,14 @@ class Trial:
 
     @property
     def accuracy_interval(self) -> tuple[float, float]:
-        """95 %: Wilson's, or that of the folds where they differ more than chance would make rows differ, as groups
-        do.
+        """The 95 % interval of the accuracy: Wilson's, extended to the interval over folds, which is wider if folds
+        vary more than chance explains, as with groups.
         """
         error, wilson = self.estimate("error"), merged(self.final).accuracy_interval
         return max(min(wilson.low, 1 - error.high), 0.0), min(max(wilson.high, 1 - error.low), 1.0)
 
     def above(self, other: "Trial", by: str = "log_loss") -> Estimate:
-        """How much larger the log loss, or another measure, is than another's, by fold and so in pairs."""
+        """How much the log loss, or another measure, exceeds that of another trial, from paired differences by fold."""
         pairs = zip(self._sums(by), other._sums(by), strict=True)
         return over_folds([np.array([mine[0] - theirs[0], mine[1]]) for mine, theirs in pairs], _mean)
 
@@ -147,13 +149,13 @@ class Trial:
         return [np.array([value, part.weight]) for value, part in zip(sums, self.final, strict=True)]
 
     def failed(self, problem: Exception | str, seconds: float = 0.0) -> "Trial":
-        """Not fitted, and why: the first line of an error."""
+        """The trial as failed; the reason is the first line of the error."""
         said = str(problem).strip().split("\n")[0] or type(problem).__name__
         return replace(self, reason=said, tuned=None, trained=None, statistics=None, seconds=seconds)
 
 
 def simplicity(trial: Trial) -> float:
-    """Fewer parameters are simpler; a model that does not count them is the least simple."""
+    """The number of free parameters, by which models are simpler; infinite if it is unknown."""
     return np.inf if trial.free_parameters is None else float(trial.free_parameters)
 
 
@@ -161,11 +163,11 @@ def _mean(sums: Array) -> float:
     return float(sums[0] / sums[1])
 
 
-# How many parameters it has, and how probable it makes all rows and labels: exactly, or as BIC has it -----------------
+# The number of parameters, and the evidence of all rows and labels: exact, or by BIC ----------------------------------
 
 
 def described(trial: Trial, fit: Fit) -> Trial:
-    """With free parameters and evidence of the model of all rows, as far as their statistics tell."""
+    """The trial with the free parameters of the model of all rows, and its evidence if the statistics give it."""
     density, total = fit.model.classifier.density, fit.statistics
     trial = replace(trial, statistics=total, free_parameters=density.free_parameters + len(total.labels) - 1)
     exact = fit.model.log_evidence
@@ -180,7 +182,7 @@ def described(trial: Trial, fit: Fit) -> Trial:
 
 
 def by_bic(trial: Trial, fit: Fit, log_likelihood: float) -> Trial:
-    """With the evidence as BIC has it (Schwarz 1978), from the log likelihood of the rows, given their labels.
+    """The trial with its evidence by BIC (Schwarz 1978), from the log likelihood of the rows given their labels.
 
     log p(rows, labels) ~ log likelihood - free parameters / 2 log n
     """

@@ -1,7 +1,7 @@
-"""The verdict of rows held out: what each candidate said of them, scored by fold, and added up.
+"""The scores of candidates on held-out rows, by fold, which add up over chunks.
 
-Rows in memory are one chunk, whose answers are known when everything has been chosen on them. A stream is read again,
-chunk by chunk: every row is judged by models that have not seen its fold.
+Rows in memory are one chunk, whose posteriors are known when all options have been chosen. A stream is read again in
+chunks: every row is scored by models that have not seen its fold.
 """
 
 import warnings
@@ -28,7 +28,7 @@ from classwise.selection.folds import Dealer, Hand
 
 
 class Version(NamedTuple):
-    """The posteriors of a fold, as they are or to a power."""
+    """The posteriors of a fold, as they are or with a temperature."""
 
     fold: int
     is_calibrated: bool
@@ -36,9 +36,9 @@ class Version(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """What became of one model: evaluations of its posteriors, and sums over all rows.
+    """The scores of one model: evaluations of its posteriors, and sums over all rows.
 
-    problem: why it could not answer, if it could not.
+    problem: the error, if the model failed.
     """
 
     evaluations: dict[Version, Evaluation] = field(default_factory=dict)
@@ -61,21 +61,21 @@ class Score:
         )
 
     def by_fold(self, calibrated: bool) -> tuple[Evaluation, ...]:
-        """The evaluations of folds in their order."""
+        """The evaluations of the folds, in order."""
         return tuple(self.evaluations[each] for each in sorted(self.evaluations) if each.is_calibrated == calibrated)
 
     def costs_by_fold(self, calibrated: bool) -> tuple[float, ...]:
-        """What the rows of each fold cost, where costs are known."""
+        """The costs of the rows of each fold, if costs were given."""
         return tuple(self.costs[each] for each in sorted(self.costs) if each.is_calibrated == calibrated)
 
 
 @dataclass(frozen=True, eq=False)
 class Ready:
-    """A candidate with everything chosen, to be asked about rows held out.
+    """A candidate with its options chosen, ready to be scored on held-out rows.
 
-    trial: with the answers, where they are known. models: by fold, of the rows of all others, where they are asked
-    again. powers: by fold, fitted on the others, where it takes a temperature. whole: the model of all rows, where its
-    evidence takes the density of every row. policy: what mistakes cost, if that is known.
+    trial: with the log posteriors, if they are known. models: for each fold, the model of the other folds, if rows are
+    read again. powers: by fold, fitted on the others, if it has a temperature. whole: the model of all rows, if its
+    evidence needs the density of every row. policy: the costs of mistakes, if given.
     """
 
     candidate: Candidate
@@ -86,7 +86,7 @@ class Ready:
     policy: Policy | None = None
 
     def score(self, parts: Sequence[HeldOut], each: Callable[..., Iterable[Score]] = map) -> Score:
-        """What rows held out add; each: goes through the parts, in threads or not."""
+        """The score on held-out rows; each: the map over the parts, which may use threads."""
         start = perf_counter()
         try:
             with warnings.catch_warnings():
@@ -123,7 +123,7 @@ class Ready:
         return self.candidate.log_posterior(self.models[held.number], held)
 
     def judged(self, score: Score) -> Trial:
-        """The trial with all that was found out."""
+        """The trial with the score."""
         seconds = self.trial.seconds + score.seconds
         if score.problem:
             return self.trial.failed(score.problem, seconds)
@@ -139,17 +139,17 @@ class Ready:
 
 
 def paid(policy: Policy, log_posterior: Array, codes: Codes, weights: Array) -> float:
-    """What the decisions of least expected cost did cost: log posteriors (m, g), known up to a term for each row."""
+    """The total cost of the decisions of least expected cost; log_posterior (m, g): up to a constant per row."""
     posterior, _ = normalized(log_posterior)
     return float(policy.costs[codes, policy.decide(posterior).codes] @ weights)
 
 
-# A stream, read again -------------------------------------------------------------------------------------------------
+# The second pass over a stream ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What some rows add: a score for each model, how many rows there were, and what tells them from others."""
+    """The part of some rows: a score for each model, the number of rows, and a checksum (mark) of them."""
 
     scores: tuple[Score, ...]
     rows: int
@@ -162,7 +162,7 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class SecondPass:
-    """A chunk of rows to what it adds. crossing: of the sample; kept (k,): the numbers of the folds that have rows."""
+    """From a chunk of rows to its verdict. crossing: of the sample; kept (k,): the numbers of the folds with rows."""
 
     dealer: Dealer
     ready: tuple[Ready, ...]
@@ -177,7 +177,7 @@ class SecondPass:
         return Verdict(tuple(one.score(parts) for one in self.ready), hand.counted.rows, hand.mark())
 
     def _parts(self, hand: Hand) -> Iterator[HeldOut]:
-        """The rows of each fold by themselves."""
+        """The rows of each fold, separately."""
         labels, codes = hand.counted.coded()
         if not set(labels.tolist()) <= set(self.crossing.labels.tolist()):
             raise ChangedRowsError(CHANGED)
@@ -207,4 +207,4 @@ CHANGED = (
 
 
 class ChangedRowsError(ClasswiseError):
-    """Rows that are read twice have changed in between, or come in another order."""
+    """Rows changed, or came in another order, when they were read a second time."""

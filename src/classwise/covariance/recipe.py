@@ -1,4 +1,4 @@
-"""From scatter to covariance: divisor, sharing, shrinking. Everything is applied on the way out of the statistic.
+"""From scatter to covariance: divisor, sharing, shrinking. The statistics themselves stay unchanged.
 
 C_k         = S_k / divisor_k
 C_k(share)  = (1 - share) C_k + share C_shared
@@ -20,7 +20,7 @@ from classwise.covariance.structures import Covariance
 from classwise.errors import ClasswiseError, StatisticsError, fraction
 from classwise.statistics import ClassStatistics, FullScatter, Moments, Scatter
 
-# The amounts of shrinking are made of squares of variances, and these must be numbers too, with all their digits.
+# The amounts of shrinking use squares of variances, which float64 must hold without overflow or loss of digits.
 LARGEST_VARIANCE = 1e145
 
 STRUCTURES: dict[str, type[Covariance]] = {
@@ -28,11 +28,11 @@ STRUCTURES: dict[str, type[Covariance]] = {
 }
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Divisors: what a scatter is divided by to become a covariance.
+# Divisors: a scatter divided by one is a covariance.
 
 
 class Divisor(ABC):
-    """A rule for the divisors of the classes' scatters, (g, 1) or column by column (g, p), and of their sum."""
+    """A rule for the divisors of the class scatters, (g, 1) or column by column (g, p), and of their sum."""
 
     @abstractmethod
     def own(self, statistics: ClassStatistics) -> Array: ...
@@ -63,7 +63,7 @@ class Unbiased(Divisor):
                 f"Class {label!r} has weight {there:g}, and the unbiased covariance divides by that minus one; "
                 'give the class more rows, or use estimate="mle".'
             )
-        return np.maximum(weight - 1, 0.0)  # a class without a value in a column adds nothing there
+        return np.maximum(weight - 1, 0.0)  # 0 where a class has no value in a column
 
     def pooled(self, statistics: ClassStatistics) -> Array:
         weight = statistics.moments.weight.sum(axis=0, keepdims=True)
@@ -80,21 +80,21 @@ ESTIMATES: dict[str, Divisor] = {"mle": MaximumLikelihood(), "unbiased": Unbiase
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Sharing: whether each class has a covariance of its own, all share one, or something between.
+# Sharing: whether each class has its own covariance, all share one, or something between.
 
 
 class Sharing(ABC):
-    """A rule that turns the classes' scatters into g covariances, or into one that all share."""
+    """A rule that turns the class scatters into g covariances, or into one that all classes share."""
 
     needs_only_pooled = False
 
     @abstractmethod
     def combine(self, structure: type[Covariance], divisor: Divisor, statistics: ClassStatistics) -> Array:
-        """The covariances' values: (g, ...), or (1, ...) where all classes share one."""
+        """The values of the covariances: (g, ...), or (1, ...) if all classes share one."""
 
     @abstractmethod
     def weight(self, weight: Array) -> Array:
-        """How many rows speak for each covariance: (g,), or (1,) where all classes share one."""
+        """The weight of the rows behind each covariance: (g,), or (1,) if all classes share one."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Blend(Sharing):
 
 
 class Average(Sharing):
-    """(1/g) sum C_k: every class has the same say, however many rows it has."""
+    """(1/g) sum C_k: every class has the same weight, however many rows it has."""
 
     def combine(self, structure: type[Covariance], divisor: Divisor, statistics: ClassStatistics) -> Array:
         return _own(structure, divisor, statistics).mean(axis=0, keepdims=True)
@@ -156,7 +156,7 @@ class Shrinkage(ABC):
 
 
 class CovarianceRule(Shrinkage):
-    """A rule that asks for no more than the covariance and the weight of the rows behind it."""
+    """A rule that needs only the covariance and the weight of the rows behind it."""
 
     def amount(self, covariance: Covariance, weight: Array, statistics: ClassStatistics) -> Array:
         _refuse_units(covariance.variances().mean(axis=1))
@@ -171,7 +171,7 @@ class CovarianceRule(Shrinkage):
 
 @dataclass(frozen=True)
 class Fixed(CovarianceRule):
-    """The amount that was asked for."""
+    """A given amount."""
 
     shrink: float
 
@@ -194,7 +194,7 @@ class OracleApproximating(CovarianceRule):
 
     def amount_of(self, level: Array, power: Array, features: int, weight: Array) -> Array:
         spread = (weight + 1) * (power - level**2 / features)
-        # One feature, or a covariance that is a sphere already: any amount gives the same.
+        # With one feature, or a covariance that is already a sphere, any amount gives the same.
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(spread > 0, np.minimum((power + level**2) / spread, 1.0), 1.0)
 
@@ -233,7 +233,7 @@ def _refuse_unless_full(covariance: Covariance, shrink: str) -> None:
 
 
 def _refuse_units(level: Array) -> None:
-    """Refuse mean variances (k,) whose squares float64 cannot hold."""
+    """Raise an error for mean variances (k,) whose squares float64 cannot hold."""
     if (level > LARGEST_VARIANCE).any() or ((level > 0) & (level < 1 / LARGEST_VARIANCE)).any():
         raise ClasswiseError(
             f"X has a mean variance of {level.max():.2g}, and shrink='oas' and shrink='ledoit-wolf' square it, which "
@@ -245,7 +245,7 @@ def _ledoit_wolf(covariance: Array, n: Array, fourth: Array) -> Array:
     power = (covariance**2).sum(axis=(1, 2))
     spread = power - np.trace(covariance, axis1=1, axis2=2) ** 2 / covariance.shape[1]
     noise = (fourth / n - power) / n
-    # A sphere already: any amount gives the same.
+    # With a covariance that is already a sphere, any amount gives the same.
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(spread > 0, np.clip(noise / spread, 0.0, 1.0), 1.0)
 
@@ -261,14 +261,14 @@ def read_shrinkage(shrink: Any) -> Shrinkage:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# The recipe of all three.
+# The recipe: divisor, sharing and shrinkage together.
 
 
 @dataclass(frozen=True)
 class Recipe:
     """How covariances are estimated from statistics.
 
-    standardize: share and shrink in units of each feature's overall standard deviation, then go back; only the
+    standardize: share and shrink in units of each feature's overall standard deviation, then scale back. Only the
     target of shrinking, tr C / p, depends on units.
     """
 
@@ -284,7 +284,7 @@ class Recipe:
         return isinstance(self.shrinkage, LedoitWolf)
 
     def scatter_form(self) -> type[Scatter]:
-        """The leanest scatter that serves."""
+        """The smallest form of scatter that is sufficient."""
         if self.needs_quartics:
             self._check_quartics()
             return FullScatter
@@ -302,7 +302,7 @@ class Recipe:
         return refuse_singular(self.blend(statistics), statistics)
 
     def blend(self, statistics: ClassStatistics) -> Covariance:
-        """The same, singular or not."""
+        """The covariances, which may be singular."""
         statistics = statistics.denoised()
         if not self.standardize:
             return self._covariance(statistics)

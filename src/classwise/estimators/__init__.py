@@ -1,4 +1,4 @@
-"""The scikit-learn surface: options are read into a plan, and a fitted model answers. One idea a file."""
+"""The scikit-learn interface: an estimator reads its options into a plan, fits a model, and answers with it."""
 
 from classwise.estimators.answers import Answers, codes_among, position_among, read_generator, read_seed
 from classwise.estimators.aode import AODE

@@ -1,4 +1,6 @@
-"""What every fitted model answers: labels, probabilities, evaluations, reasons; once, on the Classifier protocol."""
+"""The methods of all fitted models: labels, probabilities, evaluations, explanations; built on the Classifier
+protocol.
+"""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -28,17 +30,17 @@ from classwise.rows.table import INTEGRATE, Table
 
 
 class Answers(ClassifierMixin, BaseEstimator):
-    """Everything that can be asked of a model, whatever it is.
+    """The methods that all classifiers share.
 
-    A subclass has `model_`, a FittedModel, once it is fitted; it says what its priors are, and what each column adds to
-    the log odds of a row.
+    A fitted subclass has `model_`, a FittedModel. It defines its priors, and what each column adds to the log odds of a
+    row.
     """
 
-    # The attribute whose presence says that the estimator is fitted, and what to call for it.
+    # The attribute that only a fitted estimator has, and the method that sets it.
     _fitted_by: ClassVar[tuple[str, str]] = ("model_", "fit")
     _remedy: ClassVar[str] = INTEGRATE
 
-    if TYPE_CHECKING:  # what is declared is read from files, and only a stack keeps its labels by themselves
+    if TYPE_CHECKING:  # declared attributes are read from files, and only a stack stores its labels as an attribute
         classes_: Labels
 
     n_features_in_: int
@@ -57,7 +59,7 @@ class Answers(ClassifierMixin, BaseEstimator):
 
     @property
     def _integrates(self) -> bool:
-        """Whether posteriors of rows with gaps are those of the columns that are there, exactly."""
+        """Whether missing values are integrated out exactly."""
         return False
 
     @property
@@ -67,7 +69,7 @@ class Answers(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _reasons(self, table: Table, first: int, second: int) -> Explanation:
-        """What each column of the one row of a table adds to the log odds of two classes."""
+        """The share of each column in the log odds of two classes, for a table of one row."""
 
     # Rows -----------------------------------------------------------------------------------------------------------
 
@@ -92,7 +94,7 @@ class Answers(ClassifierMixin, BaseEstimator):
         return np.asarray(scores[1] - scores[0])
 
     def evaluate(self, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
-        """How good the model is on labeled rows: print the answer, or read its measures. Those of batches add up.
+        """How good the model is on labeled rows: print the result, or read its measures. Results of batches add up.
 
         >>> import classwise as cw
         >>> from sklearn.datasets import load_iris
@@ -128,7 +130,7 @@ class Answers(ClassifierMixin, BaseEstimator):
         return Evaluation.of(log_posterior, self._codes_of(table), self.classes_, table.weights)
 
     def reject_curve(self, X: Any, y: Any, sample_weight: Any = None) -> RejectCurve:
-        """Error against coverage on labeled rows, as only the surest decisions are kept.
+        """Error against coverage on labeled rows, if only the rows with the highest posteriors are decided.
 
         >>> import classwise as cw
         >>> from sklearn.datasets import load_iris
@@ -141,10 +143,10 @@ class Answers(ClassifierMixin, BaseEstimator):
         return reject_curve(self._apply(_posterior, table).T, self._codes_of(table), table.weights)
 
     def estimate_priors(self, X: Any) -> PriorShift:
-        """The class priors of rows without labels, whose classes may be mixed in other shares than those learned from.
+        """The class priors of unlabeled rows, which may differ from the priors of the training rows (prior shift).
 
-        A mapping from label to prior, for with_priors: the most probable priors, if the rows refute the model's, and
-        else those of the model. It also has standard errors and the test.
+        The result maps each label to its prior, for `with_priors`. The priors are the maximum likelihood estimate if
+        the shift is significant (p < 0.05), and else those of the model. It also has standard errors and the test.
 
         >>> import classwise as cw, numpy as np
         >>> rng = np.random.default_rng(0)
@@ -157,17 +159,19 @@ class Answers(ClassifierMixin, BaseEstimator):
         return estimate_shift(self.predict_log_proba(X), self.classes_, self.priors_)
 
     def explain(self, row: Any, label: Any = None, against: Any = None) -> Explanation:
-        """Why one row is taken for a class: what each column says, and the smallest change that changes the decision.
+        """Why a row is assigned to a class: each column's share of the log odds, and the smallest change that flips it.
 
-        row: a table of one row, a mapping from column to value, or the values in order. label: the most probable one,
-        unless given; against: the most probable of the others. Shares of the log odds of the two labels add up to
-        them, with the prior's and with what belongs to no single column: the volumes of joint Gaussians, what columns
-        of a stack say together. A model of the rows takes the share of a column from its densities; logistic
-        regression from its weight times how far the row is from the column's mean; a stack from what the log odds
-        would be without the column.
+        row: a table of one row, a mapping from column to value, or the values in order.
+        label: the class to explain; by default the most probable one.
+        against: the class to compare it with; by default the most probable of the others.
 
-        `flip` is the smallest change of one column, in its standard deviations, after which the model decides for
-        another class; where you name classes, for the one of them that it does not decide for now.
+        The log odds of the two classes are the sum of the prior's share, the share of each column, and a part that
+        belongs to no single column: the volumes of joint Gaussians, or the interaction of columns in a stack. The share
+        of a column comes from its densities in generative models; from its weight times the distance from its mean in
+        logistic regression; from its cuts in a forest; and from the log odds without the column in a stack.
+
+        `flip` is the smallest change of one column, in standard deviations, after which the model decides for another
+        class. If you name classes, it is the smallest change to the named class that is not decided for now.
 
         >>> import classwise as cw
         >>> m = cw.LDA().fit([[1, 0], [2, 1], [3, 0], [6, 2], [7, 0], [8, 1]], ["low"] * 3 + ["high"] * 3)
@@ -204,14 +208,14 @@ class Answers(ClassifierMixin, BaseEstimator):
     def importance(
         self, X: Any, y: Any, sample_weight: Any = None, *, repeats: int = 5, random_state: Any = 0
     ) -> Importance:
-        """Which columns matter: how much the log loss on labeled rows rises without each of them.
+        """Which columns matter: how much the log loss on labeled rows rises without each column.
 
             importance_j = mean over rows of  log P(y | x) - log P(y | x without x_j)
 
-        A model that integrates missing values out is asked without the column, exactly. Logistic regression, a stack
-        and models with missing="level" are asked with the values of the column shuffled among the rows, `repeats`
-        times, by random_state. The standard error is that of the paired differences over rows, and over shuffles.
-        Rows that the model has not learned from say most; `held_out_importance` holds rows out by itself.
+        Generative models integrate the column out exactly. For logistic regression, forests, stacks and models with
+        missing="level", the values of the column are shuffled among the rows, `repeats` times, with the seed
+        random_state. The standard error is that of the paired differences, over rows and over shuffles. Use rows that
+        the model was not fitted on; `held_out_importance` holds rows out by itself.
 
         >>> import classwise as cw
         >>> from sklearn.datasets import load_iris
@@ -232,19 +236,19 @@ class Answers(ClassifierMixin, BaseEstimator):
         return Importance.of(sums, schema.names or range(len(schema)), left_out(self), self._integrates)
 
     def _loss_sums(self, table: Table, repeats: int, seed: int) -> LossSums:
-        """The losses of the rows of a table, with each column and without."""
+        """Sums over the rows of a table: their log losses, with all columns and without each."""
         return loss_sums(self, table, repeats, seed)
 
     # What was fitted ------------------------------------------------------------------------------------------------
 
     def summary(self) -> FitSummary:
-        """What was learned, to look at, and what `print(m)` shows: rows, priors, and what was estimated.
+        """The fitted model as tables: rows, priors and estimates. `print(m)` shows the same.
 
-        Gaussian classifiers show the means of each class, and the log determinants of the covariances where classes
-        have their own. LDA also has the coefficients of its linear discriminants, and each one's share of the
-        between-class variance. Naive Bayes, AODE and mixtures show each column by itself, logistic regression its
-        weights, a stack its members. Long tables are cut: `means_`, `covariances_`, `parameters_` and
-        `coefficients()` have everything.
+        Gaussian classifiers show the class means, and the log determinants of the covariances if each class has its
+        own. LDA also shows the coefficients of its linear discriminants, and the share of the between-class variance of
+        each. Naive Bayes, AODE and mixtures show each column, logistic regression its weights, a forest its trees, a
+        stack its members. Long tables are cut: `means_`, `covariances_`, `parameters_` and `coefficients()` have all
+        numbers.
 
         >>> import classwise as cw
         >>> m = cw.QDA().fit([[1, 0], [2, 1], [3, 0], [6, 2], [7, 0], [9, 1]], ["low"] * 3 + ["high"] * 3)
@@ -265,20 +269,20 @@ class Answers(ClassifierMixin, BaseEstimator):
         return fit_summary(self._fitted(), self._summary_tables())
 
     def _summary_tables(self) -> list[SummaryTable]:
-        """What is to be told after the classes."""
+        """The tables of the summary that follow the table of classes."""
         return []
 
     def _weight_learned(self) -> tuple[int, Array] | None:
-        """How many rows were learned from, and the weight of each class (g,), where they are known."""
+        """The number of training rows, and the weight of each class (g,); None where they are unknown."""
         return None
 
     def _log_determinants(self) -> Array | None:
-        """log|C_k| of each class (g,), where it is worth telling: classes have their own, and it is of many columns."""
+        """log|C_k| of each class (g,), if each class has its own covariance; else None."""
         return None
 
     @property
     def schema_(self) -> SchemaReport:
-        """What each column was taken for: type, kind, family, levels, missing values; a table."""
+        """How the model reads each column, as a table: type, kind, family, levels, missing values."""
         model = self._fitted_model
         return SchemaReport.of(model.schema, model.levels, model.missing, model.notes)
 
@@ -297,16 +301,16 @@ class Answers(ClassifierMixin, BaseEstimator):
         return source.read_like(model.schema, model.levels, y, sample_weight)
 
     def _labeled(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        """Labeled rows that count."""
+        """Labeled rows, without those of weight zero."""
         return self._table(X, required(y), sample_weight).weighted()
 
     def _apply(self, function: Callable[[Any, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
-        """function(classifier, rows) of every chunk, side by side; where values are missing, of what is left."""
+        """function(classifier, rows) of every chunk, side by side. Missing values are integrated out or replaced."""
         return score(function, self._classifier, table, strict=self._strict, remedy=self._remedy)
 
     @property
     def _classifier(self) -> Classifier:
-        """What makes posteriors of rows."""
+        """The classifier that computes posteriors."""
         classifier: Classifier = self._fitted_model.classifier
         return classifier
 
@@ -317,10 +321,10 @@ class Answers(ClassifierMixin, BaseEstimator):
         return position_among(self.classes_, label)
 
     def __str__(self) -> str:
-        """The summary of a fitted model; before, the options, as repr shows them."""
+        """The summary of a fitted model; for a model that is not fitted, its repr."""
         try:
             return str(self.summary())
-        except (ClasswiseError, NotFittedError):  # early batches do not make a model yet
+        except (ClasswiseError, NotFittedError):  # the first batches may not be enough for a model
             return repr(self)
 
     def _fitted(self) -> Self:
@@ -332,7 +336,7 @@ class Answers(ClassifierMixin, BaseEstimator):
         return self._fitted_by[0] in self.__dict__
 
 
-# Of a classifier and rows (m, p), class by class; see Classifier.
+# Functions of a classifier and rows (m, p); the results are class-major, as in Classifier.
 
 
 def _decide(classifier: Classifier, rows: Array) -> NDArray[Any]:
@@ -352,13 +356,13 @@ def _announced(classifier: Classifier, rows: Array) -> Array:
 
 
 def _best(scores: Array, but: int | None) -> int:
-    """The position of the largest score, but for one."""
+    """The position of the largest score; but: a position to leave out."""
     candidates = [k for k in range(len(scores)) if k != but]
     return max(candidates, key=lambda k: float(scores[k]))
 
 
 def codes_among(classes: Labels, labels: Labels | None) -> NDArray[Any]:
-    """The positions of labels (n,) among sorted classes (g,); an error names one that is none of them."""
+    """The positions of labels (n,) among sorted classes (g,); an unknown label is an error."""
     distinct, codes = code_labels(required(labels))
     known = classes.tolist()
     unknown = [label for label in distinct.tolist() if label not in known]
@@ -368,7 +372,7 @@ def codes_among(classes: Labels, labels: Labels | None) -> NDArray[Any]:
 
 
 def position_among(classes: Labels, label: Any) -> int:
-    """Where a label stands among the classes (g,)."""
+    """The position of a label among the classes (g,)."""
     labels = classes.tolist()
     if label not in labels:
         raise ClasswiseError(f"{label!r} is not a class of the model; the classes are {labels}.")
@@ -385,7 +389,7 @@ def read_generator(random_state: Any) -> np.random.Generator:
 
 
 def read_seed(random_state: Any) -> int:
-    """A seed from whatever scikit-learn takes for one; None is 0, so that the same rows give the same model."""
+    """A seed from whatever scikit-learn takes as one. None becomes 0, so that the same rows give the same model."""
     if random_state is None or isinstance(random_state, (int, np.integer)):
         return int(random_state or 0)
     return int(read_generator(random_state).integers(2**31))

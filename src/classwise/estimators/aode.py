@@ -1,4 +1,4 @@
-"""AODE: every column in turn is the parent of all others, and the mean over parents is the density."""
+"""AODE: each column in turn is the parent of all others; the density is the mean over the parents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,31 +32,31 @@ from classwise.statistics.binning import Pairing, known_places, learn_places, sk
 from classwise.statistics.summaries import MISSING
 from classwise.storage import stored
 
-# What the families of a table may say here: all numbers are counted in ranges.
+# The families that may be given. All other columns are binned into ranges.
 LEVELS = ("categorical", "bernoulli")
 
 
 @stored("AODE", kind="model")
 class AODE(SummaryEstimator):
-    """Averaged one-dependence estimators on mixed columns: naive Bayes where a column may depend on one other.
+    """Averaged one-dependence estimators on mixed columns: naive Bayes in which a column may depend on one other.
 
         p(x | k) = mean over columns i of  p(x_i | k)  product over j != i of  p(x_j | x_i, k)
 
-    Learned from pairs: how often each two levels occur together in each class. These add up like all statistics.
+    The statistics count how often each pair of levels occurs together in each class. They add up like all statistics.
 
-    bins: numbers are cut into so many ranges of about equal weight; a number with at most 10 distinct values has one
-        for each. A range is uniform within. A batch (partial_fit) keeps the ranges of the first.
-    backoff: p(x_j | x_i, k) is drawn toward p(x_j | k) by so many pseudo-rows; above 0.
-    smoothing: p(x_j | k) is drawn toward the share of the level in all classes by so many pseudo-rows; above 0.
-    families: which columns are categories though their type says number: {"grade": "categorical"}; or "auto".
+    bins: how many quantile bins (ranges) a number is cut into; a number with at most 10 distinct values has a bin for
+        each. The density within a bin is uniform. Later batches (partial_fit) keep the bins of the first.
+    backoff: the number of pseudo-rows that draw p(x_j | x_i, k) toward p(x_j | k); above 0.
+    smoothing: the number of pseudo-rows that draw p(x_j | k) toward the share of the level in all classes; above 0.
+    families: columns of numbers to treat as categories, such as {"grade": "categorical"}; or "auto".
     priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
         labels.
     missing: "integrate" leaves missing values out, at fit and at predict; "level" counts them as a level of their own;
-        "error" refuses them. Levels never seen are integrated out.
-    ties: "first" label, or one at "random", drawn with random_state.
+        "error" refuses them. Levels that were not seen at fit are integrated out.
+    ties: "first" predicts the first label, "random" one drawn with random_state.
 
-    Of a category with more than 100 levels the 99 most frequent are told apart, and all others are one level. Pairs
-    take g L² numbers, where L counts the levels of all columns; more than two gigabytes of them are refused.
+    A category with more than 100 levels keeps the 99 most frequent ones; all others are pooled into one level. The pair
+    counts take g L² numbers, where L is the number of levels of all columns; more than 2 GiB of them are refused.
 
     >>> import classwise as cw, numpy as np
     >>> rng = np.random.default_rng(0)
@@ -91,13 +91,13 @@ class AODE(SummaryEstimator):
 
     @property
     def schema_(self) -> SchemaReport:
-        """What each column was taken for: type, kind, family, levels, missing values; a table."""
+        """How the model reads each column, as a table: type, kind, family, levels, missing values."""
         families = self.families_.values()
         return SchemaReport(c._replace(family=f) for c, f in zip(super().schema_, families, strict=True))
 
     @property
     def families_(self) -> dict[Any, str]:
-        """How each column was counted, by name (or position): in "ranges", or as a "categorical" or "bernoulli" one."""
+        """The family of each column, by name (or position): "ranges", "categorical" or "bernoulli"."""
         density = self.classifier_.density.of_seen_classes()
         assert isinstance(density, OneDependence)
         pairs = zip(super().families_.items(), density.columns, strict=True)
@@ -143,7 +143,7 @@ class AODE(SummaryEstimator):
         return leaving, rows
 
     def _fit_rows(self, plan: Plan, rows: Rows) -> Self:
-        """From all rows, if they are few; else in two passes, the first of them for the ranges of numbers."""
+        """Fit in memory if the rows fit there; else in two passes, the first of which finds the ranges of numbers."""
         fitted = self._fit_held(rows)
         if fitted is not None:
             return fitted
@@ -153,7 +153,7 @@ class AODE(SummaryEstimator):
 
 @dataclass(frozen=True)
 class OneDependencePlan(Plan):
-    """Pairs of levels are counted, numbers in ranges."""
+    """A plan that counts pairs of levels, with numbers binned into ranges."""
 
     bins: int
     backoff: float
@@ -163,20 +163,20 @@ class OneDependencePlan(Plan):
         return DiagonalScatter
 
     def summarize(self, table: Table, before: ClassStatistics | None = None) -> ClassStatistics:
-        """A batch keeps the ranges of those before."""
+        """Later batches keep the ranges of the first."""
         summary = super().summarize(table, before)
         if before is None:
             return with_pairs(summary, table, learn_places(table, self.bins, missing=True))
         return with_pairs(summary, table, known_places(before.pairs.columns, table, self.bins))
 
     def gather(self, rows: Rows) -> ClassStatistics:
-        """Two passes: the first for the ranges of numbers, the second counts."""
+        """Two passes: the first finds the ranges of numbers, the second counts."""
         options: dict[str, Any] = {"families": self.families, "allow_missing": not self.strict}
         places = sketched_places(summarize_rows(rows, self.form, also=with_sketches, **options), self.bins)
         return summarize_rows(rows, self.form, also=Pairing(places), **options)
 
     def is_sum_of_rows(self, statistics: ClassStatistics) -> bool:
-        """Not where ranges were cut, or rare levels pooled, by what all rows hold."""
+        """False if the ranges of numbers, or the pooled levels, depend on all rows."""
         return all(isinstance(place, Named) and place.places is None for place in statistics.pairs.columns)
 
     def _made(self, statistics: ClassStatistics) -> Model:
@@ -204,7 +204,7 @@ def _refuse_constant(pairs: PairCounts) -> None:
 
 
 def _about(place: Place) -> str:
-    """What to know of a column."""
+    """The note on a column."""
     if len(place) == 1:
         return "one level: says nothing"
     if isinstance(place, Bins):

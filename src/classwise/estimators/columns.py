@@ -1,4 +1,4 @@
-"""Columns at fit and at predict: the same number, the same names, the same order."""
+"""Columns at predict must match those at fit: the same number, names and order."""
 
 import warnings
 from typing import Any
@@ -20,7 +20,7 @@ def remember_columns(estimator: Any, schema: Schema) -> None:
 
 
 def check_columns(estimator: Any, source: Source) -> None:
-    """Refuse columns that are not those of fit, naming the ones that differ."""
+    """Raise an error if the columns are not those of fit; it names the ones that differ."""
     name, known = type(estimator).__name__, getattr(estimator, "feature_names_in_", None)
     if known is not None and source.names is not None and source.names != tuple(known):
         raise ClasswiseError(_describe_difference(list(known), list(source.names)))

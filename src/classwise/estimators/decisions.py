@@ -1,4 +1,4 @@
-"""Decisions as an estimator: least expected cost, or none, or something never seen."""
+"""Decisions as an estimator: decide at least expected cost, reject uncertain rows, detect novel rows."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -25,10 +25,10 @@ LAWS = {"leave-one-out": False, "chi-square": True}
 
 
 class Decisions(NamedTuple):
-    """What is announced of each row, what it is expected to cost, and which rows are refused or novel; (n,) each.
+    """The label of each row, its expected cost, and which rows are rejected (refused) or novel; (n,) each.
 
-    The cost of a row that is novel is NaN, for the model knows no class of it; so is that of a row refused for its
-    posterior, for which no price was given.
+    The cost of a novel row is NaN, because it belongs to none of the classes. So is the cost of a row that is rejected
+    for its low posterior, because rejecting it has no price.
     """
 
     labels: Labels
@@ -39,19 +39,20 @@ class Decisions(NamedTuple):
 
 @stored("Decision", kind="model", loose=("costs",))
 class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Decide at least expected cost, refuse what is better not decided, and tell what the model has never seen.
+    """Decide at least expected cost, reject rows that are better left undecided, and detect novel rows.
 
-    model: an estimator; one that is fitted is used as it is, until fit is called here.
-    costs: what it costs to decide for label j when label i is true: costs[i][j], as a matrix in the order of sorted
-        labels or as a mapping {true: {decided: cost}}; what is left out costs 1 if wrong, 0 if right.
-    reject: what it costs not to decide; or {"posterior": 0.9}, the least posterior of a label that is announced.
-    novelty: the share of ordinary rows that may be taken for novel, such as 0.01. A row is novel if log_evidence is
-        below that of all but this share of the rows learned from, each left out in turn (law="leave-one-out"); or, for
-        Gaussian classes, if it is further from every class than the chi-square law allows (law="chi-square"). A row
-        with gaps is compared with rows of the same gaps.
-    reject_label, novel_label: what such rows are announced as. "auto" is "reject" and "novel"; where labels are
-        numbers, -1 and -2, or the next numbers below the labels, so that all that is announced has the type of the
-        labels, and metrics of scikit-learn take it for two classes more (reject_label_ and novel_label_ tell).
+    model: an estimator. If it is fitted, it is used as it is until fit is called here.
+    costs: costs[i][j] is the cost of deciding for label j when label i is true: a matrix in the order of sorted labels,
+        or a mapping {true: {decided: cost}}. Pairs that a mapping leaves out cost 1 if wrong, 0 if right.
+    reject: the cost of leaving a row undecided; or {"posterior": 0.9}, the least posterior of a decided label.
+    novelty: the share of ordinary rows that may be flagged as novel, such as 0.01.
+    law: the rule for novelty. With "leave-one-out" a row is novel if its log_evidence is below that of all but this
+        share of the training rows, each left out in turn. With "chi-square", for Gaussian classes, a row is novel if it
+        is further from every class than the chi-square law allows. A row with gaps is compared with rows of the same
+        gaps.
+    reject_label, novel_label: the labels of rejected and novel rows. "auto" is "reject" and "novel", or, where labels
+        are numbers, -1 and -2, or the next numbers below the labels. Predictions then have the type of the labels, and
+        scikit-learn's metrics count two more classes. reject_label_ and novel_label_ hold the labels in use.
 
     >>> import classwise as cw
     >>> from sklearn.datasets import load_breast_cancer
@@ -87,7 +88,7 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     feature_names_in_: Labels
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model, and find how ordinary its rows are."""
+        """Fit the model, and with novelty, learn the threshold below which rows are novel."""
         share = self._checked_novelty()
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         model = clone(self.model).fit(X, y, **weights)
@@ -100,10 +101,10 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit_source(
         self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
     ) -> Self:
-        """Fit the model to rows wherever they are, as its own fit_source does.
+        """Fit the model to a source of rows, by its own fit_source.
 
-        source, target, columns, weights: as for the other estimators. With novelty, which is learned from single rows,
-        there may be no more of them than fit in memory.
+        source, target, columns, weights: as for the other estimators. With novelty, whose threshold is learned from
+        single rows, the rows must fit in memory.
         """
         named: dict[str, Any] = {"target": target, "columns": columns, "weights": weights}
         if self._checked_novelty() is None:
@@ -128,29 +129,29 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _learn_novelty(self, model: Any, share: float, X: Any, y: Any, sample_weight: Any) -> None:
-        """How ordinary the rows are to each other; the chi-square law needs no rows."""
+        """Learn the threshold of novelty from the evidence of rows left out; the chi-square law needs no rows."""
         exact = choose("law", self.law, LAWS)
         if not hasattr(model, "distances" if exact else "leave_one_out_evidence"):
             raise ClasswiseError(_no_novelty(model, self.law, exact))
         if exact:
-            model.distances(_safe_indexing(X, [0]))  # refuses other columns now, rather than at predict
+            model.distances(_safe_indexing(X, [0]))  # raises the error for other columns now, rather than at predict
             return
         weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         missing = read_labels(y)[1]
         labeled = np.ones(len(weights), dtype=bool) if missing is None else ~missing
-        kept = np.flatnonzero(labeled & (weights > 0))  # a weight of zero is no row, nor is a row without a label
+        kept = np.flatnonzero(labeled & (weights > 0))  # rows of weight zero or without a label do not count
         rows, labels, weights = _safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept]
         evidence = model.leave_one_out_evidence(rows, labels, None if sample_weight is None else weights)
         self.threshold_ = learned_threshold(model._ordinary(share), evidence, model.present(rows), weights, share)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows decided rightly; what is rejected or novel is not."""
+        """The share of rows decided correctly; rejected and novel rows count as wrong."""
         labels, missing = read_labels(y)
         right = np.array([own == label for own, label in zip(self.predict(X).tolist(), labels.tolist(), strict=True)])
         return float(np.average(right if missing is None else right & ~missing, weights=sample_weight))
 
     def decide(self, X: Any) -> Decisions:
-        """What is announced of each row, at what expected cost, and why not."""
+        """The label of each row, its expected cost, and whether the row is rejected or novel."""
         model = self._fitted_model()
         decided = self._policy(model.classes_).decide(model.predict_proba(X).T)
         novel = self._is_novel(X, len(decided.codes))
@@ -160,30 +161,30 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return Decisions(labels, np.where(novel, np.nan, decided.cost), decided.refused & ~novel, novel)
 
     def predict(self, X: Any) -> Labels:
-        """The label announced for each row; (n,)."""
+        """The label of each row, which may be reject_label_ or novel_label_; (n,)."""
         return self.decide(X).labels
 
     def predict_proba(self, X: Any) -> Array:
-        """P(k | x), of the model; (n, g)."""
+        """P(k | x) of the model; (n, g)."""
         return np.asarray(self._fitted_model().predict_proba(X))
 
     def explain(self, row: Any, label: Any = None, against: Any = None) -> Any:
-        """What speaks for a label of one row, and what against it: the reasons of the model, whatever errors cost."""
+        """Why the model assigns a row to a class; costs, reject and novelty have no influence."""
         return self._fitted_model().explain(row, label, against)
 
     def evaluate(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Log loss, calibration and error of the model on labeled rows, whatever errors cost and whoever is refused.
+        """Log loss, calibration and error of the model on labeled rows; costs, reject and novelty have no influence.
 
-        `score` is the share of rows that the Decision decides rightly.
+        `score` is the share of rows that the Decision decides correctly.
         """
         return self._fitted_model().evaluate(X, y, sample_weight)
 
     def importance(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
-        """Which columns matter for the probabilities of the model, whatever errors cost; options as for the model."""
+        """Which columns matter to the probabilities of the model; options: as for the model."""
         return self._fitted_model().importance(X, y, sample_weight, **options)
 
     def expected_costs(self, X: Any) -> Array:
-        """What each decision is expected to cost; (n, g)."""
+        """The expected cost of each decision; (n, g)."""
         model = self._fitted_model()
         return self._policy(model.classes_).expected(model.predict_proba(X).T).T
 
@@ -193,9 +194,9 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.asarray(self._fitted_model().classes_)
 
     def with_priors(self, priors: Any) -> Self:
-        """The same costs and reserve, for the model under other class priors: a new Decision.
+        """A new Decision: the same costs, reject and novelty, with the model under other class priors.
 
-        What is novel by leave-one-out was learned under the priors of fit, and has no meaning under others.
+        Novelty by leave-one-out is an error, because its threshold was learned under the priors of fit.
         """
         if self.novelty is not None and not choose("law", self.law, LAWS):
             raise ClasswiseError(
@@ -208,17 +209,17 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def reject_label_(self) -> Any:
-        """What rows that are better not decided are announced as."""
+        """The label of rejected rows."""
         return _announced(self.reject_label, "reject", -1, self.classes_)
 
     @property
     def novel_label_(self) -> Any:
-        """What rows that the model has never seen the like of are announced as."""
+        """The label of novel rows."""
         return _announced(self.novel_label, "novel", -2, self.classes_)
 
     @property
     def announced_(self) -> Labels:
-        """All that predict may announce: the classes, and what is no class; objects, where their types differ."""
+        """All labels that predict may return: the classes, and with reject or novelty their labels; of one dtype."""
         asked = [(self.reject, self.reject_label_), (self.novelty, self.novel_label_)]
         labels = self.classes_
         for label in [label for option, label in asked if option is not None]:
@@ -247,7 +248,7 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return read_policy(self.costs, self.reject, classes)
 
     def _facts(self) -> dict[str, Any]:
-        """What the header of a file tells."""
+        """The facts in the header of a file."""
         return {**self._fitted_model()._facts(), "options": shown(self.get_params(deep=False))}
 
     def _is_sound(self) -> bool:
@@ -281,7 +282,7 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.asarray(model.log_evidence(X) < self._thresholds(model, model.present(X), share))
 
     def _thresholds(self, model: Any, present: NDArray[np.bool_], share: float) -> Array:
-        """The threshold of each row; rows with gaps have their own; (n,)."""
+        """The threshold of each row, which depends on its gaps; (n,)."""
         gaps = ~present.all(axis=1)
         thresholds = np.full(len(present), self.threshold_)
         if gaps.any():
@@ -297,7 +298,7 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 def model_within(model: Any) -> Any:
-    """The estimator that models the rows, within any that decide."""
+    """The model inside a Decision; any other estimator is returned as it is."""
     while isinstance(model, Decision):
         model = model._fitted_model()
     return model
@@ -316,7 +317,8 @@ def read_policy(costs: Any, reject: Any, labels: Labels) -> Policy:
 
 
 def _announced(given: Any, text: str, below: int, classes: Labels) -> Any:
-    """A label that is no class: as given; or, by itself, so far below the classes if they are numbers, and else text.
+    """The label of rejected or novel rows. given: the option; "auto" is the text, or, where the classes are numbers, a
+    number `below` the smallest of them.
 
     >>> _announced("auto", "reject", -1, np.array([0, 1])), _announced("auto", "reject", -1, np.array([-1, 1]))
     (-1, -2)
@@ -329,14 +331,12 @@ def _announced(given: Any, text: str, below: int, classes: Labels) -> Any:
 
 
 def _marked(labels: Labels, where: NDArray[np.bool_], label: Any) -> Labels:
-    """Labels with another one in some places; numbers stay numbers and text text, a mixture is of objects."""
+    """Labels with another label in some places; a mixture of numbers and text becomes objects."""
     if not where.any():
         return labels
     kinds = {labels.dtype.kind, np.asarray(label).dtype.kind}
     common = np.result_type(labels, np.asarray(label)) if kinds <= set("iuf") or kinds == {"U"} else np.dtype(object)
-    if (
-        common.kind == "f" and "f" not in kinds
-    ):  # whole numbers without a sign, beside one that has it: no digit is lost
+    if common.kind == "f" and "f" not in kinds:  # unsigned integers beside a signed one: keep all digits
         common = np.dtype(np.int64 if labels.max() <= np.iinfo(np.int64).max else object)
     marked = labels.astype(common)
     marked[where] = label

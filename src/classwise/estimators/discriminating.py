@@ -1,4 +1,4 @@
-"""Models that are one Gaussian for each class, seen as polynomials and as distances."""
+"""Models with one Gaussian per class, as polynomials and as distances."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -32,9 +32,9 @@ from classwise.estimators.generative import GenerativeAnswers
 
 
 class Discriminating(GenerativeAnswers):
-    """Discriminant functions, boundaries and distances of a model of numbers alone.
+    """Discriminant functions, boundaries and distances of models of numbers alone.
 
-    Columns that never vary, repeat another or have no values were left out: they have no part in any of these.
+    Columns that were left out, because they are constant, empty or copies of others, do not take part.
     """
 
     estimate: str
@@ -45,13 +45,13 @@ class Discriminating(GenerativeAnswers):
 
     @property
     def gaussian_(self) -> Gaussian:
-        """The densities of the Gaussian columns: means and covariance; of Student-t densities, location and scale."""
+        """The Gaussians of the columns of numbers: means and covariances, or location and shape of a Student-t."""
         density = self._numbers_block()[1]
         return density if isinstance(density, Gaussian) else Gaussian(density.means, density.covariance)
 
     @property
     def means_(self) -> Array:
-        """The mean of each class in the Gaussian columns; of Student-t densities the location; (g, p)."""
+        """The mean of each class in the Gaussian columns, or the location of its Student-t; (g, p)."""
         return self.gaussian_.means
 
     @property
@@ -74,20 +74,20 @@ class Discriminating(GenerativeAnswers):
         raise NotAvailableError("This model has no Gaussian: none of its columns is a number that varies.")
 
     def _is_gaussian_alone(self) -> bool:
-        """Whether the classes are Gaussians, with no columns beside them but numbers that were left out."""
+        """Whether the classes are Gaussians, and all other columns are numbers that were left out."""
         return self._is_of_numbers_alone() and isinstance(self._numbers_block()[1], Gaussian)
 
     def _is_of_numbers_alone(self) -> bool:
-        """Whether there are no columns beside the Gaussian or Student-t ones but numbers that were left out."""
+        """Whether all columns are Gaussian, Student-t, or numbers that were left out."""
         kinds = {type(block.density) for block in self._blocks()} - {Constant, Copies}
         return bool(kinds) and kinds <= {Gaussian, Student, IndependentStudent} and not self.model_.levels
 
     def _in_all_columns(self, values: Array) -> Array:
-        """Values of the columns that were not left out, last (..., p'), with zeros for the others; (..., p)."""
+        """Values of the columns in use (..., p'), with zeros for the columns that were left out; (..., p)."""
         return spread(values.T, self._numbers_block()[0], len(self.model_.schema)).T
 
     def _with_constants(self, values: Array) -> Array:
-        """The same with the value of each column that never varies, and NaN for columns without values."""
+        """The same, with the value of each constant column, and NaN for empty columns."""
         whole = self._in_all_columns(values)
         for block in self._blocks():
             if isinstance(block.density, Constant):
@@ -97,7 +97,7 @@ class Discriminating(GenerativeAnswers):
     def discriminant(self, label: Any, *, columns: Any = None, at: Mapping[Any, float] | None = None) -> Discriminant:
         """g_k(x) = x'A x + b'x + c: the log joint of a class, up to a constant that all classes share.
 
-        Of a calibrated model, the power times that and the shift: the log posterior, up to a term that classes share.
+        For a calibrated model it is multiplied by the power, plus a shift: the log posterior, up to a shared term.
 
         columns, at: as for `boundary`.
         """
@@ -109,8 +109,8 @@ class Discriminating(GenerativeAnswers):
     ) -> Boundary:
         """f(x) = x'W x + w'x + w0, the log odds: positive where `first` is more probable than `second`.
 
-        columns: the boundary in these columns alone, by name or position, with the others integrated out.
-        at: {column: value}; the boundary in the other columns, where these are held at a value.
+        columns: draw the boundary in these columns, by name or position; the others are integrated out.
+        at: {column: value} holds columns at a value; the boundary is in the remaining ones.
 
         >>> import classwise as cw
         >>> X = [[-1, -1], [-1, 1], [2, 0], [3, 0]]
@@ -129,8 +129,8 @@ class Discriminating(GenerativeAnswers):
     def distances(self, X: Any) -> Array:
         """Squared Mahalanobis distances (x - m_k)' C_k^-1 (x - m_k); (n, g).
 
-        Of rows of class k they are chi-square with p degrees of freedom, if the class is Gaussian. Of a row with gaps,
-        those of the values that are there: chi-square with as many degrees of freedom as there are values.
+        If class k is Gaussian, the distances of its rows are chi-square with p degrees of freedom. For a row with gaps
+        the distance uses the present values, and has as many degrees of freedom.
 
         >>> import classwise as cw
         >>> m = cw.NearestMean().fit([[0, 1], [0, 3], [6, 1], [6, 3]], ["a", "a", "b", "b"])
@@ -147,7 +147,7 @@ class Discriminating(GenerativeAnswers):
         return -2 * self._apply(exponents, self._table(X)).T
 
     def _discriminant(self, label: Any, section: Section) -> Discriminant:
-        """In the columns that the section keeps."""
+        """The discriminant function of a class in the columns of a section."""
         self._refuse_beside("A discriminant function")
         k, calibration = self._position(label), self.classifier_.calibration
         names = column_names(self.model_.schema, section.kept)
@@ -161,7 +161,7 @@ class Discriminating(GenerativeAnswers):
         return g if calibration is None else g.calibrated(calibration, k)
 
     def _refuse_beside(self, what: str) -> None:
-        """Polynomials are for Gaussians alone."""
+        """Raise an error unless the classes are Gaussians of numbers alone, which have polynomials."""
         if self._is_bayes:
             raise ClasswiseError(
                 f"{what} is a polynomial for Gaussians, and with estimate='bayes' classes are Student-t."
@@ -173,7 +173,7 @@ class Discriminating(GenerativeAnswers):
 
 
 def _exponents(gaussian: Gaussian, columns: Codes, model: BayesClassifier, rows: Array) -> Array:
-    """-1/2 the squared distances of the values that are there; (m, p) -> (g, m)."""
+    """-1/2 the squared distances of the present values; (m, p) -> (g, m)."""
     numbers = rows if len(columns) == rows.shape[1] else rows[:, columns]
     if isinstance(model.density, Observed):
         return gaussian.observed_exponents(numbers)

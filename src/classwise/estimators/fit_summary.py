@@ -1,4 +1,4 @@
-"""What a fitted model has learned, as text that prints: m.summary()."""
+"""The summary of a fitted model, for print and notebooks: m.summary()."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from classwise.estimators.discriminating import Discriminating
     from classwise.estimators.generative import GenerativeAnswers
 
-# How the note of a column that was left out begins.
+# The note of a column that was left out begins with this.
 LEFT_OUT = "left out: "
 
 
 @dataclass(frozen=True)
 class SummaryTable:
-    """cells: the header first, as in `tabular`; notes: lines below, such as what was cut."""
+    """One table. cells: header first, as in `tabular`; notes: lines below the table, such as what was cut."""
 
     title: str
     cells: Cells
@@ -33,14 +33,14 @@ class SummaryTable:
         return "\n".join([self.title, *aligned(self.cells), *self.notes])
 
     def html(self) -> str:
-        """The same for a notebook."""
+        """The table as HTML, for a notebook."""
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"<p><b>{escape(self.title)}</b></p>{html_table(self.cells)}{notes}"
 
 
 @dataclass(frozen=True, repr=False)
 class FitSummary:
-    """Prints as text, and as HTML in a notebook. tables: of the classes, then of what was learned about columns."""
+    """Prints as text, and as HTML in a notebook. tables: first of the classes, then of the columns."""
 
     heading: str
     tables: tuple[SummaryTable, ...]
@@ -58,7 +58,7 @@ class FitSummary:
 
 
 def fit_summary(model: "Answers", tables: Sequence[SummaryTable]) -> FitSummary:
-    """The classes, the tables (as many as are shown), and which columns were left out."""
+    """The table of the classes, the given tables up to a limit, and notes on columns that were left out."""
     schema, learned = model._fitted_model.schema, model._weight_learned()
     counts = [] if learned is None else [_counted(learned[0], "row")]
     counts += [_counted(len(model.classes_), "class"), _counted(len(schema), "column")]
@@ -74,7 +74,7 @@ def means_table(model: "Discriminating") -> SummaryTable:
 
 
 def directions_table(model: "Discriminating", directions: Array, ratios: Array | None) -> SummaryTable:
-    """Fisher's directions (p, r) as R prints them, with the share of each (r,), if it is known."""
+    """Fisher's directions (p, r) as R prints them, with the ratio of each (r,), if known."""
     names = [f"LD{i}" for i in range(1, directions.shape[1] + 1)]
     title, kinds = "Coefficients of linear discriminants", ("column", "discriminant")
     table = _table(title, _gaussian_names(model), names, directions, kinds)
@@ -86,7 +86,7 @@ def directions_table(model: "Discriminating", directions: Array, ratios: Array |
 
 
 def column_tables(model: "GenerativeAnswers", but: Collection[int] = ()) -> list[SummaryTable]:
-    """What was estimated of each column, other than those at some positions: a table each."""
+    """A table of estimates for each column; but: positions of columns to leave out."""
     columns = zip(_names(model), model.families_.values(), model.parameters_.values(), strict=True)
     kept = [column for j, column in enumerate(columns) if j not in but and column[2]]
     return [
@@ -98,7 +98,7 @@ def column_tables(model: "GenerativeAnswers", but: Collection[int] = ()) -> list
 
 
 def cut_table(title: str, cells: Cells) -> SummaryTable:
-    """A table as it is, with as many lines as are shown."""
+    """A table of at most SUMMARY_LINES lines, with a note on what was cut."""
     return SummaryTable(
         title, cells[: limits.SUMMARY_LINES + 1], tuple(_more(len(cells) - 1 - limits.SUMMARY_LINES, "line"))
     )
@@ -119,7 +119,7 @@ def _classes(model: "Answers") -> SummaryTable:
 def _table(
     title: str, down: Sequence[str], across: Sequence[str], values: Array, kinds: tuple[str, str]
 ) -> SummaryTable:
-    """Values (lines, columns) between their names; what is too much is cut, and counted. kinds: what is counted."""
+    """A table of values (lines, columns) with names down and across, cut to size; kinds: what the notes count."""
     kept = values[: limits.SUMMARY_LINES, : limits.SUMMARY_COLUMNS]
     lines, columns = kept.shape
     body = [(name, *map(_shown, of)) for name, of in zip(down, kept.tolist(), strict=False)]
@@ -133,7 +133,7 @@ def _names(model: "Answers") -> tuple[str, ...]:
 
 
 def _gaussian_names(model: "Discriminating") -> tuple[str, ...]:
-    """Of the Gaussian columns that were not left out."""
+    """The names of the Gaussian columns that were not left out."""
     return column_names(model.model_.schema, model._numbers_block()[0].tolist())
 
 
@@ -142,7 +142,7 @@ def _labels(model: "Answers") -> list[str]:
 
 
 def _shown(value: float) -> str:
-    """Five digits, and all of those before the point."""
+    """Five significant digits, and all digits before the decimal point."""
     return f"{value:.0f}" if 1e5 <= abs(value) < 1e12 else f"{value:.5g}"
 
 
@@ -169,7 +169,7 @@ def left_out(model: "Answers") -> dict[int, str]:
 
 
 def _left_out(model: "Answers") -> list[str]:
-    """The columns that say nothing, and why."""
+    """A note that names the columns that were left out, and why."""
     told = [f"{_names(model)[j]} ({note.removeprefix(LEFT_OUT)})" for j, note in left_out(model).items()]
     more = _more(len(told) - limits.SUMMARY_LINES, "column")
     return ["Left out: " + "; ".join(told[: limits.SUMMARY_LINES] + more)] if told else []

@@ -1,4 +1,4 @@
-"""Forests whose cuts are frozen: the classes in the leaves are counted, and counts add up."""
+"""Forests that keep learning: the cuts stay fixed, and the counts of the classes in the leaves add up."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -49,31 +49,32 @@ CHOICES: Mapping[str, Mapping[str, Belief]] = {"cv": BELIEFS} | {name: {name: of
 
 @stored("ForestClassifier", kind="model")
 class ForestClassifier(Answers):
-    """A forest that goes on learning: where its trees cut stays as it was grown, and the leaves are counted.
+    """A forest that keeps learning: its cuts stay as they were grown, while the leaves count further rows.
 
         P(k | x) = mean over trees of  P(k | leaf that x falls into),   from the weights of the classes in the leaf
 
-    Rows that are counted later, elsewhere, or taken away again give the model that counting all of them would have
-    given, to the last digit, as long as the cuts are the same.
+    Rows can be counted later or elsewhere, and removed again. With the same cuts, the model is exactly the one that
+    counting all remaining rows at once would give.
 
-    cuts: "random" draws a cut for each of some columns, and keeps the best of these (extremely randomized trees);
-        "best" looks for the best cut of each, on rows drawn with replacement (a random forest).
-    trees: how many. min_leaf: rows that a leaf has at least when it is grown; None is 1, or 2 where best cuts are found
-        by more than 10,000 rows.
-    belief: what is believed of the classes in a leaf. "leaves" draws every node toward the one above it by half a row;
-        "pure leaves" takes leaves at their word, but for one percent of even odds; "prunings" averages over all ways
-        to prune the tree; "cv" is the one of these with the least log loss on held-out rows, calibrated.
-    calibrate: "temperature" raises posteriors to the power that suits held-out rows: the mean of many trees is more
-        modest than the classes are; None leaves it as it is.
-    folds: how rows are held out: a number of stratified folds, the fold of each row, or a splitter of scikit-learn's.
-        Tree t is grown without fold t mod `folds`, and answers for it.
-    families: what columns are taken for, where it is not what their type says: {"zip": "categorical"}.
+    cuts: "random" draws one cut for each of some columns and keeps the best of them (extremely randomized trees);
+        "best" searches the best cut of each, on rows drawn with replacement (a random forest).
+    trees: the number of trees.
+    min_leaf: the least number of rows in a leaf when it is grown; None is 1, or 2 where best cuts are searched on more
+        than 10,000 rows.
+    belief: how the counts in a leaf become probabilities. "leaves" smooths every node toward its parent by half a row;
+        "pure leaves" smooths far less, and mixes in one percent of equal odds; "prunings" averages over all ways to
+        prune the tree; "cv" takes the one of these with the least log loss on held-out rows, after calibration.
+    calibrate: "temperature" raises posteriors to the power that fits held-out rows best, because the mean of many trees
+        is underconfident; None leaves them as they are.
+    folds: how rows are held out to choose the belief and the temperature: a number of stratified folds, the fold of
+        each row, or a scikit-learn splitter. Further trees, each grown without some folds, predict the rows of these.
+    families: how to read columns whose type is misleading, such as {"zip": "categorical"}.
     priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
-        labels: posteriors are multiplied by their ratio to the shares of the classes in the rows.
+        labels. Posteriors are multiplied by the ratio of these priors to the class shares of the rows.
     random_state: the seed of folds, cuts and samples; None is 0.
 
-    Trees are grown by at most 50,000 rows, drawn by chance; all rows are counted. Missing numbers stand at the mean of
-    their column. A category is cut by the order of its levels; missing levels, and those never seen, come last.
+    Trees are grown on at most 50,000 rows, drawn at random; all rows are counted. Missing numbers are replaced by the
+    mean of their column. A category is cut by the order of its levels; missing and unseen levels come last.
 
     >>> import classwise as cw
     >>> from sklearn.datasets import load_iris
@@ -86,14 +87,14 @@ class ForestClassifier(Answers):
 
     _fitted_by = ("statistics_", "fit, partial_fit or fit_statistics")
 
-    # A row is left out of the counts, and not of what the trees were grown by.
+    # leave_one_out removes a row from the counts, but not from the rows that the trees were grown on.
     leave_one_out_given: ClassVar[str] = "trees"
 
     statistics_: ClassStatistics
     belief_: str
     belief_losses_: dict[str, float]
     calibration_: Calibration
-    _outlined: ForestModel  # in place of counts, where these were left out of a file
+    _outlined: ForestModel  # replaces the counts, if these were left out of a file
 
     def __init__(
         self,
@@ -121,9 +122,9 @@ class ForestClassifier(Answers):
     # Learning -------------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Learn from rows X (n, p) and labels y (n,); a weight of two counts twice, a weight of zero is no row.
+        """Fit to rows X (n, p) and labels y (n,). A row of weight two counts twice, a row of weight zero not at all.
 
-        X is an array or a pandas, polars or Arrow table; text, categories, booleans and missing values are welcome.
+        X is an array or a pandas, polars or Arrow table; it may hold text, categories, booleans and missing values.
         groups (n,): rows of one group stay in one fold.
         """
         plan = self._plan()
@@ -140,14 +141,15 @@ class ForestClassifier(Answers):
     def fit_source(
         self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
     ) -> Self:
-        """Learn from rows wherever they are; from more than fit in memory, in two passes.
+        """Fit to a source of rows, which may be larger than memory; it is then read twice.
 
-        source: whatever `summarize` takes with a target and can be read twice: the path of a CSV, TSV, JSON, Parquet
-            or Arrow file, a pattern, a query, a database's table, a lazy frame, a function that makes batches, a
+        source: as for `summarize` with a target, if it can be read twice: the path of a CSV, TSV, JSON, Parquet or
+            Arrow file, a pattern, a query, a database table, a lazy frame, a function that returns batches, or a
             DataFrame of Dask or Spark.
-        target, weights: the columns that hold labels and weights; columns: those to learn from, all others by default.
+        target, weights: the columns of labels and weights.
+        columns: the columns to learn from; by default all others.
 
-        In the first pass 50,000 rows are drawn, by which the trees are grown; in the second all rows are counted.
+        The first pass draws 50,000 rows and grows the trees on them; the second counts all rows.
         """
         plan = self._plan()
         rows = open_rows(source, target=target, columns=columns, weights=weights, families=self.families)
@@ -164,13 +166,13 @@ class ForestClassifier(Answers):
         return self._keep_grown(grown, statistics)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Count further rows; the first batch is the one that the trees are grown by, as in fit.
+        """Count further rows. The first batch grows the trees, as in fit.
 
-        The result is that of counting all rows in the same trees. A class first seen in a later batch is simply a new
-        class; a level first seen then comes after the last, with those that are missing.
+        The result is the same as that of counting all rows at once in these trees. A later batch may have new classes.
+        A new level comes after the last one, like a missing level.
 
-        classes: the labels that may occur; others are refused. A class without rows so far is in classes_, with a prior
-            and posteriors of zero.
+        classes: the labels that may occur; others are an error. A class without rows so far is in classes_, with a
+            prior and posteriors of zero.
         """
         if not self.__sklearn_is_fitted__():
             first = self._first_batch(X, y, sample_weight, classes)
@@ -181,13 +183,13 @@ class ForestClassifier(Answers):
         return self._keep(self.statistics_ + batch, self.belief_, self.__dict__.get("calibration_"))
 
     def _first_batch(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Self:
-        if classes is not None:  # an error, before trees are grown
+        if classes is not None:  # raises the error for other labels before trees are grown
             expecting(summarize_table(open_source(X).read(self.families, required(y)), DiagonalScatter), classes)
         return copy(self).fit(X, y, sample_weight)
 
     def summarize(self, X: Any, y: Any, sample_weight: Any = None) -> ClassStatistics:
-        """The statistics of further rows, counted in the leaves of this forest: they add to `statistics_`, and
-        `fit_statistics` takes them.
+        """The statistics of further rows, counted in the leaves of this forest. Add them to `statistics_`, and pass the
+        sum to `fit_statistics`.
         """
         trees = self._fitted().trees_
         source = open_source(X)
@@ -196,10 +198,10 @@ class ForestClassifier(Answers):
         return count_leaves(trees, table)
 
     def fit_statistics(self, statistics: ClassStatistics) -> Self:
-        """Learn from statistics that `summarize` of a fitted forest has gathered, here or elsewhere.
+        """Fit to statistics that `summarize` of a fitted forest has gathered, here or elsewhere.
 
-        What was chosen by held-out rows stays as it is. An estimator that is not fitted takes the trees from the
-        statistics; its belief must be given, because counts do not tell which suits held-out rows.
+        The belief and temperature that were chosen on held-out rows stay. An estimator that is not fitted takes the
+        trees from the statistics. It needs belief other than "cv" and calibrate=None, because counts hold no rows out.
         """
         if not isinstance(statistics, ClassStatistics):
             raise ClasswiseError(f"fit_statistics takes what summarize returns, not {type(statistics).__name__}.")
@@ -220,7 +222,7 @@ class ForestClassifier(Answers):
         return self._keep(statistics, self.belief, None)
 
     def _plan(self) -> ForestPlan:
-        """The options, read; an error, before any row is, if they are none."""
+        """The options, checked before any row is read."""
         random, count = choose("cuts", self.cuts, CUTS), whole("trees", self.trees, 1)
         least = None if self.min_leaf is None else whole("min_leaf", self.min_leaf, 1)
         asked = choose("belief", self.belief, CHOICES)
@@ -236,7 +238,7 @@ class ForestClassifier(Answers):
         return self
 
     def _keep(self, statistics: ClassStatistics, belief: str, calibration: Calibration | None) -> Self:
-        # First the model: if it cannot be made, what was fitted before stays as it is.
+        # First the model: if this fails, the previous fit stays.
         model = ForestModel.of(statistics, BELIEFS[belief], calibration, self.priors)
         warn_of_ignored(statistics, {j: note.removeprefix(LEFT_OUT) for j, note in model.notes.items()})
         for name in ("calibration_", "_outlined"):
@@ -251,7 +253,7 @@ class ForestClassifier(Answers):
 
     @property
     def model_(self) -> ForestModel:
-        """The classifier, and what each column was taken for."""
+        """The classifier and the schema of its columns."""
         fitted = self._fitted().__dict__
         if "_made" not in fitted:
             kept = fitted.get("_outlined")
@@ -268,12 +270,12 @@ class ForestClassifier(Answers):
 
     @property
     def classifier_(self) -> Forest:
-        """Labels, trees, and what is believed of their nodes."""
+        """Labels, trees, and the class probabilities of their nodes."""
         return self.model_.classifier
 
     @property
     def trees_(self) -> Trees:
-        """Where the trees cut."""
+        """The trees, with their cuts."""
         return self.classifier_.trees
 
     @property
@@ -282,10 +284,9 @@ class ForestClassifier(Answers):
         return seen_priors(self.priors, self.classes_, self.statistics_.weight)
 
     def with_priors(self, priors: Priors) -> Self:
-        """The same model where classes are mixed in other shares than those learned from: a new estimator.
+        """The same model under other class priors: a new estimator, without a new fit.
 
-        P(k | x) is multiplied by the ratio of the new prior to the share of the class in the rows, and divided by the
-        sum; nothing is fitted again.
+        P(k | x) is multiplied by the ratio of the new prior to the share of the class in the rows, and normalized.
         """
         model = self.model_
         other = copy(self)
@@ -296,11 +297,11 @@ class ForestClassifier(Answers):
         return other
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """log P(k | x) of each row if it had not been counted, exactly, given the trees; (n, g).
+        """log P(k | x) of each row, with the row left out of the counts, exactly; (n, g).
 
-        X and y are rows that the model has counted. They are left out of the counts of all leaves, and not of what
-        the trees were grown by: cuts, belief and temperature stay as they are, so that this is less severe than
-        fitting without the row. `belief_losses_` tells what trees say of rows that they were not grown by.
+        X and y are rows that the model has counted. Each is left out of the counts of all leaves. The cuts, the belief
+        and the temperature stay, although the row had a part in them. The result is therefore more optimistic than a
+        fit without the row. `belief_losses_` has the log loss of trees on rows that they were not grown on.
 
         >>> import classwise as cw
         >>> from sklearn.datasets import load_iris
@@ -332,22 +333,22 @@ class ForestClassifier(Answers):
         return self.statistics_.rows, self.statistics_.weight
 
     def __getattr__(self, name: str) -> Any:
-        """Says why there is nothing that takes a density."""
+        """Explain in the error why methods that need a density are not available."""
         if name in NO_DENSITY:
             raise NotAvailableError(
                 f"A forest has no {name}: trees tell classes apart, and have no density of rows. LDA, QDA and "
                 "NaiveBayes have one."
             )
-        return object.__getattribute__(self, name)  # the error that brought us here
+        return object.__getattribute__(self, name)  # raises the usual error
 
-    # Files, and what scikit-learn asks --------------------------------------------------------------------------------
+    # Files and scikit-learn's tags ------------------------------------------------------------------------------------
 
     def _facts(self) -> dict[str, Any]:
-        """What the header of a file tells."""
+        """The facts in the header of a file."""
         return self._fitted().statistics_._facts() | {"options": shown(self.get_params(deep=False))}
 
     def _outline(self) -> Self:
-        """The same with what is believed of nodes in place of what was counted."""
+        """A copy with the class probabilities of the nodes, to be saved without the counts."""
         other = copy(self)
         if self.__sklearn_is_fitted__():
             other._outlined = self.model_

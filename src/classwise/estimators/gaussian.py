@@ -44,38 +44,38 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
         C_k(share)         = (1 - share) C_k + share C_shared
         C_k(share, shrink) = (1 - shrink) C_k(share) + shrink (tr C_k(share) / p) I
 
-    structure: "full", "diagonal" (features independent within a class) or "spherical" (one variance for all features;
-        shrinking it changes nothing).
-    share: 0 for a covariance of each class's own, 1 for one that all share, anything between, "average" for the
-        unweighted mean of the classes' covariances, or "cv" for what cross-validates best.
-    shrink: 0 for the covariance as estimated, 1 for a sphere, anything between, "oas" for the amount that Chen et al.
-        (2010) derive from the covariance and the number of rows, "ledoit-wolf" for that of Ledoit and Wolf (2004), or
-        "cv" for what cross-validates best.
+    structure: "full", "diagonal" (features independent within a class) or "spherical" (one variance for all features,
+        which shrinking does not change).
+    share: 0 for a separate covariance of each class, 1 for one that all classes share, any value between, "average" for
+        the unweighted mean of the class covariances, or "cv" to choose by cross-validation.
+    shrink: 0 for the covariance as estimated, 1 for a sphere, any value between, "oas" for the amount of Chen et al.
+        (2010), "ledoit-wolf" for that of Ledoit and Wolf (2004), or "cv" to choose by cross-validation.
     estimate: "mle" divides scatter by n_k (shared: n), "unbiased" by n_k - 1 (shared: n - g); "bayes" integrates mean
         and covariance out, so that classes are Student-t (with share 0 or 1, and shrink 0).
-    prior: for estimate="bayes": "weak" (worth little, in the units of the data), "geisser" (the limiting prior
-        |C|^-(p+1)/2), "evidence" (strengths under which the rows are most probable), "cv" or "loo" (the strength under
-        which rows held out, in folds or one by one, are classified best), or a NormalInverseWishart.
+    prior: for estimate="bayes": "weak" (a weak prior in the units of the data), "geisser" (the limiting prior
+        |C|^-(p+1)/2), "evidence" (the strengths with the largest marginal likelihood), "cv" or "loo" (the strength that
+        classifies held-out rows best, in folds or one by one), or a NormalInverseWishart.
     priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
         labels.
     standardize: shrink (or take the sphere) in units of each feature's overall standard deviation; means_ and
         covariances_ stay in the units of X.
-    calibrate: "temperature" raises posteriors to the power that suits rows held out (calibration_ tells which); no
-        decision changes.
+    calibrate: "temperature" raises posteriors to the power that fits held-out rows best (calibration_ holds it). It
+        changes no decision.
     folds: how rows are held out for "cv" and calibrate: a number of stratified folds, the fold of each row, or a
-        splitter of scikit-learn's.
-    families: what columns are, where it is not what their type says: {"visits": "poisson", "grade": "categorical"}.
-        The Gaussian is over the columns of numbers; all others stand beside it, independent within a class.
+        scikit-learn splitter.
+    families: how to model columns whose type is misleading, such as {"visits": "poisson", "grade": "categorical"}. The
+        Gaussian is over the columns of numbers; all others are independent of it within a class.
     smoothing: pseudo-rows at each level of a category; 0 is maximum likelihood.
-    min_frequency: levels with a smaller share of the rows (or weight, from 1 on) are pooled, with levels never seen.
-    missing: "integrate" integrates missing values out at predict, and learns by EM from what is there (em_ tells how
-        it went); "level" also learns from the fact that a value is missing; "error" refuses missing values.
-    tol: EM for missing values stops when a row gains less log-likelihood than this; cross-validation is content with
-        1e-8.
-    ties: "first" label, or one at "random", drawn with random_state.
+    min_frequency: levels with a smaller share of the rows are pooled, together with unseen levels; from 1 on it is a
+        weight instead of a share.
+    missing: "integrate" integrates missing values out at predict, and uses EM at fit (em_ has its course); "level" also
+        learns from the fact that a value is missing; "error" refuses missing values.
+    tol: EM for missing values stops when the log-likelihood per row gains less than this; cross-validation uses at
+        least 1e-8.
+    ties: "first" predicts the first label, "random" one drawn with random_state.
 
-    A column of numbers that never varies is left out, with a warning and a note in schema_; with full structure, so is
-    one that repeats another in every row, itself or in other units. A sample has both.
+    A constant column of numbers is left out, with a warning and a note in schema_. With full structure, so is a column
+    that repeats another one, in the same or in other units. `sample` returns both.
 
     >>> X = [[1.8], [2.1], [2.5], [3.2], [3.8], [5.8], [6.7], [7.0]]
     >>> m = GaussianClassifier().fit(X, [0, 0, 0, 0, 0, 1, 1, 1])
@@ -135,11 +135,11 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
             return BlockPlan(**common, numbers=self._believed(structure), rank=self._rank)
         recipe = Recipe(structure, divisor, *read_dials(self.share, self.shrink), standardize)
         plan = BlockPlan(**common, numbers=Estimated(recipe, self.tol, (self.share, self.shrink)), rank=self._rank)
-        _ = plan.form  # refuses what does not go together, before any row is read
+        _ = plan.form  # raises an error for contradictory options, before any row is read
         return plan
 
     def _believed(self, structure: type[Covariance]) -> Believed:
-        """Under a prior, how much classes and features lend each other is the prior's to say."""
+        """The plan for estimate="bayes", in which the prior takes the place of share and shrink."""
         if self.standardize:
             raise ClasswiseError(
                 "estimate='bayes' has standardize=False: the named priors are in the units of the data."
@@ -153,24 +153,24 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
 
     @property
     def _rank(self) -> int | None:
-        """How many of Fisher's directions are kept; all."""
+        """How many of Fisher's directions are kept; None for all."""
         return None
 
     @property
     def em_(self) -> Completion | None:
-        """How learning from rows with gaps went: iterations, log-likelihood, convergence; None if not by EM."""
+        """The course of EM for missing values: iterations, log-likelihood, convergence; None without EM."""
         return self.model_.completion
 
     # Linear classification functions ----------------------------------------------------------------------------------
 
     @property
     def coef_(self) -> Array:
-        """The weights of the linear classification functions, where all classes share a covariance.
+        """The weights of the linear classification functions, if all classes share a covariance.
 
         As in scikit-learn: (g, p), and for two classes (1, p), those of the second class against the first. The
         softmax of `X @ coef_.T + intercept_` is `predict_proba(X)`; for two classes the sum is `decision_function(X)`.
-        A column that was left out has a weight of 0. It takes a model of numbers alone, and estimate="mle" or
-        "unbiased". Weights of scikit-learn's default solver are those of "mle" since its version 1.9.1, and those of
+        A column that was left out has a weight of 0. The model must have numbers alone, and estimate="mle" or
+        "unbiased". scikit-learn's default solver has the weights of "mle" since its version 1.9.1, and those of
         "unbiased" before. Its other solvers divide as "mle" does; with more than two classes they add one vector to
         the weights of all classes, which changes no decision.
 
@@ -191,14 +191,16 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
         return constants if len(constants) > 2 else constants[1:] - constants[:1]
 
     def classification_functions(self, columns: Any = None) -> ClassificationFunctions:
-        """One function for each class, as textbooks print them; the largest wins, and their softmax is the posterior.
+        """One function for each class, as in textbooks. The largest value wins; the softmax of all is the posterior.
 
             g_k(x) = w_k'x + w_k0 + the offset of the level of each category
 
         Terms that all classes share are left out, so that LDA is linear; QDA keeps its quadratic terms. Weights and
-        constants of numbers are those of `coef_` and `intercept_`. A level has the log of its probability in a class,
-        less the mean of that over the classes. columns: the functions of these columns alone, by name or position, the
-        others integrated out. In a notebook they are formulas, and `_repr_latex_` is for papers.
+        constants of numbers are those of `coef_` and `intercept_`. The offset of a level is the log of its probability
+        in the class, minus the mean of these logs over the classes. Notebooks show formulas; `_repr_latex_` returns
+        LaTeX.
+
+        columns: functions of these columns alone, by name or position; the others are integrated out.
 
         >>> import pandas as pd
         >>> rows = pd.DataFrame({"length": [1.0, 2, 3, 6, 7, 8], "color": ["red", "red"] + ["blue"] * 3 + ["red"]})
@@ -210,7 +212,7 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
         <BLANKLINE>
         The class with the largest value wins. A text column adds the number beside its value.
         """
-        self._blocks()  # refuses classes without rows
+        self._blocks()  # raises an error for classes without rows
         schema = self.model_.schema
         names, every = column_names(schema, list(range(len(schema)))), range(len(schema))
         kept = list(every) if columns is None else read_section(schema, columns, None).free
@@ -221,7 +223,7 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
         return classification_functions(self.classifier_, names, kept)
 
     def _linear_functions(self, name: str) -> tuple[Array, Array]:
-        """Weights and constants of the columns that were not left out, or why there are none."""
+        """Weights and constants of the columns that were not left out; an error says why there are none."""
         self._refuse_columns_beside(name)
         if self._is_bayes:
             raise NotAvailableError(f"With estimate='bayes' classes are Student-t, and not linear: there is no {name}.")

@@ -1,4 +1,4 @@
-"""What a model of the rows answers besides: densities, samples, and how ordinary a row is."""
+"""The methods of generative models: densities, samples, evidence, predictive checks."""
 
 from abc import abstractmethod
 from dataclasses import replace
@@ -41,9 +41,9 @@ class NegativeLogLikelihood(NamedTuple):
 
 
 class GenerativeAnswers(Answers):
-    """What can be asked of a prior and a density per class.
+    """The methods of models with a prior and a density per class.
 
-    families, smoothing and missing say what becomes of columns that are not numbers, and of values that are not there.
+    families, smoothing and missing set how other columns than numbers, and missing values, are modeled.
     """
 
     families: Families
@@ -53,7 +53,7 @@ class GenerativeAnswers(Answers):
     ties: str
     random_state: Any
 
-    # Fitted attributes that tell how the model came about; another model under other priors has them too.
+    # Fitted attributes that record how the model was chosen; with_priors copies them.
     _told: ClassVar[tuple[str, ...]] = ()
     _fitted_by = ("statistics_", "fit, partial_fit or fit_statistics")
 
@@ -63,15 +63,15 @@ class GenerativeAnswers(Answers):
 
     @abstractmethod
     def _plan(self) -> Plan:
-        """The options, read and checked: what to gather, and how to make a model of it."""
+        """The options, checked: which statistics to gather, and how to make a model of them."""
 
     def _settled_plan(self) -> Plan:
-        """The same, with all that was chosen from rows."""
+        """The same, with the options that were chosen on the rows."""
         return self._plan()
 
     @property
     def model_(self) -> Model:
-        """The fitted classifier, with what each column was taken for."""
+        """The fitted classifier, with the schema of its columns."""
         model = self.__dict__.get("_model")
         if model is None:
             model = self._model = self._fitted()._settled_plan().model(self.statistics_)
@@ -106,10 +106,10 @@ class GenerativeAnswers(Answers):
 
     @property
     def parameters_(self) -> dict[Any, dict[Any, Array]]:
-        """What was estimated of each column, by name (or position): each an array over the classes, (g,).
+        """The estimates of each column, by name (or position): arrays over the classes, (g,) each.
 
-        Numbers have a mean and a variance, their logarithms likewise, counts a rate or a chance, categories the
-        probability of each level.
+        Numbers have a mean and a variance, log-normal columns those of their logarithms, counts a rate or a
+        probability, categories the probability of each level.
 
         >>> import classwise as cw
         >>> m = cw.NaiveBayes().fit([["red"], ["blue"], ["red"], ["red"]], ["a", "a", "b", "b"])
@@ -120,7 +120,7 @@ class GenerativeAnswers(Answers):
         return dict(zip(keys, self.classifier_.density.parameters(), strict=True))
 
     def with_priors(self, priors: Priors) -> Self:
-        """The same model under other class priors: a new estimator, with nothing fitted again."""
+        """The same model under other class priors: a new estimator, without a new fit."""
         other = type(self)(**{**self.get_params(deep=False), "priors": priors})
         model = self.model_
         given = replace(self._plan(), priors=priors).class_priors(self.statistics_)
@@ -146,20 +146,20 @@ class GenerativeAnswers(Answers):
         return self._apply(BayesClassifier.log_joint, self._table(X)).T
 
     def log_density(self, X: Any) -> Array:
-        """log p(x | k), missing values integrated out, of the columns that were not left out (schema_); (n, g)."""
+        """log p(x | k), missing values integrated out; columns that were left out (schema_) do not count; (n, g)."""
         return self._apply(BayesClassifier.log_density, self._table(X)).T
 
     def log_evidence(self, X: Any) -> Array:
-        """log p(x): how ordinary a row is under the model; (n,)."""
+        """log p(x), the log density of each row under the model: low for novel rows; (n,)."""
         return self._apply(BayesClassifier.log_evidence, self._table(X))
 
     def present(self, X: Any) -> NDArray[np.bool_]:
-        """Which values of each row are there, rather than missing; (n, p)."""
+        """Which values of each row are present (not missing); (n, p)."""
         has_levels = self._has_levels
         return self._apply(lambda _, rows: is_present(rows, has_levels).T, self._table(X)).T
 
     def _ordinary(self, share: float) -> Ordinary:
-        """Rows drawn from the model, to see what evidence is ordinary whatever is missing; enough for this share."""
+        """Rows drawn from the model, for thresholds of novelty that depend on which values are missing."""
         return Ordinary.of(self.classifier_, self._has_levels, share)
 
     @property
@@ -178,7 +178,7 @@ class GenerativeAnswers(Answers):
     def sample(self, n: int = 1, random_state: Any = None) -> tuple[Any, Labels]:
         """n new rows (n, p) and their labels (n,), drawn from the fitted model.
 
-        The rows are a table of the kind, with the column types, that the model was fitted on.
+        The rows are a table like the training rows: of the same library, with the same column types.
         """
         if not (isinstance(n, (int, np.integer)) and n >= 0):
             raise ClasswiseError(f"n={n!r} is not a number of rows.")
@@ -188,11 +188,13 @@ class GenerativeAnswers(Answers):
     def check(
         self, X: Any, y: Any, *, draws: int = 200, pairs: bool | None = None, random_state: Any = 0
     ) -> PredictiveCheck:
-        """Do samples of the model look like the rows? Measured in each class, column by column and in pairs.
+        """A predictive check: do samples of the model look like the rows, in each class, column and pair of columns?
 
-        X, y: the rows that the model was fitted on, or others. draws: how many samples; each has as many rows of each
-        class as y, with gaps where X has gaps, drawn as `sample` draws them. pairs: whether pairs of columns are
-        measured too; None if there are no more than 40 columns. What prints is what surprises, and what may help.
+        X, y: the training rows, or others.
+        draws: the number of samples. Each has as many rows of each class as y, and gaps where X has gaps.
+        pairs: whether to measure pairs of columns too; None does so for up to 40 columns.
+
+        The result prints the measures in which rows and samples differ, and what may help.
 
         >>> import classwise as cw, numpy as np
         >>> rng = np.random.default_rng(0)
@@ -210,9 +212,9 @@ class GenerativeAnswers(Answers):
         return check(self.classifier_, table, self._codes_of(table), draws, read_generator(random_state), pairs)
 
     def density_grid(self, columns: Any = None, at: Any = None, X: Any = None) -> DensityGrid:
-        """p(x | k) and P(k | x) on a grid of one or two columns, the others integrated out or held at a value.
+        """p(x | k) and P(k | x) on a grid of one or two columns; the others are integrated out or held at a value.
 
-        As classwise.plot.density_grid, which says what columns, at and X may be.
+        columns, at, X: as for `classwise.plot.density_grid`.
         """
         return density_grid(self._fitted(), columns, at, X)
 
@@ -242,7 +244,7 @@ class GenerativeAnswers(Answers):
         return score(function, self.classifier_, table, strict=self._strict, smoothing=self.smoothing)
 
     def _keep(self, model: Model | None, statistics: ClassStatistics) -> None:
-        """What was learned; of what an earlier fit had to tell, nothing is so any more."""
+        """Keep a new model and its statistics, and delete what an earlier fit has recorded."""
         for name in self._told:
             self.__dict__.pop(name, None)
         self._model, self.statistics_ = model, statistics
@@ -251,12 +253,12 @@ class GenerativeAnswers(Answers):
     # Files ----------------------------------------------------------------------------------------------------------
 
     def _facts(self) -> dict[str, Any]:
-        """What the header of a file tells."""
+        """The facts in the header of a file."""
         facts = self._fitted().statistics_._facts() | {"options": shown(self.get_params(deep=False))}
         return facts if self._model is None else facts | self._model.schema.facts()
 
     def _outline(self) -> Self:
-        """The same, with the model made before what it is made of is left out."""
+        """The same, with the model already made, so that it can be saved without its statistics."""
         if self.__sklearn_is_fitted__() and self._model is None:
             self._model = self.model_
         return self

@@ -1,4 +1,4 @@
-"""Importance on held-out rows: an estimator is fitted again without each fold, and asked about the fold's rows."""
+"""Importance on held-out rows: an estimator is fitted again without each fold, and scored on the rows of the fold."""
 
 import warnings
 from functools import reduce
@@ -34,13 +34,13 @@ def held_out_importance(
     most_rows: int = limits.IMPORTANCE_ROWS,
     random_state: Any = 0,
 ) -> Importance:
-    """Which columns matter on rows that were not learned from: an `Importance`, as `m.importance(X, y)` gives.
+    """Which columns matter on held-out rows: an `Importance`, as `m.importance(X, y)` returns.
 
-    estimator: any classifier, fitted or not. It stays as it is: copies of it are fitted without each fold, and asked
-        about the rows of the fold. One that is not of classwise is asked with columns shuffled.
-    folds: a number of stratified folds, the fold of each row, or a splitter of scikit-learn's.
-    repeats: how often a column is shuffled, where the model cannot integrate it out.
-    most_rows: of more rows, so many are drawn by chance.
+    estimator: any classifier, fitted or not. It is not changed: copies of it are fitted without each fold, and scored
+        on the rows of the fold. For a classifier of another library, columns are shuffled.
+    folds: a number of stratified folds, the fold of each row, or a scikit-learn splitter.
+    repeats: how often a column is shuffled, if the model cannot integrate it out.
+    most_rows: the most rows to use; of more rows, this many are drawn at random.
 
     Rows of a class that no other fold has are left out.
 
@@ -65,7 +65,7 @@ def held_out_importance(
     rows = _Rows(X if hasattr(X, "__getitem__") else np.asarray(X), labels, None if sample_weight is None else weights)
     found: list[LossSums] = []
     with progress("Importance, fold by fold", len(np.unique(own))) as bar, silent(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what there is to say of the rows is said where all of them are learned from
+        warnings.simplefilter("ignore")  # a fit to all rows gives the same warnings
         for fold in np.unique(own).tolist():
             model, held = rows.fit(clone(estimator), counted[own != fold]), counted[own == fold]
             held = held[np.isin(labels[held], model.classes_)]
@@ -81,7 +81,7 @@ def held_out_importance(
 
 
 class _Rows(NamedTuple):
-    """Rows as they came, labels (n,), and weights (n,) if any were given."""
+    """Rows as the caller gave them, labels (n,), and weights (n,) if given."""
 
     X: Any
     y: Labels
@@ -98,7 +98,7 @@ class _Rows(NamedTuple):
 
 
 def _sums(model: Any, rows: _Rows, repeats: int, seed: int) -> LossSums:
-    """What the losses of some rows come to, with each column and without."""
+    """The sums of the losses of some rows, with all columns and without each."""
     if isinstance(model, Answers):
         return model._loss_sums(model._labeled(*rows), repeats, seed)
     codes = codes_among(model.classes_, rows.y)

@@ -1,9 +1,9 @@
-"""What matters: how much the log loss rises where a model does without a column.
+"""Importance: how much the log loss rises if a model does not see a column.
 
     importance_j = mean over rows of  log P(y | x) - log P(y | x without x_j)
 
-"Without" is exact where a model integrates missing values out: P(y | all other columns). Other models are asked with
-the values of the column shuffled among the rows, several times.
+Models that integrate missing values out give P(y | all other columns) exactly. For other models the values of the
+column are shuffled among the rows, several times.
 """
 
 import sys
@@ -28,10 +28,10 @@ from classwise.tabular import Tabular, count_text, data_frame, html_table
 if TYPE_CHECKING:
     from classwise.estimators.answers import Answers
 
-# Rows that are asked without each column at once.
+# The most rows in a chunk that is scored without each column.
 ASKED_AT_ONCE = 4096
 
-# Probabilities below the smallest that float64 holds count as that one: a log loss is finite.
+# Smaller log probabilities are raised to that of the smallest normal float64, so that every log loss is finite.
 LEAST_LOG = float(np.log(np.finfo(np.float64).tiny))
 
 
@@ -42,8 +42,8 @@ def own_losses(logs: Array, codes: Any) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class LossSums:
-    """Sums over rows, which add up: weight; losses; rises (r, p) of the loss without each column, shuffled r times or
-    integrated out once; squares (p,): of the mean rise of each row.
+    """Sums over rows, which add up. weight; losses; rises (r, p): increases of the loss without each column, shuffled r
+    times or integrated out once; squares (p,): squares of each row's mean increase.
     """
 
     weight: float
@@ -53,7 +53,7 @@ class LossSums:
 
     @classmethod
     def of(cls, base: Array, without: Iterable[Sequence[Array]], weights: Array) -> "LossSums":
-        """base (m,): losses of rows; without: for each column their losses without it, one array (m,) a shuffle."""
+        """base (m,): losses of rows; without: for each column, the losses without it, one array (m,) per shuffle."""
         rises, squares = [], []
         for losses in without:
             up = np.array(losses) - base
@@ -67,12 +67,12 @@ class LossSums:
 
     @property
     def means(self) -> Array:
-        """The mean rise of each column; (p,)."""
+        """The mean increase of the loss without each column; (p,)."""
         return np.asarray(self.rises.mean(axis=0) / self.weight)
 
     @property
     def errors(self) -> Array:
-        """Standard errors of the means: that of the paired differences over rows, and that over shuffles; (p,)."""
+        """Standard errors of the means, from the variance over rows and the variance over shuffles; (p,)."""
         if self.weight <= 1:
             return np.full(len(self.squares), np.nan)
         over_rows = np.maximum(self.squares / self.weight - self.means**2, 0.0) / (self.weight - 1)
@@ -82,7 +82,7 @@ class LossSums:
 
 
 def loss_sums(model: "Answers", table: Table, repeats: int, seed: int) -> LossSums:
-    """Of the rows of a table, chunk by chunk: a column is missing in each, or its values are those of other rows."""
+    """The sums for the rows of a table, chunk by chunk: each column is integrated out or shuffled."""
     codes, weights = model._codes_of(table), np.ones(len(table)) if table.weights is None else table.weights
     base = own_losses(model._apply(lambda classifier, rows: classifier.log_posterior(rows), table), codes)
     orders, exact = shuffles(len(table), repeats, seed), model._integrates
@@ -117,7 +117,7 @@ def loss_sums(model: "Answers", table: Table, repeats: int, seed: int) -> LossSu
 def shuffled_sums(
     log_posterior: Callable[[Any], Array], X: Any, codes: Any, weights: Array, repeats: int, seed: int
 ) -> LossSums:
-    """The same of any model, whose log posteriors (n, g) are asked of the table as it came, a column shuffled."""
+    """The same for any model, by shuffling columns of the caller's table; log_posterior: from a table to (n, g)."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     base = own_losses(log_posterior(X).T, codes)
     orders = shuffles(len(codes), repeats, seed)
@@ -131,12 +131,12 @@ def shuffled_sums(
 
 
 def shuffles(rows: int, repeats: int, seed: int) -> list[Any]:
-    """Orders of rows (n,), as many as asked for."""
+    """Random permutations of the rows, (n,) each."""
     return [np.random.default_rng([seed, i]).permutation(rows) for i in range(repeats)]
 
 
 def _shuffled(table: Any, j: int, order: Any) -> Any:
-    """The table with one of its columns in another order."""
+    """The table with one column in another order."""
     if isinstance(table, nw.DataFrame):
         column = table.get_column(table.columns[j])
         return table.with_columns(column[order].alias(column.name)).to_native()
@@ -151,7 +151,7 @@ def _stepped(bar: Any, losses: list[Array]) -> list[Array]:
 
 
 class ImportanceLine(NamedTuple):
-    """A column: how much the log loss rises without it, the standard error, and its share of all that is positive."""
+    """A column: the increase of the log loss without it, its standard error, and its share of positive increases."""
 
     name: Any
     increase: float
@@ -164,9 +164,11 @@ class ImportanceLine(NamedTuple):
 class Importance(Tabular):
     """Which columns matter, the most important first; prints as bars.
 
-    lines: one for each column. log_loss: with all columns; weight: of the rows that were asked; shuffles: how often
-    each column was shuffled, 0 where it was integrated out exactly. held_out: whether the rows were held out of the
-    fits here, in folds; else they are those that were given.
+    lines: one for each column.
+    log_loss: with all columns.
+    weight: of the scored rows.
+    shuffles: how often each column was shuffled; 0 if it was integrated out exactly.
+    held_out: whether the rows were held out in folds by `held_out_importance`.
     """
 
     sides = "<<>>"
@@ -181,7 +183,7 @@ class Importance(Tabular):
     def of(
         cls, sums: LossSums, names: Sequence[Any], notes: dict[int, str], exact: bool, held_out: bool = False
     ) -> "Importance":
-        """notes: of columns that were left out, by position; exact: whether columns were integrated out."""
+        """notes: on columns that were left out, by position; exact: whether columns were integrated out."""
         used = np.array([j not in notes for j in range(len(names))])
         means, errors = np.where(used, sums.means, 0.0), np.where(used, sums.errors, 0.0)
         gain = float(np.maximum(means, 0.0).sum())
@@ -206,13 +208,13 @@ class Importance(Tabular):
 
     @property
     def method(self) -> str:
-        """ "integrated" where columns were integrated out exactly, "shuffled" where they were shuffled."""
+        """ "integrated" if columns were integrated out exactly, "shuffled" if they were shuffled."""
         return "shuffled" if self.shuffles else "integrated"
 
     # As text ----------------------------------------------------------------------------------------------------------
 
     def sentences(self) -> tuple[str, str]:
-        """What is shown, and how it was found."""
+        """One sentence on what the bars show, and one on how they were computed."""
         rows = f"{count_text(self.weight)} {'held-out ' if self.held_out else ''}rows"
         times = "once" if self.shuffles == 1 else f"{self.shuffles} times"
         how = f"shuffled among the rows, {times}" if self.shuffles else "integrated out exactly"
@@ -222,13 +224,13 @@ class Importance(Tabular):
         )
 
     def text(self, most: int = limits.SUMMARY_LINES, width: int = 80) -> str:
-        """Bars of the first columns, and what they mean; lines of at most this width, names permitting."""
+        """Bars of the first columns, with sentences; lines of at most this width, unless names are too long."""
         first, last = self.sentences()
         more = [f"... and {len(self.lines) - most} more columns"] if len(self.lines) > most else []
         return _printable("\n".join([first, "", *self.bars(most, width), *more, "", last]))
 
     def bars(self, most: int = limits.SUMMARY_LINES, width: int = 80) -> list[str]:
-        """A line for each of the first columns: name, bar, rise and standard error."""
+        """A line for each of the first columns: name, bar, increase and standard error."""
         top = max((line.increase for line in self.lines), default=0.0)
         cells = [(_named(line.name), " ± ".join(self._numbers(line))) for line in self.lines[:most]]
         names, numbers = (max(map(len, column), default=0) for column in zip(*cells, strict=True))
@@ -241,7 +243,7 @@ class Importance(Tabular):
         ]
 
     def _numbers(self, line: ImportanceLine) -> tuple[str, str]:
-        """Rise and standard error, with the digits that the largest rise warrants."""
+        """Increase and standard error, with as many digits as the largest increase needs."""
         top = max((line.increase for line in self.lines), default=0.0)
         digits = min(max(4, 2 + ceil(-log10(top))), 12) if top > 0 else 4
         value, error = (f"{round(value, digits) + 0.0:.{digits}f}" for value in line[1:3])
@@ -266,11 +268,11 @@ class Importance(Tabular):
         return {name: [getattr(line, name) for line in self.lines] for name in ImportanceLine._fields}
 
     def frame(self, backend: str | None = None) -> Any:
-        """The same as a data frame: of pandas, polars or pyarrow, whichever is there, or of the one named."""
+        """The lines as a data frame of the named library; by default pandas, polars or pyarrow, if installed."""
         return data_frame(self.records(), backend)
 
     def plot(self, axes: Any = None, most: int = 15) -> Any:
-        """The first columns as bars, with their standard errors, on axes of matplotlib."""
+        """Draw the first columns as bars with their standard errors; matplotlib axes."""
         from classwise.plot.scores import draw_importance
 
         return draw_importance(self.lines[:most], axes)
@@ -281,7 +283,7 @@ def _named(name: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """The text as it is, or in ASCII where standard output cannot show it."""
+    """The text, in ASCII if standard output cannot encode it."""
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:

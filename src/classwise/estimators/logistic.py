@@ -1,4 +1,4 @@
-"""Bayesian logistic regression: the boundary modeled directly, and averaged over what is believed of its weights."""
+"""Bayesian logistic regression: predictions are averaged over the posterior of the weights."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -52,28 +52,30 @@ class BayesianLogistic(Answers):
 
         logit   P(second | x) = 1 / (1 + exp(-(w'x + w0))), and softmax over the scores of more than two classes
         probit  P(second | x) = Φ(w'x + w0), of two classes
-        prior   weights ~ N(0, 1 / precision), independent; of softmax, those of every class alike
+        prior   weights ~ N(0, 1 / precision), independent; with softmax, the weights of every class
 
     link: "logit" or "probit".
-    precision: of the prior. A number (0 for none: maximum likelihood); "evidence" for the one under which the labels
-        are most probable; "relevance" for one such of each column, which takes columns that do not matter out; or a
-        mapping from a column, or a tuple of columns, to a number or "evidence", where columns left out are one group
-        more. Scikit-learn's C is 1 / precision.
-    fit_intercept: whether scores have an intercept. penalize_intercept: whether that has the prior too; else it is
-        flat.
-    standardize: the prior is on weights of columns of numbers divided by their standard deviation, with their means
-        taken away if there is an intercept. Levels of categories are 0 or 1, less their mean, and not divided. The
-        attributes are in the columns' own units either way.
-    predictive: "integrated" averages over the posterior; "plugin" uses the most probable weights (means, where the
-        posterior is not by Laplace) as if they were known; "moderated" is MacKay's closed approximation of the first.
-    posterior: "laplace" is the Gaussian about the most probable weights, with the full Hessian; "variational" is the
-        Gaussian nearest to the posterior, which is better where rows are few or classes can nearly be separated, and
-        takes longer; "sampled" is exact, by draws of a Gibbs sampler (logit; needs the extra `sample`). The precision
-        is that by Laplace for all three.
-    draws: how many, in four chains, after as many that are thrown away; random_state: their seed.
-    families: what columns are taken for, where it is not what their type says: {"zip": "categorical"}.
-    missing: "mean" has the mean of its column stand for a missing value, whatever the class, with a warning at fit; a
-        level never seen is taken for missing. "error" refuses missing values.
+    precision: of the prior. A number (0 for no prior: maximum likelihood); "evidence" for the one with the largest
+        marginal likelihood; "relevance" for one such precision per column, which switches off columns that do not
+        matter; or a mapping from a column, or a tuple of columns, to a number or "evidence", where all other columns
+        form one more group. scikit-learn's C is 1 / precision.
+    fit_intercept: whether scores have an intercept.
+    penalize_intercept: whether the intercept has the prior too; otherwise its prior is flat.
+    standardize: put the prior on the weights of standardized numbers: divided by their standard deviation, and centered
+        if there is an intercept. One-hot columns of categories are centered, but not divided. Attributes such as coef_
+        are always in the columns' own units.
+    predictive: "integrated" averages over the posterior; "plugin" uses the most probable weights as if they were known
+        (their means, with another posterior than "laplace"); "moderated" is MacKay's closed-form approximation of
+        "integrated".
+    posterior: "laplace" is the Gaussian around the most probable weights, with the full Hessian; "variational" is the
+        Gaussian nearest to the posterior, which is slower, and better if rows are few or classes almost separable;
+        "sampled" draws from the exact posterior by Gibbs sampling (logit; needs the extra `sample`). All three use the
+        precision that the Laplace approximation gives.
+    draws: the number of draws, in four chains, after a burn-in of as many.
+    random_state: the seed of the draws.
+    families: how to read columns whose type is misleading, such as {"zip": "categorical"}.
+    missing: "mean" replaces missing values by the mean of their column, with a warning at fit, and treats unseen levels
+        as missing; "error" refuses missing values.
 
     >>> import classwise as cw
     >>> from sklearn.datasets import load_iris
@@ -115,24 +117,25 @@ class BayesianLogistic(Answers):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X (n, p) and labels y (n,); a weight of two is the row twice, a weight of zero is no row.
+        """Fit to rows X (n, p) and labels y (n,). A row of weight two counts twice, a row of weight zero not at all.
 
-        X is an array or a pandas, polars or Arrow table. The rows are gone through several times, chunk by chunk.
+        X is an array or a pandas, polars or Arrow table. The fit takes several passes over the rows, in chunks.
         """
         return self._fit(X, y, sample_weight, None)
 
     def fit_source(
         self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
     ) -> Self:
-        """Learn from rows wherever they are, with flat memory: the same model as from a table of all of them.
+        """Fit to a source of rows with flat memory: the same model as from a table of all rows.
 
-        source: whatever `summarize` takes with a target and can be read several times: the path of a CSV, TSV, JSON,
-            Parquet or Arrow file, a pattern, a query, a database's table, a lazy frame, a function that makes batches,
-            a DataFrame of Dask or Spark.
-        target, weights: the columns that hold labels and weights; columns: those to learn from, all others by default.
+        source: as for `summarize` with a target, if it can be read several times: the path of a CSV, TSV, JSON, Parquet
+            or Arrow file, a pattern, a query, a database table, a lazy frame, a function that returns batches, or a
+            DataFrame of Dask or Spark.
+        target, weights: the columns of labels and weights.
+        columns: the columns to learn from; by default all others.
 
-        The first pass learns what the columns hold. Up to 20 million values are then held in memory. Of more, some
-        rows are drawn to begin with, and about six passes gather what all of them say of the weights.
+        The first pass finds the types, levels and scales of the columns. Up to 20 million values are then held in
+        memory. With more, the fit starts on a sample, and takes about six more passes over all rows.
         """
         plan = self._plan()
         if self.posterior == "sampled":
@@ -154,7 +157,7 @@ class BayesianLogistic(Answers):
         return self._learn(plan, statistics, partial(rows_of_table, table, statistics), near)
 
     def _plan(self) -> LogisticPlan:
-        """The options, read; an error, before any row is, if they are none."""
+        """The options, checked before any row is read."""
         return LogisticPlan.read(self.get_params(deep=False), partial(read_generator, self.random_state))
 
     def _learn(
@@ -164,7 +167,7 @@ class BayesianLogistic(Answers):
         rows_of: Callable[[Regression], TrainingRows],
         near: WarmStart | None = None,
     ) -> Self:
-        """rows_of: the rows, as a regression sees them."""
+        """Fit the model; rows_of: from a regression to its training rows."""
         refuse_few_classes(statistics.labels)
         refuse_underflow(statistics)
         ignored = why_ignored(statistics, statistics.missing_weight()) | why_constant(statistics.constants())
@@ -177,12 +180,12 @@ class BayesianLogistic(Answers):
         remember_columns(self, statistics.schema)
         return self
 
-    # What only this model answers -------------------------------------------------------------------------------------
+    # Methods of this model alone --------------------------------------------------------------------------------------
 
     def predict_interval(self, X: Any, level: float = 0.95) -> Array:
         """The central credible interval of P(k | x, weights), as the weights vary over their posterior; (n, g, 2).
 
-        Exact for two classes. For more it is taken from 2048 points of the posterior, and its ends are good to about
+        Exact for two classes. For more classes it uses 2048 points of the posterior, and its ends are accurate to about
         a hundredth of its width.
 
         >>> import classwise as cw
@@ -199,10 +202,12 @@ class BayesianLogistic(Answers):
     ) -> Boundary:
         """f(x) = w'x + w0, at the most probable weights: positive where `first` is more probable than `second`.
 
-        columns: the boundary in these columns of numbers alone, by name or position; the others stand at their means,
-        or where `at` holds them: {column: value}. A category is held at a level, or stands between its levels.
-        f is the log odds, and for the probit link the score. With two classes, P(first | x) is 1/2 where f = 0, also
-        averaged over the posterior; with more, averaging bends the line a little.
+        columns: draw the boundary in these columns of numbers, by name or position; the others stay at their means.
+        at: {column: value} holds a column at a value, or a category at a level; other categories stay at the mean of
+            their one-hot columns.
+
+        f is the log odds, or the score of the probit link. With two classes, P(first | x) is 1/2 where f = 0, also
+        averaged over the posterior; with more classes, averaging curves the line a little.
 
         >>> import classwise as cw
         >>> m = cw.BayesianLogistic(precision=1.0).fit([[1, 0], [2, 1], [6, 2], [7, 0]], ["low", "low", "high", "high"])
@@ -219,13 +224,13 @@ class BayesianLogistic(Answers):
 
     @property
     def classifier_(self) -> LogisticClassifier:
-        """Labels, columns, likelihood and beliefs about the weights: what predicts, as `predictive` says now."""
+        """The classifier: labels, columns, likelihood and posterior of the weights; uses the current `predictive`."""
         classifier = self._fitted().model_.classifier
         return classifier if self.predictive == classifier.predictive else classifier.predicting(self.predictive)
 
     @property
     def priors_(self) -> Array:
-        """The share of each class among the rows learned from, or what with_priors was given; (g,)."""
+        """The share of each class in the training rows, or the priors given to with_priors; (g,)."""
         shift, shares = self.classifier_.shift, self.model_.shares
         return shares * np.exp(shift) if shift else shares
 
@@ -242,7 +247,7 @@ class BayesianLogistic(Answers):
         reasons = linear_explanation(self.model_, values, table.shown(0), first, second)
         scores = self.classifier_.log_posterior(values[None])[:, 0]
         odds = float(scores[first] - scores[second])
-        # Averaged over what is believed of the weights, odds are more modest than at the most probable ones.
+        # Log odds averaged over the posterior of the weights are smaller than those at the most probable weights.
         if abs(odds - reasons.log_odds) <= 1e-9 * max(1.0, abs(odds)):
             return reasons
         return replace(reasons, log_odds=odds, volume=odds - reasons.log_odds, rest="uncertain weights")
@@ -250,26 +255,26 @@ class BayesianLogistic(Answers):
     def _summary_tables(self) -> list[SummaryTable]:
         return [cut_table("Weights", self.coefficients().cells())]
 
-    # The same posterior put to another use: new estimators, and nothing is fitted again -------------------------------
+    # The same posterior in other uses: new estimators, without a new fit ----------------------------------------------
 
     def near(self, keep: bool = False) -> WarmStart:
-        """Where to look first for the weights of almost the same rows; keep: with the precision of these."""
+        """A start for a fit to almost the same rows; keep: whether that fit keeps the precision of this one."""
         beliefs = self.classifier_.beliefs
         metric = HessianMetric(np.ones(len(beliefs.factor)), beliefs.factor) if isinstance(beliefs, Laplace) else None
         return WarmStart(beliefs.mean, self.model_.values, metric if keep else None)
 
     def predicting(self, predictive: Literal["integrated", "plugin", "moderated"]) -> Self:
-        """The same posterior of the weights, averaged over in another way: a new estimator, nothing is fitted again."""
+        """The same posterior of the weights with another `predictive`: a new estimator, without a new fit."""
         other = copy(self)
         other.predictive = predictive
         other.model_ = replace(self.model_, classifier=self.classifier_.predicting(predictive))
         return other
 
     def with_priors(self, priors: Priors) -> Self:
-        """The same model where classes are mixed in other shares than those learned from: a new estimator.
+        """The same model under other class priors: a new estimator, without a new fit.
 
-        P(k | x) is multiplied by the ratio of the new prior to the share of the class in the rows learned from, and
-        divided by the sum; nothing is fitted again. priors: as in the other estimators, none of them zero.
+        P(k | x) is multiplied by the ratio of the new prior to the share of the class in the training rows, and
+        normalized. priors: as in the other estimators, none of them zero.
         """
         if self.link == "probit":
             raise ClasswiseError(
@@ -284,25 +289,25 @@ class BayesianLogistic(Answers):
         other.model_ = replace(self.model_, classifier=classifier)
         return other
 
-    # What was learned of the weights, in the columns' own units -------------------------------------------------------
+    # The posterior of the weights, in the columns' own units ----------------------------------------------------------
 
     @property
     def coef_(self) -> Array:
-        """Most probable weights (means, of draws and of the nearest Gaussian) of the columns, in their own units.
+        """The most probable weights in the columns' own units (posterior means, if posterior is not "laplace").
 
-        (1, p) for two classes, of the second against the first; (g, p) for more, which sum to zero over the classes. A
-        category has one column for each level, or one for the second of two.
+        (1, p) for two classes, those of the second against the first; (g, p) for more, which sum to zero over the
+        classes. A category has a one-hot column for each level, or only one if it has two levels.
         """
         return self._split(self._fitted().model_.weights)[0]
 
     @property
     def intercept_(self) -> Array:
-        """(1,) or (g,), as coef_."""
+        """The intercepts; (1,) or (g,), as coef_."""
         return self._split(self._fitted().model_.weights)[1]
 
     @property
     def coef_std_(self) -> Array:
-        """Posterior standard deviations of coef_; those of softmax are relative to the mean of the classes."""
+        """Posterior standard deviations of coef_; with softmax, of weights relative to the mean of the classes."""
         return self._split(self._fitted().model_.deviation)[0]
 
     @property
@@ -312,7 +317,7 @@ class BayesianLogistic(Answers):
 
     @property
     def coef_names_(self) -> list[str]:
-        """What weights belong to: columns, levels as "column=level", and the intercept last."""
+        """The names of the weights: columns, levels as "column=level", and the intercept last."""
         return self._fitted().model_.names
 
     @property
@@ -346,11 +351,11 @@ class BayesianLogistic(Answers):
 
     @property
     def log_marginal_likelihood_(self) -> float:
-        """log P(labels | rows), weights integrated out by Laplace's approximation; given the precision.
+        """log P(labels | rows) given the precision, with the weights integrated out by Laplace's approximation.
 
-        With posterior="variational" it is the bound of it that the nearest Gaussian has: never above the exact value,
-        but for the error of averages over more than two classes.
-        An intercept without a prior counts as flat, of density one. A flat prior on other weights has no evidence.
+        With posterior="variational" it is the variational bound, which does not exceed the exact value, except for the
+        error of averages over more than two classes. An intercept without a prior has a flat prior of density one. With
+        precision=0 there is no marginal likelihood.
         """
         evidence = self._fitted().model_.log_evidence
         if evidence is None:
@@ -359,7 +364,7 @@ class BayesianLogistic(Answers):
 
     @property
     def diagnostics_(self) -> Diagnostics:
-        """Of draws: the effective sample size and R-hat of each weight, as the sampler sees them (contrasts)."""
+        """With posterior="sampled": effective sample size and R-hat of each weight that is sampled (contrasts)."""
         diagnostics = self._fitted().model_.diagnostics
         if diagnostics is None:
             raise NotAvailableError("Only draws have an effective sample size: fit with posterior='sampled'.")
@@ -367,22 +372,22 @@ class BayesianLogistic(Answers):
 
     @property
     def passes_(self) -> int:
-        """How many times the curvature of all rows was gathered; passes that gather gradients alone are not counted.
+        """The number of passes over all rows that computed the curvature; passes for gradients alone do not count.
 
-        With posterior="variational", those over which it was averaged are.
+        With posterior="variational", it includes the passes that averaged the curvature over the posterior.
         """
         return self._fitted().model_.passes
 
     def _split(self, values: Array) -> tuple[Array, Array]:
-        """Values (k, q) of the columns and of the intercept, 0 where there is none."""
+        """Split values (k, q) into those of the columns and of the intercept, which is 0 if there is none."""
         if self.model_.classifier.design.intercept:
             return values[:, :-1], values[:, -1]
         return values, np.zeros(len(values))
 
-    # Files, and what scikit-learn asks --------------------------------------------------------------------------------
+    # Files and scikit-learn's tags ------------------------------------------------------------------------------------
 
     def _facts(self) -> dict[str, Any]:
-        """What the header of a file tells; statistics are not kept, nor how many rows there were."""
+        """The facts in the header of a file; the model keeps neither statistics nor the number of rows."""
         about = {"labels": self.classes_.tolist(), **self._fitted().model_.schema.facts()}
         return {**about, "options": shown(self.get_params(deep=False)), "statistics": False}
 

@@ -1,4 +1,4 @@
-"""Mixture discriminant analysis: each class is a few Gaussians, so that it may be bent, or fall into clusters."""
+"""Mixture discriminant analysis: each class is a mixture of a few Gaussians, so that it may be curved or clustered."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,22 +41,24 @@ COVARIANCES = {"tied": True, "class": False}
 class MixtureClassifier(GenerativeAnswers):
     """A mixture of Gaussians for each class: log p(x | k) = log sum over components c of share_c N(x | m_c, C).
 
-    components: how many each class has; a class has no more than one for every five rows (components_ tells).
+    components: the number of components of each class, but at most one for every five rows (see components_).
     covariance: "tied" for one covariance that all components of all classes share (Hastie and Tibshirani 1996), "class"
         for one that the components of a class share.
-    prior: what is believed of means and covariances before the rows, which keeps components from shrinking to a point:
-        "weak" (worth little, in the units of the data), or a NormalInverseWishart.
-    starts: EM is started so often, from clusters drawn with random_state; the best goes on.
-    tol: EM stops when the objective of a row gains less than this; max_iter: or after so many iterations (em_ tells).
+    prior: of means and covariances, which keeps components from collapsing to a point: "weak" (a weak prior in the
+        units of the data), or a NormalInverseWishart.
+    starts: the number of starts of EM, from clusters drawn with random_state; only the best is continued.
+    tol: EM stops when the objective per row gains less than this.
+    max_iter: the most iterations of EM (em_ has its course).
     priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
         labels.
-    families: what columns are, where it is not what their type says: {"visits": "poisson", "grade": "categorical"}.
-        The mixture is over the columns of numbers; all others stand beside it, independent within a class.
+    families: how to model columns whose type is misleading, such as {"visits": "poisson", "grade": "categorical"}. The
+        mixture is over the columns of numbers; all others are independent of it within a class.
     smoothing: pseudo-rows at each level of a category; 0 is maximum likelihood.
-    min_frequency: levels with a smaller share of the rows (or weight, from 1 on) are pooled, with levels never seen.
+    min_frequency: levels with a smaller share of the rows are pooled, together with unseen levels; from 1 on it is a
+        weight instead of a share.
     missing: "integrate" integrates missing values out, at predict and in every step of EM; "level" also learns from
         the fact that a value is missing; "error" refuses missing values.
-    ties: "first" label, or one at "random", drawn with random_state.
+    ties: "first" predicts the first label, "random" one drawn with random_state.
 
     >>> import classwise as cw
     >>> X, y = cw.datasets.banana(400, random_state=0)
@@ -102,10 +104,10 @@ class MixtureClassifier(GenerativeAnswers):
     """How EM went: objective, iterations, convergence; None where no column is a number."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X (n, p) and labels y (n,); a weight of two is the row twice, a weight of zero is no row.
+        """Fit to rows X (n, p) and labels y (n,). A row of weight two counts twice, a row of weight zero not at all.
 
-        X is an array or a pandas, polars or Arrow table; text, categories, booleans and missing values are welcome.
-        The columns of numbers are copied once, and gone through many times.
+        X is an array or a pandas, polars or Arrow table; it may hold text, categories, booleans and missing values. EM
+        copies the columns of numbers once, and takes many passes over them.
         """
         plan = self._plan()
         table = open_source(X).read(plan.families, required(y), sample_weight, strict=plan.strict).weighted()
@@ -119,9 +121,9 @@ class MixtureClassifier(GenerativeAnswers):
     def fit_source(
         self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
     ) -> Self:
-        """Learn from rows wherever they are: all of them, if they fit in memory, and else a sample.
+        """Fit to a source of rows: to all of them if they fit in memory, and else to a sample.
 
-        source, target, columns, weights: as for the other estimators. EM goes through the rows many times.
+        source, target, columns, weights: as for the other estimators.
         """
         plan = self._plan()
         rows = open_rows(source, target=target, columns=columns, weights=weights, families=plan.families)
@@ -136,7 +138,7 @@ class MixtureClassifier(GenerativeAnswers):
 
     @property
     def mixture_(self) -> Mixture:
-        """The density of the columns of numbers: the owner, share, mean and covariance of each component."""
+        """The density of the columns of numbers: the class (owner), share, mean and covariance of each component."""
         for block in self.classifier_.density.as_blocks():
             numbers = block.density.of_values()
             if isinstance(numbers, Mixture):
@@ -145,30 +147,30 @@ class MixtureClassifier(GenerativeAnswers):
 
     @property
     def n_iter_(self) -> int:
-        """How many iterations EM took, from the start that was best."""
+        """The number of iterations of EM, from the best start."""
         return 0 if self.em_ is None else self.em_.iterations
 
     @property
     def components_(self) -> dict[Any, int]:
-        """How many components each class has, by label."""
+        """The number of components of each class, by label."""
         return dict(zip(self.classes_.tolist(), np.bincount(self.mixture_.owner).tolist(), strict=True))
 
     @property
     def means_(self) -> Array:
-        """The mean of each component; those of a class stand side by side; (q, p)."""
+        """The mean of each component, class after class; (q, p)."""
         return self.mixture_.components.means
 
     @property
     def covariances_(self) -> Array:
-        """The covariance of each component; (q, p, p), read-only where they are one."""
+        """The covariance of each component; (q, p, p), read-only if shared."""
         return self.mixture_.components.matrices()
 
     # Learning -------------------------------------------------------------------------------------------------------
 
     def _mixture_of(self, numbers: ClassStatistics, table: Table, ascent: list[Ascent]) -> NumbersFit:
-        """The mixture of the columns of numbers; how EM went is appended to ascent."""
+        """The mixture of the columns of numbers; the course of EM is appended to ascent."""
         tied = choose("covariance", self.covariance, COVARIANCES)
-        # One Gaussian for each class says what gaps are filled with, to have units for the prior and a start.
+        # One Gaussian per class fills the gaps, which gives the units of the prior and a start for EM.
         with BLAS.held():
             filled = complete_to_mode(numbers, tied, self.prior).statistics
         prior = PseudoRows.of(read_prior(self.prior, filled.denoised(), FullCovariance, tied))
@@ -192,26 +194,26 @@ class MixtureClassifier(GenerativeAnswers):
         return BlockPlan(**read_common(self), numbers=FromRows(tied, isinstance(self.prior, NormalInverseWishart)))
 
     def __getattr__(self, name: str) -> Any:
-        """Says why there is nothing that takes statistics which add up."""
+        """Explain in the error why methods that need statistics are not available."""
         if name in ("partial_fit", "fit_statistics", "leave_one_out", "leave_one_out_evidence"):
             raise NotAvailableError(
                 f"{type(self).__name__} learns from rows, which EM goes through many times: statistics of them do not "
                 "suffice, so it has no partial_fit, fit_statistics or leave_one_out. Call fit with all rows; LDA, QDA "
                 "and NaiveBayes learn from statistics."
             )
-        return object.__getattribute__(self, name)  # the error that brought us here
+        return object.__getattribute__(self, name)  # raises the usual error
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
-        # Not the tag `categorical`: scikit-learn takes it for columns that hold nothing but codes.
+        # Not the tag `categorical`, which scikit-learn reads as "all columns are codes".
         tags.input_tags.string = True
         return tags
 
 
 @dataclass(frozen=True)
 class FromRows:
-    """Numbers whose density takes the rows, which EM goes through many times: statistics of them do not suffice."""
+    """The plan of the columns of numbers. Their density needs the rows, for many passes of EM, not statistics."""
 
     tied: bool
     keeps_constants: bool

@@ -18,30 +18,30 @@ from classwise.storage import stored
 
 @stored("NaiveBayes", kind="model")
 class NaiveBayes(Discriminating, SummaryEstimator):
-    """Naive Bayes on mixed columns: each column has a family of its own, and its own parameters in each class.
+    """Naive Bayes on mixed columns: each column has its own family, with separate parameters in each class.
 
-    families: "auto" goes by type (numbers gaussian, booleans bernoulli, text and categories categorical); "best" lets
-        each number take the family of largest evidence among gaussian, lognormal, poisson and categorical (families_
-        and schema_ tell which); a mapping names some: {"visits": "poisson", "wins": "binomial(10)"}.
+    families: "auto" follows the type (numbers gaussian, booleans bernoulli, text and categories categorical); "best"
+        gives each number the family with the largest evidence among gaussian, lognormal, poisson and categorical
+        (families_ and schema_ show it); a mapping sets some: {"visits": "poisson", "wins": "binomial(10)"}.
     smoothing: pseudo-rows at each level (a Dirichlet or beta prior) and at the mean rate of a Poisson column (a gamma
-        prior); 0 is maximum likelihood, where a level that a class never showed rules the class out.
-    floor: the least variance of a feature within a class, as a fraction of that feature's variance over all rows; 0
-        refuses features that do not vary within a class. A feature that never varies says nothing and is left out.
-        Either way a warning names the columns. One that repeats another counts twice: columns are gathered one by one,
-        which does not show it. Drop it.
+        prior). 0 is maximum likelihood: a level that a class never had then rules that class out.
+    floor: the least variance of a feature within a class, as a fraction of its variance over all rows. With 0, a
+        feature that is constant within a class is an error. A feature that is constant over all rows is left out. A
+        warning names the columns. A copy of another feature is not detected, and counts twice: drop it.
     estimate: "mle" divides a sum of squares by n_k, "unbiased" by n_k - 1; "bayes" integrates mean and variance out, so
         that numbers are Student-t within a class, and needs no floor.
     prior: for estimate="bayes", as in GaussianClassifier.
     priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
         labels.
-    calibrate: "temperature" raises posteriors to the power that suits rows held out (calibration_ tells which): columns
-        that depend on each other make naive Bayes too sure. No decision changes.
+    calibrate: "temperature" raises posteriors to the power that fits held-out rows best (calibration_ holds it).
+        Dependent columns make naive Bayes overconfident, which this corrects. It changes no decision.
     folds: how rows are held out for calibrate and prior="cv": a number of stratified folds, the fold of each row, or a
-        splitter of scikit-learn's.
-    min_frequency: levels with a smaller share of the rows (or weight, from 1 on) are pooled, with levels never seen.
+        scikit-learn splitter.
+    min_frequency: levels with a smaller share of the rows are pooled, together with unseen levels; from 1 on it is a
+        weight instead of a share.
     missing: "integrate" leaves missing values out, at fit and at predict; "level" also learns from the fact that a
         value is missing; "error" refuses them.
-    ties: "first" label, or one at "random", drawn with random_state.
+    ties: "first" predicts the first label, "random" one drawn with random_state.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -96,16 +96,16 @@ class NaiveBayes(Discriminating, SummaryEstimator):
 
     @property
     def variances_(self) -> Array:
-        """The variance of each Gaussian column within each class, floored; of Student-t densities the shape; (g, p)."""
+        """The floored variance of each Gaussian column within each class, or the shape of its Student-t; (g, p)."""
         return self.gaussian_.covariance.values
 
-    # As GaussianNB calls it -------------------------------------------------------------------------------------------
+    # Attributes of scikit-learn's GaussianNB --------------------------------------------------------------------------
 
     @property
     def theta_(self) -> Array:
         """The mean of each column within each class, as in scikit-learn's GaussianNB; (g, p).
 
-        Like `var_`, it is for models whose columns are all Gaussian.
+        Only for models whose columns are all Gaussian, like `var_`.
         """
         self._refuse_other_columns("theta_")
         return self._with_constants(self.means_)
@@ -114,9 +114,9 @@ class NaiveBayes(Discriminating, SummaryEstimator):
     def var_(self) -> Array:
         """The variance of each column within each class, as in scikit-learn's GaussianNB; (g, p).
 
-        They are floored: a variance is at least `floor` times that of the column over all rows. GaussianNB adds
-        var_smoothing times the largest variance of any column instead, so that NaiveBayes(floor=0) has the numbers of
-        GaussianNB(var_smoothing=0). A column that never varies was left out, and has a variance of 0.
+        Each variance is at least `floor` times the variance of the column over all rows. GaussianNB instead adds
+        var_smoothing times the largest variance of any column; NaiveBayes(floor=0) equals GaussianNB(var_smoothing=0).
+        A constant column was left out, and has a variance of 0.
         """
         self._refuse_other_columns("var_")
         return self._in_all_columns(self.variances_)

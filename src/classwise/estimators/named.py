@@ -1,4 +1,4 @@
-"""Well-known names: each is GaussianClassifier with other defaults, and nothing more."""
+"""Classifiers with well-known names: each is a GaussianClassifier with other defaults."""
 
 import inspect
 import warnings
@@ -23,7 +23,7 @@ C = TypeVar("C", bound=type[GaussianClassifier])
 
 
 def defaults(own: dict[str, Any] | None = None, **changed: Any) -> Callable[[C], C]:
-    """Give a subclass other defaults, in its signature too, where scikit-learn and help() look for them.
+    """Give a subclass other defaults, also in its signature, which scikit-learn and help() read.
 
     own: options that only the subclass has.
     """
@@ -52,9 +52,9 @@ def defaults(own: dict[str, Any] | None = None, **changed: Any) -> Callable[[C],
 
 @stored("QDA", kind="model")
 class QDA(GaussianClassifier):
-    """The quadratic classifier: each class has a full covariance of its own (share=0, shrink=0).
+    """Quadratic discriminant analysis: each class has its own full covariance (share=0, shrink=0).
 
-    Options as for GaussianClassifier.
+    The options are those of GaussianClassifier.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -66,11 +66,14 @@ class QDA(GaussianClassifier):
 @stored("LDA", kind="model")
 @defaults(own={"n_components": None}, share=1.0)
 class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier):
-    """The linear classifier: all classes share one full covariance (share=1). It also projects on Fisher's directions.
+    """Linear discriminant analysis: all classes share one full covariance (share=1).
+
+    `transform` projects rows on Fisher's directions.
 
     n_components: how many of Fisher's directions to keep, at most min(g - 1, p). It affects decisions too, unlike in
-        scikit-learn: class means are moved into the space of these directions (reduced-rank classification).
-    Other options as for GaussianClassifier.
+        scikit-learn: class means are projected onto the space of these directions (reduced-rank classification).
+
+    The other options are those of GaussianClassifier.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -95,10 +98,10 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
         return None if rank is None else int(rank)
 
     def transform(self, X: Any) -> Array:
-        """Rows in Fisher's directions, where each class has covariance I; (n, r), r = n_components or min(g - 1, p).
+        """Rows projected on Fisher's directions, in which each class has covariance I; (n, r).
 
-        Only numbers have directions: other columns are left out. A missing number is put at its expectation given
-        the rest of the row.
+        r is n_components, or min(g - 1, p). Only columns of numbers are projected. A missing number is replaced by its
+        expectation given the rest of the row.
         """
         projection, gaussian, table = self.projection_, self.gaussian_, self._table(X)
         columns, _ = self._numbers_block()
@@ -113,7 +116,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
 
     @property
     def projection_(self) -> FisherProjection:
-        """Center, directions (p, r), each direction's share of the between-class variance (r,), means (g, r)."""
+        """Fisher's projection: center, directions (p, r), shares of the between-class variance (r,), means (g, r)."""
         if len(self.gaussian_.covariance.values) > 1:
             raise NotAvailableError(
                 f"Fisher's directions need one covariance for all classes: share=1, not {self.share}."
@@ -122,9 +125,9 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
 
     @property
     def scalings_(self) -> Array:
-        """Fisher's directions, as scikit-learn calls them: `(X - xbar_) @ scalings_` is `transform(X)`; (p, r).
+        """Fisher's directions, under scikit-learn's name: `(X - xbar_) @ scalings_` is `transform(X)`; (p, r).
 
-        Those of scikit-learn's default solver up to signs, divided as `coef_` says; `projection_` has them, too. Like
+        They equal those of scikit-learn's default solver up to signs, with the divisor described in `coef_`. Like
         `xbar_` and `explained_variance_ratio_`, they are for models of numbers alone.
         """
         self._refuse_columns_beside("scalings_")
@@ -132,7 +135,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
 
     @property
     def xbar_(self) -> Array:
-        """The overall mean: that of the class means, weighted by the priors; (p,)."""
+        """The overall mean: the mean of the class means, weighted by the priors; (p,)."""
         self._refuse_columns_beside("xbar_")
         return self._with_constants(self.projection_.center)
 
@@ -140,8 +143,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
     def explained_variance_ratio_(self) -> Array:
         """The share of the between-class variance that each direction accounts for, the largest first; (r,).
 
-        R calls it the proportion of trace. With n_components they are shares of all directions, also of those that
-        were given up, and that takes the statistics of the model.
+        R calls it the proportion of trace. With n_components they are still shares of the total over all directions,
+        which needs the statistics of the model.
         """
         self._refuse_columns_beside("explained_variance_ratio_")
         ratios = self._ratios()
@@ -153,7 +156,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
         return ratios
 
     def _ratios(self) -> Array | None:
-        """Each direction's share of all between-class variance (r,); None if what was given up is not known."""
+        """Each direction's share of all between-class variance (r,); None if the statistics are missing."""
         if self.n_components is None:
             return self.projection_.ratios
         if not self.statistics_.parts:
@@ -162,7 +165,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
         assert isinstance(plan, BlockPlan)
         whole = clone(self).set_params(n_components=None)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what there is to say was said at fit
+            warnings.simplefilter("ignore")  # fit has given these warnings already
             whole._keep(replace(plan, rank=None).model(self.statistics_), self.statistics_)
         ratios: Array = whole.projection_.ratios[: self.n_components]
         return ratios
@@ -183,8 +186,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
 class NearestMean(GaussianClassifier):
     """The nearest-mean classifier: one variance for all features and classes (structure="spherical", share=1).
 
-    With equal priors the class of the nearest mean wins. Distances depend on the units of the features:
-    standardize=True measures each in its own standard deviation. Options as for GaussianClassifier.
+    With equal priors the class with the nearest mean wins. Distances depend on the units of the features;
+    standardize=True measures each feature in its standard deviation. The options are those of GaussianClassifier.
 
     >>> m = NearestMean().fit([[0, 0], [0, 2], [4, 0], [4, 2]], ["a", "a", "b", "b"])
     >>> m.predict([[1.9, 5], [2.1, 5]]).tolist()
@@ -197,9 +200,9 @@ class NearestMean(GaussianClassifier):
 class RDA(GaussianClassifier):
     """Regularized discriminant analysis (Friedman 1989): covariances between own and shared, full and spherical.
 
-    share and shrink are the two dials, chosen by cross-validated log loss unless they are given; `dials_` has every
-    pair that was tried. What shrinking does depends on the units of the features: standardize=True takes their
-    standard deviations as units. Options as for GaussianClassifier.
+    The two dials share and shrink are chosen by cross-validated log loss by default; `dials_` has every pair that was
+    tried. Shrinking depends on the units of the features; standardize=True measures each feature in its standard
+    deviation. The options are those of GaussianClassifier.
 
     >>> m = RDA(share=0.5, shrink=0.5).fit([[-1, -1], [-1, 1], [2, 0], [3, 0]], [-1, -1, 1, 1])
     >>> m.predict([[0, 0], [1, 0]]).tolist()

@@ -1,4 +1,4 @@
-"""predict and evaluate: answers beside rows wherever they are, and how good they are where rows have labels."""
+"""predict and evaluate for any source of rows: write predictions beside the rows, and measure them on labeled rows."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from classwise.rows.streams import FilePiece, Stream, arrow_batches
 from classwise.rows.texts import WiderTypeError
 from classwise.rows.written_numbers import WrittenNumber
 
-# A text file of fewer bytes is seen whole when its types are told.
+# The types of a text file with at most this many bytes are inferred from the whole file.
 ALL_SEEN = 40_000
 
 
@@ -43,22 +43,23 @@ def predict(
     overwrite: bool = False,
     format: str | None = None,
 ) -> Any:
-    """The label of each row, and its posterior, beside the rows and in their order; memory stays flat.
+    """Predict the label of each row of a source, with its posterior, in the order of the rows; memory stays flat.
 
-    model: a fitted classifier, of classwise or of scikit-learn. source: rows wherever they are, as for `summarize`. In
-        files and databases, what stood for a missing value where the model learned stands for one.
-    sink: where the answers go: a Parquet, CSV, TSV, JSON or Arrow file, by the end of its name, or
-        "shop.duckdb#table" or "postgresql://host/shop#table". It appears when it is complete, or not at all; the
-        number of rows is returned. "-" is standard output. Without a sink, answers are returned: a DataFrame of Dask or
-        Spark, if the rows are one, and else a stream of Arrow batches, to be read once. Where a later row of a large
-        text file may show a column to be something else, answers wait in a temporary file until all are there.
-    keys: columns to carry along; all, unless given. They are copied as they stand in files: from CSV and TSV the text,
-        but what the model reads goes into sinks that have types as what the model takes it for.
-    columns: those to predict from, in the order of fit, where the model was fitted on rows without names.
-    proba: add a column `posterior_CLASS` for each class; where classes differ by case alone, the later ones have a
-        number after them, such as `posterior_a_2` beside `posterior_A`.
-    overwrite: replace what is there under the sink's name.
-    format: "csv", "tsv", "json", "jsonl", "parquet" or "arrow", where the name of a file does not tell; "-" is "csv".
+    model: a fitted classifier, of classwise or of scikit-learn.
+    source: rows, as for `summarize`. In files and databases, the same texts count as missing as when the model was
+        fitted.
+    sink: where predictions go: a Parquet, CSV, TSV, JSON or Arrow file, by its suffix, or a database table such as
+        "shop.duckdb#table" or "postgresql://host/shop#table"; "-" is standard output. A sink appears only when it is
+        complete, and the number of rows is returned. Without a sink the predictions are returned: as a DataFrame of
+        Dask or Spark if the source is one, and else as a stream of Arrow batches, which can be read once. Predictions
+        for a large text file first go to a temporary file, because a later row may change the type of a column.
+    keys: the columns to copy to the output; by default all. From CSV and TSV their text is copied unchanged, but in
+        sinks with types, columns of the model have the model's type.
+    columns: the columns to predict from, in the order of fit, if the model was fitted on rows without names.
+    proba: add a column `posterior_CLASS` for each class. If classes differ by case alone, later ones are numbered, such
+        as `posterior_a_2` beside `posterior_A`.
+    overwrite: replace an existing file or table.
+    format: "csv", "tsv", "json", "jsonl", "parquet" or "arrow", if the suffix does not say; "csv" for "-".
 
     >>> import classwise as cw, pandas as pd
     >>> rows = pd.DataFrame({"id": [7, 8, 9, 10], "x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")})
@@ -82,8 +83,8 @@ def predict(
 
 
 def _as_they_stand(stream: Stream, answer: "ModelAnswer", to_text: bool) -> tuple[Stream, "ModelAnswer"]:
-    """Keys as files have them. What the model reads too is read twice, under another name, where that may differ: as
-    text that is to be text again, and where some values stand for none.
+    """Read keys unchanged from files. A key that the model reads too is read a second time, under another name, if its
+    text may differ from its value: in text files with a text sink, and in files with marks for missing values.
     """
     files = [piece.file for piece in stream.pieces if isinstance(piece, FilePiece)]
     if not files:
@@ -98,16 +99,16 @@ def _as_they_stand(stream: Stream, answer: "ModelAnswer", to_text: bool) -> tupl
 
 
 def _unused(names: Sequence[str]) -> Iterator[str]:
-    """Names that no column has, in capitals or not."""
+    """Names that no column has, whatever the case."""
     taken = {name.lower() for name in names}
     return (name for i in count() if (name := f"copy {i}") not in taken)
 
 
 @dataclass(frozen=True, eq=False)
 class ModelAnswer:
-    """A chunk of rows, as a table of any library, to the columns asked for and the model's answers beside them.
+    """From a chunk of rows, in a table of any library, to the keys with the predictions beside them.
 
-    copies: under which names chunks have those keys that the model reads as something else.
+    copies: the names under which chunks hold unchanged copies of keys that the model reads too.
     """
 
     model: Any
@@ -118,7 +119,7 @@ class ModelAnswer:
 
     @classmethod
     def read(cls, model: Any, names: Sequence[str], keys: Any, columns: Any, proba: bool, where: str) -> "ModelAnswer":
-        """By the names of the rows' columns; what is not there is an error."""
+        """Check the options against the names of the rows' columns; a missing column is an error."""
         features = feature_columns(model, columns)
         carried = names if keys is None else [keys] if isinstance(keys, str) else keys
         answer = cls(model, tuple(features), tuple(carried), proba)
@@ -137,21 +138,21 @@ class ModelAnswer:
 
     @property
     def carried(self) -> dict[str, str]:
-        """The keys, and how chunks name them."""
+        """The keys, and their names in chunks."""
         return {name: self.copies.get(name, name) for name in self.keys}
 
     @property
     def added(self) -> list[str]:
-        """The columns that are added."""
+        """The names of the added columns."""
         return answer_columns(self.model.classes_, self.proba)
 
     @property
     def empty(self) -> dict[str, NDArray[Any]]:
-        """The columns that are added, without a row."""
+        """The added columns, without rows."""
         return {name: np.zeros(0) for name in self.added} | {"label": self.labels[:0]}
 
     def columns(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
-        """The columns that are added to a chunk."""
+        """The added columns of a chunk."""
         rows = as_fitted(self.model, chunk.frame.select(list(self.features)))
         labels, posterior = np.asarray(self.model.predict(rows)), np.asarray(self.model.predict_proba(rows))
         answers = [self._of_one_type(labels), self._of_labels(labels, posterior)]
@@ -159,7 +160,7 @@ class ModelAnswer:
 
     @property
     def labels(self) -> Labels:
-        """All that may be announced, of one type."""
+        """All labels that may be predicted, of one type."""
         return self._of_one_type(self._announced)
 
     @cached_property
@@ -167,8 +168,8 @@ class ModelAnswer:
         return np.asarray(getattr(self.model, "announced_", self.model.classes_))
 
     def _of_one_type(self, labels: Labels) -> Labels:
-        """Labels of the type that all chunks have: text, where some are numbers and others, such as "reject", text, and
-        where they have more digits than a column of numbers keeps.
+        """Labels in a type that is the same for all chunks: text if numbers are mixed with text such as "reject", or
+        have more digits than a column of numbers keeps.
         """
         announced = self._announced
         if announced.dtype.kind != "O":
@@ -176,7 +177,7 @@ class ModelAnswer:
         return np.array([None if label is None else str(label) for label in labels.tolist()], dtype=object)
 
     def _of_labels(self, labels: NDArray[Any], posterior: Array) -> Array:
-        """The posterior of each row's label (n,); of one that is no class, because the row was refused, the best."""
+        """The posterior of each row's label, or the largest posterior if the row was rejected or novel; (n,)."""
         codes = posterior.argmax(axis=1)
         place = {label: k for k, label in enumerate(self.model.classes_.tolist())}
         for row in np.flatnonzero(labels != self.model.classes_[codes]).tolist():
@@ -185,7 +186,7 @@ class ModelAnswer:
 
 
 def feature_columns(model: Any, columns: Sequence[str] | None) -> Sequence[str]:
-    """The columns that a model reads, in the order of fit; columns: those given, where it was fitted without names."""
+    """The columns that a model reads, in the order of fit; columns: used if it was fitted on rows without names."""
     features = getattr(model_within(model), "feature_names_in_", columns)
     if features is None:
         raise ClasswiseError("The model was fitted on rows without names: give columns=[...], in the order of fit.")
@@ -193,17 +194,17 @@ def feature_columns(model: Any, columns: Sequence[str] | None) -> Sequence[str]:
 
 
 def as_fitted(model: Any, frame: Any) -> Any:
-    """Rows of a frame, in the kind of table that a model was fitted on: with names or without."""
+    """The rows of a frame as a table with names, or as an array if the model was fitted without names."""
     return frame.to_native() if hasattr(model_within(model), "feature_names_in_") else frame.to_numpy()
 
 
 def answer_columns(classes: Labels, proba: bool) -> list[str]:
-    """What answers are called: the label, its posterior, and with proba that of each class."""
+    """The names of the added columns: the label, its posterior, and with proba the posterior of each class."""
     return ["label", "posterior", *(label_columns("posterior_", classes.tolist()) if proba else ())]
 
 
 def text_columns(model: Any, target: str | None = None) -> list[str]:
-    """The columns that hold text for a model, even where all values of a file look like numbers; target: the labels."""
+    """The columns to read as text for a model, even if all values look like numbers; target: the column of labels."""
     is_text = target is not None and any(isinstance(label, str) for label in np.asarray(model.classes_).tolist())
     labels = [str(target)] if is_text else []
     inner: Any = getattr(model_within(model), "model_", None)
@@ -216,13 +217,13 @@ def text_columns(model: Any, target: str | None = None) -> list[str]:
 
 
 def missing_marks(model: Any) -> tuple[str, ...] | None:
-    """What stood for a missing value in the files that a model was made from; None, where it was the usual."""
+    """The texts that marked missing values in the files that a model was fitted on; None for the default ones."""
     schema = getattr(getattr(model_within(model), "model_", None), "schema", None)
     return getattr(schema, "marks", None)
 
 
 def _reader(rows: Rows, answer: ModelAnswer) -> Any:
-    """Answers as a stream of Arrow batches."""
+    """Predictions as a stream of Arrow batches."""
     import pyarrow as pa
 
     tables = _kept(rows, answer) if may_begin_again(rows.open()) else rows.apply(answer)
@@ -239,7 +240,7 @@ def _reader(rows: Rows, answer: ModelAnswer) -> Any:
 
 
 def _kept(rows: Rows, answer: ModelAnswer) -> Iterator[Any]:
-    """Answers from a file, when they are complete: what has been handed over cannot be begun again."""
+    """Predictions by way of a complete temporary file, because batches that are handed over cannot be taken back."""
     import pyarrow as pa
 
     with TemporaryDirectory(prefix="classwise-", ignore_cleanup_errors=True) as folder:
@@ -250,14 +251,14 @@ def _kept(rows: Rows, answer: ModelAnswer) -> Iterator[Any]:
 
 
 def may_begin_again(stream: Stream) -> bool:
-    """Whether a later row of a text file may show that its columns hold something else than its first rows say."""
+    """Whether a later row of a text file may change the types that were inferred from its first rows."""
     texts = (Format.CSV, Format.TSV)
     files = [(piece.size, *find_format(piece.name)) for piece in stream.pieces if stream.kind == "file"]
     return any(format in texts and (compression or size > ALL_SEEN) for size, format, compression in files)
 
 
 def _spool(rows: Rows, answer: ModelAnswer, format: str | None) -> int:
-    """Answers to standard output when they are complete: what has been printed cannot be begun again."""
+    """Write predictions to standard output when they are complete, because printed lines cannot be taken back."""
     with TemporaryDirectory(prefix="classwise-") as folder:
         kept = Path(folder) / f"answers.{format or 'csv'}"
         count = _write(rows, answer, str(kept), True, format)
@@ -267,7 +268,7 @@ def _spool(rows: Rows, answer: ModelAnswer, format: str | None) -> int:
 
 
 def _write(rows: Rows, answer: ModelAnswer, sink: str, overwrite: bool, format: str | None) -> int:
-    """Answers to a sink; begun again where a file turns out to hold other types than its first rows."""
+    """Write predictions to a sink; start again if a file turns out to have other types than its first rows."""
     while True:
         try:
             with open_sink(sink, overwrite, format) as write:
@@ -288,16 +289,17 @@ def _write(rows: Rows, answer: ModelAnswer, sink: str, overwrite: bool, format: 
 def evaluate(
     model: Any, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
 ) -> Evaluation:
-    """How good a model is on labeled rows wherever they are: print the answer, or read its measures.
+    """How good a model is on a source of labeled rows: print the result, or read its measures.
 
-    The numbers are those of `model.evaluate(X, y, sample_weight)`, gathered in one pass; memory stays flat. The AUC is
-    within its `auc_bound`. Rows of Dask and Spark are evaluated by their workers. Of a Decision, the posteriors of its
-    model are evaluated.
+    The measures are those of `model.evaluate(X, y, sample_weight)`, computed in one pass with flat memory. The AUC is
+    accurate to `auc_bound`. Rows of Dask and Spark are evaluated by their workers. For a Decision, the posteriors of
+    its model are evaluated.
 
-    model: a fitted classifier, of classwise or of scikit-learn. source: rows wherever they are, as for `predict`.
-    target: the column of the labels; rows without one are left out, and a warning says how many.
-    columns: those to predict from, in the order of fit, where the model was fitted on rows without names.
-    weights: the column of the weights, if rows have any.
+    model: a fitted classifier, of classwise or of scikit-learn.
+    source: rows, as for `predict`.
+    target: the column of labels. Rows without a label are left out, and a warning counts them.
+    columns: the columns to predict from, in the order of fit, if the model was fitted on rows without names.
+    weights: the column of weights, if there is one.
 
     >>> import classwise as cw, pandas as pd
     >>> rows = pd.DataFrame({"x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")})
@@ -320,7 +322,7 @@ def evaluate(
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """What some rows add: their evaluation, if any of them count, and how many there were, with labels and without."""
+    """The result of some rows: their evaluation, None if none counts, and how many there are, in all and unlabeled."""
 
     evaluation: Evaluation | None
     rows: int
@@ -333,7 +335,7 @@ class Evaluated:
 
 @dataclass(frozen=True, eq=False)
 class Evaluating:
-    """A chunk of rows to what it adds."""
+    """From a chunk of rows to its part of the evaluation."""
 
     model: Any
     roles: Roles

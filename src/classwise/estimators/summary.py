@@ -1,8 +1,8 @@
-"""Estimators that learn from statistics: gathered from rows in memory, batch by batch, or wherever rows are.
+"""Estimators that learn from statistics of the rows: in memory, in batches, or from any source.
 
-`fit`, `partial_fit`, `fit_statistics` and `fit_source` are one walk from different doors: the options become a plan,
-the plan says what to gather, and makes a model of what was gathered. Where an option is left to cross-validation, the
-plan is tuned on statistics by fold first.
+`fit`, `partial_fit`, `fit_statistics` and `fit_source` take the same steps: the options become a plan, the plan names
+the statistics to gather, and makes a model of them. If an option is left to cross-validation, the plan is first tuned
+on statistics by fold.
 """
 
 import warnings
@@ -32,41 +32,41 @@ from classwise.statistics import ClassStatistics, DiagonalScatter
 from classwise.statistics.summaries import MISSING
 from classwise.storage import stored
 
-# The values that leave an option to rows held out.
+# The values of an option that leave its choice to held-out rows.
 OPEN = {"share": ("cv",), "shrink": ("cv",), "prior": ("cv", "loo")}
 CALIBRATIONS = {None: False, "temperature": True}
 
 
 class SummaryEstimator(GenerativeAnswers):
-    """A scikit-learn classifier that is a summary of the rows, and a Bayes classifier made from it.
+    """A scikit-learn classifier that gathers statistics of the rows and makes a Bayes classifier of them.
 
     A subclass reads its options into a plan. Some of them may be left to cross-validation:
 
-    folds: a number of stratified folds, the fold of each row, or a splitter of scikit-learn's.
-    calibrate: "temperature" raises posteriors to the power that suits rows held out.
+    folds: a number of stratified folds, the fold of each row, or a scikit-learn splitter.
+    calibrate: "temperature" raises posteriors to the power that fits held-out rows best.
     """
 
     calibrate: str | None = None
     folds: Any = 10
 
-    # Whether its statistics are sums over rows, so that those of other folds are all rows' less those of a fold.
+    # Whether statistics are sums over rows: those outside a fold are then those of all rows minus those of the fold.
     _crosses: ClassVar[bool] = True
     _told = ("calibration_", "dials_", "prior_choice_")
 
     def _open_choices(self) -> dict[str, Any]:
-        """The options that are left to rows held out, with their values."""
+        """The options that are left to held-out rows, with their values."""
         given = {name: getattr(self, name, None) for name in OPEN}
         left = {name: value for name, value in given.items() if isinstance(value, str) and value in OPEN[name]}
-        if getattr(self, "estimate", None) != "bayes":  # the prior of nothing
+        if getattr(self, "estimate", None) != "bayes":  # the prior is not used
             left.pop("prior", None)
         return left
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X (n, p) and labels y (n,); a weight of two is the row twice, a weight of zero is no row.
+        """Fit to rows X (n, p) and labels y (n,). A row of weight two counts twice, a row of weight zero not at all.
 
-        X is an array or a pandas, polars or Arrow table; text, categories, booleans and missing values are welcome.
-        Rows without a label are left out, with a warning that counts them. What is left to cross-validation is chosen
-        by log loss, which takes another look at the rows.
+        X is an array or a pandas, polars or Arrow table; it may hold text, categories, booleans and missing values.
+        Rows without a label are left out, with a warning that counts them. Options that are left to cross-validation
+        are chosen by log loss, in another pass over the rows.
         """
         plan = self._plan()
         if not self._is_choosing:
@@ -87,13 +87,13 @@ class SummaryEstimator(GenerativeAnswers):
 
     @available_if(lambda self: not self._is_choosing)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows to those learned from so far; the result is that of fitting all of them at once.
+        """Add rows to those of earlier batches; the result is the same as that of fitting all rows at once.
 
-        A class or a level first seen in a later batch is simply a new class or level. Where an option is left to
-        cross-validation, which needs all rows twice, there is no partial_fit.
+        A later batch may have new classes and levels. partial_fit is not available if an option is left to
+        cross-validation, which needs all rows twice.
 
-        classes: the labels that may occur; others are refused. A class without rows so far is in classes_, with a prior
-            and posteriors of zero: there is no density of it.
+        classes: the labels that may occur; others are an error. A class without rows so far is in classes_, with a
+            prior and posteriors of zero, but has no density.
         """
         plan, source, known = self._plan(), open_source(X), []
         before: ClassStatistics | None = getattr(self, "statistics_", None)
@@ -102,13 +102,13 @@ class SummaryEstimator(GenerativeAnswers):
             known = before.known_columns()
         table = source.read(plan.families, required(y), sample_weight, strict=plan.strict, known=known)
         batch = expecting(plan.summarize(table, before), classes)
-        # Early batches may hold one class, or too few rows for a covariance: the model is made when it is asked for.
+        # The first batches may have one class, or too few rows for a covariance: the model is made on first use.
         self._keep(None, batch if before is None else before + batch)
         return self
 
     def fit_statistics(self, statistics: ClassStatistics) -> Self:
-        """Learn from statistics, gathered here or elsewhere; not where an option is left to cross-validation, which
-        needs the rows.
+        """Fit to statistics from `summarize`, gathered here or elsewhere. Options that are left to cross-validation are
+        an error, because they need the rows.
         """
         if self._is_choosing:
             left = {**self._open_choices(), **({"calibrate": self.calibrate} if self.calibrate else {})}
@@ -122,20 +122,21 @@ class SummaryEstimator(GenerativeAnswers):
     def fit_source(
         self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
     ) -> Self:
-        """Learn from rows wherever they are, with flat memory: the same model as from a table of all of them.
+        """Fit to a source of rows with flat memory: the same model as from a table of all rows.
 
-        source: whatever `summarize` takes with a target: the path of a CSV, TSV, JSON, Parquet or Arrow file, a
-            pattern, a query, a database's table, a lazy frame, a stream of Arrow batches, a DataFrame of Dask or Spark.
-        target, weights: the columns that hold labels and weights; columns: those to learn from, all others by default.
+        source: as for `summarize` with a target: the path of a CSV, TSV, JSON, Parquet or Arrow file, a pattern, a
+            query, a database table, a lazy frame, a stream of Arrow batches, or a DataFrame of Dask or Spark.
+        target, weights: the columns of labels and weights.
+        columns: the columns to learn from; by default all others.
 
-        What is left to cross-validation is chosen by all rows, if they are few, and else by a sample of them.
+        Options that are left to cross-validation are chosen on all rows if they fit in memory, and else on a sample.
         """
         plan = self._plan()
         rows = open_rows(source, target=target, columns=columns, weights=weights, families=plan.families)
         return self._fit_rows(plan, rows)
 
     def _fit_rows(self, plan: Plan, rows: Rows) -> Self:
-        """One pass, where statistics are all that it takes."""
+        """Fit in one pass, if no option is left to cross-validation."""
         if not self._is_choosing:
             return self._learn(plan, plan.gather(rows))
         fitted = self._fit_held(rows)
@@ -148,12 +149,12 @@ class SummaryEstimator(GenerativeAnswers):
         return self._fit_crossing(plan, crossing)
 
     def _fit_held(self, rows: Rows) -> Self | None:
-        """From all rows in memory, if they are few; else None."""
+        """Fit in memory if the rows fit there; else None."""
         held = rows.held()
         return None if held is None else self.fit(held.X, held.y, held.weights)
 
     def _learn(self, plan: Plan, statistics: ClassStatistics) -> Self:
-        # First the model: if it cannot be made, what was fitted before stays as it is.
+        # First the model: if this fails, the previous fit stays.
         self._keep(plan.model(statistics), statistics)
         return self
 
@@ -166,17 +167,17 @@ class SummaryEstimator(GenerativeAnswers):
 
     def _fit_crossing(self, plan: Plan, crossing: Crossing) -> Self:
         with BLAS.held(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what there is to say is said of all rows
+            warnings.simplefilter("ignore")  # the fit to all rows gives the warnings
             tuning = tune(plan, crossing)
             calibration = fit_temperature(tuning, crossing) if self.calibrate else None
         return self._adopt(self._tuned(tuning), calibration, crossing.statistics.total())
 
     def _tune(self, crossing: Crossing) -> "Tuned":
-        """Everything that is to be chosen but the temperature, chosen."""
+        """Choose all options that are left to cross-validation, except the temperature."""
         return self._tuned(tune(self._plan(), crossing))
 
     def _tuned(self, tuning: Tuning) -> "Tuned":
-        """The same as estimators with nothing left to choose."""
+        """The choices as estimators with nothing left to choose."""
         choice = tuning.choice
         if choice is None:
             plain = self._with_options({})
@@ -191,7 +192,7 @@ class SummaryEstimator(GenerativeAnswers):
         return chosen
 
     def _adopt(self, tuned: "Tuned", calibration: Calibration | None, statistics: ClassStatistics) -> Self:
-        """Learn from statistics with everything chosen."""
+        """Fit to statistics with the options that were chosen."""
         model = tuned.plain._plan().model(statistics)
         self._keep(model.with_classifier(model.classifier.calibrated(calibration)), statistics)
         for name, value in tuned.record.items():
@@ -211,12 +212,12 @@ class SummaryEstimator(GenerativeAnswers):
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None, *, recount: bool = False) -> Array:
         """log P(k | x) of each row under the model fitted without that row, exactly; (n, g).
 
-        X and y are the rows that the model was fitted on. Gaussians are not fitted again: a row is left out by a
-        rank-one downdate. Other models are fitted without each row in turn, from statistics; AODE, whose ranges depend
-        on all rows, from the other rows. Dials chosen by "cv" stay as they were chosen. A row without which the model
-        cannot be fitted has -inf for every class, and a warning names it.
+        X and y are the rows that the model was fitted on. Gaussians are not fitted again: a rank-one downdate leaves a
+        row out. Other models are fitted from statistics without each row in turn; AODE, whose ranges depend on all
+        rows, is fitted to the other rows. Options chosen by "cv" stay. A row without which the model cannot be fitted
+        has -inf for every class, and a warning names it.
 
-        recount: count the priors without the row too, rather than keep them.
+        recount: whether to estimate the priors without the row too.
 
         >>> import classwise as cw
         >>> from sklearn.datasets import load_iris
@@ -228,15 +229,15 @@ class SummaryEstimator(GenerativeAnswers):
         return leaving.log_posteriors(rows)
 
     def leave_one_out_evidence(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """log p(x) of each row under the model fitted without that row: how ordinary it is to the others; (n,).
+        """log p(x) of each row under the model fitted without that row: low for outliers; (n,).
 
-        As leave_one_out, with the priors of all rows. -inf where there is no model without the row.
+        As leave_one_out, with the priors of all rows. -inf if the model cannot be fitted without the row.
         """
         leaving, rows = self._leaving_out(X, y, sample_weight, recount=False)
         return leaving.log_evidence(rows)
 
     def _leaving_out(self, X: Any, y: Any, sample_weight: Any, recount: bool) -> tuple[LeavingOut, Array]:
-        """The rows of the model, each to be left out, and the same as the model scores them (n, p)."""
+        """The rows of the model, prepared to be left out one by one, and as the model scores them (n, p)."""
         self._fitted()
         source = open_source(X)
         check_columns(self, source)
@@ -251,13 +252,13 @@ class SummaryEstimator(GenerativeAnswers):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error" and not self._plan().needs_quartics
-        # Not the tag `categorical`: scikit-learn takes it for columns that hold nothing but codes.
+        # Not the tag `categorical`, which scikit-learn reads as "all columns are codes".
         tags.input_tags.string = True
         return tags
 
 
 def crosses(model: Any) -> TypeGuard[SummaryEstimator]:
-    """Whether a model can be made of statistics by fold, so that cross-validating it takes no more passes."""
+    """Whether a model can be made of statistics by fold, so that cross-validation needs no further pass."""
     return isinstance(model, SummaryEstimator) and model._crosses
 
 
@@ -278,7 +279,9 @@ def read_common(model: Any) -> dict[str, Any]:
 @stored("Tuned")
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """A model with nothing left to choose, by all folds and for each fold by the others; and how it was chosen."""
+    """A model with nothing left to choose. plain: chosen on all folds; by_fold: for each fold, chosen on the others;
+    record: how it was chosen.
+    """
 
     plain: SummaryEstimator
     by_fold: tuple[SummaryEstimator, ...]
@@ -286,7 +289,7 @@ class Tuned:
 
 
 def expecting(statistics: ClassStatistics, classes: Any) -> ClassStatistics:
-    """With all classes that may occur; others are refused."""
+    """The statistics with all classes that may occur; other labels are an error."""
     if classes is None:
         return statistics
     expected = code_labels(np.asarray(classes))[0]

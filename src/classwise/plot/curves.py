@@ -23,10 +23,12 @@ from classwise.plot.canvas import (
 
 
 def plot_dials(model: Any, *, axes: Any = None, title: str | None = None) -> Any:
-    """The cross-validated log loss over share and shrink as a heat map, with a star at the best; dark is good.
+    """Draw the cross-validated log loss over share and shrink as a heat map, with a star at the best; dark is good.
 
-    model: one with a dial set to "cv", or its dials_. Crosses mark dials for which a covariance has no inverse. One
-    dial alone is drawn as a line. title: the best dials, unless given.
+    model: a fitted model with share="cv" or shrink="cv", or its dials_.
+    title: by default the best dials.
+
+    Crosses mark values for which a covariance has no inverse. If only one dial was chosen, a line is drawn.
     """
     choice = _read_choice(model)
     axes = (_draw_line if 1 in choice.log_loss.shape else _draw_square)(choice, axes)
@@ -108,10 +110,12 @@ WIDE = 8.0
 
 
 def plot_learning_curve(curve: Any, *, measure: str = "log_loss", axes: Any = None, title: str | None = None) -> Any:
-    """The median of each model over repeats against the number of rows learned from, with the quartiles as a band.
+    """Draw the median of each model over repeats against the number of training rows, with a band of quartiles.
 
-    curve: the result of learning_curve(X, y). measure: "log_loss" or "error". A line begins where the
-    model can be fitted in every repeat.
+    curve: the result of learning_curve(X, y).
+    measure: "log_loss" or "error".
+
+    A line begins at the size from which the model could be fitted in every repeat.
     """
     if measure not in NAMES:
         raise ClasswiseError(f"measure={measure!r} is not an option; choose 'error' or 'log_loss'.")

@@ -36,12 +36,15 @@ def plot_densities(
     axes: Any = None,
     title: str | None = None,
 ) -> Any:
-    """Prior times density of each class in one column, and below it the posterior; a Figure.
+    """Draw prior times density of each class in one column, and below it the posterior; returns a Figure.
 
-    X, y: rows to show as histograms, on the same scale; without labels as one, in gray. columns: which one, by name or
-    position; the first number unless given. Other columns are integrated out, or held at a value: at={column: value}.
-    Dotted lines are where the decision changes. A category has a bar for each class at each level, with a dot for the
-    share of the rows, and below it the posterior of each level. axes: two Axes, to draw there.
+    X, y: rows to show as histograms on the same scale; without y, as one gray histogram.
+    columns: the column, by name or position; by default the first number. The others are integrated out.
+    at: {column: value} holds other columns at a value.
+    axes: two Axes to draw on.
+
+    Dotted lines mark where the decision changes. For a category, each level has a bar for each class, with a dot at the
+    share of the rows, and below it the posterior of the level.
     """
     if isinstance(X, (str, int)):
         raise ClasswiseError(f"X={X!r} is no table of rows; name the column by columns={X!r}.")

@@ -35,11 +35,13 @@ MOST = 12
 
 
 def plot_pairs(model: Any, X: Any, y: Any, *, columns: Any = None, axes: Any = None, title: str | None = None) -> Any:
-    """What the model decides in every pair of columns, below prior times density of each column; a Figure.
+    """Draw the decision regions in every pair of columns, and prior times density of each column on the diagonal;
+    returns a Figure.
 
-    Each panel shows the model of its columns alone, with all others integrated out. columns: which, by name or
-    position; all numbers unless given, and categories too where there are fewer than two numbers. axes: as many rows
-    of Axes as there are columns, each with as many, to draw there.
+    Each panel shows the model of its columns alone; all others are integrated out.
+
+    columns: by name or position; by default all numbers, or all columns if there are fewer than two numbers.
+    axes: a square array of Axes to draw on, with a row and a column for each of the columns.
     """
     columns = _chosen(model) if columns is None else list(columns)
     if len(columns) < 2:
@@ -106,9 +108,10 @@ def _name_axes(panels: Any, names: list[str]) -> None:
 
 
 def plot_projection(model: Any, X: Any, y: Any, *, axes: Any = None, title: str | None = None) -> Any:
-    """Rows in the first two of Fisher's directions, with the class means and circles at 1 and 2 standard deviations.
+    """Draw rows in the first two of Fisher's directions, with class means and circles at 1 and 2 standard deviations.
 
-    model: an LDA. Two classes have one direction: histograms of the rows and the densities of the model, on one scale.
+    model: an LDA. Two classes have only one direction; histograms of the rows and the densities of the model are then
+    drawn on one scale.
     """
     if not hasattr(model, "projection_"):
         name = type(model).__name__

@@ -38,10 +38,12 @@ def plot_confusion(
     axes: Any = None,
     title: str | None = None,
 ) -> Any:
-    """How often each class (rows) was taken for each class (columns): counts, and shares of the row.
+    """Draw the confusion matrix: how often rows of each class (rows) were assigned to each class (columns).
 
-    model: a fitted classifier, with rows X, y that it has not learned from; or the result of m.evaluate(X, y). The
-    shade is the share. title: the error, unless given.
+    model: a fitted classifier, with rows X, y that it was not fitted on; or the result of m.evaluate(X, y).
+    title: by default the error.
+
+    Each cell shows the count and the share of the row; the shade is the share.
     """
     evaluation = _evaluated(model, X, y, sample_weight)
     counts, names = evaluation.confusion, [str(label) for label in evaluation.labels]
@@ -70,9 +72,9 @@ MARKED = (0.6, 0.8, 1.0)
 
 
 def plot_reject_curve(curve: Any, *, axes: Any = None, title: str | None = None) -> Any:
-    """The error among rows that are decided, against the share of rows decided, from the surest on.
+    """Draw the error among decided rows against the share of rows decided, from the highest posteriors on.
 
-    curve: the result of m.reject_curve(X, y). Dots name the least posterior that is decided at that coverage.
+    curve: the result of m.reject_curve(X, y). Dots show the least posterior that is decided at that coverage.
     """
     axes = new_axes(axes, 6.4, 4.2)
     axes.step(curve.coverage, curve.error, where="pre", color=toned(BLUE), linewidth=1.8)
@@ -114,11 +116,12 @@ def plot_reliability(
     axes: Any = None,
     title: str | None = None,
 ) -> Any:
-    """What a model announces for rows against what came true, above a histogram of the probabilities.
+    """Draw reliability: observed shares against predicted probabilities, above a histogram of the probabilities.
 
-    model: a fitted classifier, of classwise or of scikit-learn, or several by name: {"LDA": lda, "naive Bayes": nb}. X,
-    y: rows that it has not learned from. label: the probability of this class, rather than of the class decided for.
-    The result of m.evaluate(X, y) may stand for a model and its rows.
+    model: a fitted classifier, of classwise or of scikit-learn, or several by name: {"LDA": lda, "naive Bayes": nb}; or
+        the result of m.evaluate(X, y), without X and y.
+    X, y: rows that the model was not fitted on.
+    label: use the probability of this class instead of that of the predicted class.
     """
     models = model if isinstance(model, Mapping) else {type(model).__name__: model}
     evaluations = {name: _evaluated(each, X, y, sample_weight) for name, each in models.items()}
@@ -149,10 +152,10 @@ def _evaluated(model: Any, X: Any, y: Any, weights: Any) -> Evaluation:
 def draw_reliability(
     evaluations: Mapping[str, Evaluation], title: str = "", label: Any = None, axes: Any = None
 ) -> Any:
-    """The share that came true against the probability announced; on the diagonal both are the same.
+    """Draw observed shares against predicted probabilities, above a histogram of the probabilities.
 
-    Areas are in proportion to the rows of a bin, bars are two standard errors. Below the diagonal a model is too sure.
-    Under it is a histogram of the probabilities announced.
+    evaluations: by the name of the model. The area of a marker is in proportion to the rows of its bin; bars are two
+    standard errors. Below the diagonal a model is overconfident.
     """
     axes = new_axes(axes, 5.2, 6.4)
     under = split_below(axes, BELOW)
@@ -210,10 +213,12 @@ MOST = 40
 
 
 def plot_check(check: Any, *, columns: Any = None, labels: Any = None, title: str | None = None) -> Any:
-    """Histograms of the rows over the band that holds 95 % of the samples, a row of panels for each class; a Figure.
+    """Draw histograms of the rows over a band with 95 % of the samples, in a row of panels per class; returns a Figure.
 
-    check: the result of m.check(X, y). columns, labels: which to show; all unless given. The title of a panel names
-    the measures that surprise there.
+    check: the result of m.check(X, y).
+    columns, labels: the columns and classes to show; by default all.
+
+    The title of a panel names the measures in which rows and samples differ.
     """
     known = list(dict.fromkeys(column for _, column in check.histograms))
     columns = known if columns is None else [known[find_column(key, known, "columns")] for key in as_list(columns)]

@@ -161,17 +161,19 @@ def plot_regions(
     sigmas: Sequence[float] = (1, 2, 3),
     contours: Any = False,
 ) -> Any:
-    """The regions of the classes in two columns, their boundaries, ellipses at 1, 2, 3 standard deviations, and rows.
+    """Draw the decision regions of the classes in two columns, with boundaries, ellipses and rows.
 
-    model: fitted on any number of columns, or a Decision, which hatches what it refuses and what is novel. X, y: the
-    rows to show, with their labels; without labels they are gray. columns: which two, by name or position; the first
-    two of numbers unless given. Other columns are integrated out, or held at a value: at={column: value}. contours:
-    lines of equal posterior of each class, at 0.75, 0.9 and 0.99 if True, or at those given.
+    model: a model of any number of columns, or a Decision, whose rejected and novel regions are hatched.
+    X, y: rows to show, with their labels; without labels they are gray.
+    columns: the two columns, by name or position; by default the first two numbers. The others are integrated out.
+    at: {column: value} holds other columns at a value.
+    sigmas: the standard deviations at which ellipses are drawn.
+    contours: lines of equal posterior of each class; True for 0.75, 0.9 and 0.99, or a list of posteriors.
 
-    Boundaries are drawn from W, w and w0 where log odds are polynomials in the two columns, whatever the others are,
-    and elsewhere are narrowed down by bisection. Ellipses of a Student-t are of its location and shape; where a column
-    is log-normal, lines around the densest parts of a class stand for them, which hold as much of it. A category has a
-    strip for each of its levels, two have a tile for each pair.
+    Boundaries are computed from W, w and w0 if the log odds are polynomials in the two columns, and else by bisection.
+    The ellipses of a Student-t show its location and shape. For a log-normal column, lines around the densest part of a
+    class replace the ellipses, and enclose the same share of it. A category has a strip for each level; two categories
+    have a tile for each pair of levels.
     """
     view = look(model, columns, at, 2)
     details = Details(tuple(sigmas), _read_contours(contours))

@@ -14,7 +14,7 @@ MOST = 15
 
 
 def plot_explanation(explanation: Any, *, axes: Any = None, title: str | None = None) -> Any:
-    """What each column adds to the log odds, as bars, the largest first; bars to the right speak for the class.
+    """Draw the share of each column in the log odds as bars, the largest first; bars to the right support the class.
 
     explanation: the result of m.explain(row). The last bar is the sum of all others: the log odds.
     """
@@ -57,9 +57,9 @@ def _shown(value: Any) -> str:
 
 
 def draw_importance(lines: Sequence[Any], axes: Any = None) -> Any:
-    """The rise of the log loss without each column, the largest first, with one standard error to both sides.
+    """Draw the increase of the log loss without each column as bars, with one standard error to both sides.
 
-    lines: those of an Importance.
+    lines: of an Importance.
     """
     axes = new_axes(axes, 6.8, 1.2 + 0.34 * len(lines))
     places = range(len(lines))
@@ -82,9 +82,10 @@ FAR = 3.0
 
 
 def draw_stack(lines: Sequence[Any], log_loss: float, axes: Any = None) -> Any:
-    """Dots at the log loss of each member, the larger the more weight it has; the weight is written beside.
+    """Draw the members of a stack as dots at their log loss; larger dots have more weight, which is written beside.
 
-    lines: those of an AutoReport; log_loss: of the stack, a green line. Members that took no part are left out.
+    lines: of an AutoReport. Members that were not fitted are left out.
+    log_loss: of the stack, drawn as a green line.
     """
     shown = [line for line in lines if line.log_loss is not None]
     axes = new_axes(axes, 7.0, 1.2 + 0.32 * len(shown))
@@ -119,9 +120,10 @@ def _limit(losses: Sequence[float]) -> float:
 
 
 def draw_comparison(lines: Sequence[Any], axes: Any = None) -> Any:
-    """Dots with 95 % intervals, best first; where posteriors have a temperature, a ring shows the log loss without it.
+    """Draw the log loss of each model as a dot with its 95 % interval, best first.
 
-    lines: those of a ComparisonTable. Green is the best, blue is as good, gray is not; scikit-learn's are orange.
+    lines: of a ComparisonTable. A ring shows the log loss without a temperature. Green is the best, blue is as good,
+    gray is worse, and orange is a reference.
     """
     shown = [line for line in lines if line.log_loss is not None]
     axes = new_axes(axes, 7.5, 1.4 + 0.27 * len(shown))

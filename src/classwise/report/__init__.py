@@ -1,4 +1,4 @@
-"""A comparison or an evaluation as a page: one HTML file with its pictures, to be read without a network."""
+"""A comparison or an evaluation as one HTML file with pictures, which needs no network."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,17 +38,22 @@ def write_report(
 ) -> None:
     """Write a comparison of rows X (n, p) with labels y (n,) as one HTML file, which needs no network.
 
-    It says which model to trust, what matters, how all models did, why three rows are decided as they are, where the
-    winner errs, how sure it is, and how it separates the classes, with a glossary. A file of that name is replaced when
-    the report is complete.
+    The report says which model to trust, which columns matter, how all models did, why three rows are decided as they
+    are, where the winner errs, how well it is calibrated, and how it separates the classes. It has a glossary. An
+    existing file is replaced when the report is complete.
 
-    After a comparison of a stream, X may be its source again, with target, and the name of the weights as
-    sample_weight: a sample of its rows is drawn for pictures and advice. Or X and y are a sample of your own.
+    After a comparison of a stream, X may be its source again, with target, and with the name of the weights' column as
+    sample_weight. The report then draws a sample of rows for pictures and advice. Or give your own sample as X and y.
 
-    sample_weight, families: as they were given to `compare`. source, target: what to call the rows and their labels;
-    seed: the random_state of the comparison; model: the file in which the winner was saved; examination: what `examine`
-    found in the table; importance: what `held_out_importance` found, which is asked if None; advice: sentences to show
-    instead of those of `diagnose`; command: the line in the shell that asked for the report.
+    path: of the HTML file.
+    sample_weight, families: as given to `compare`.
+    source, target: the names of the rows and of their labels in the report.
+    seed: the random_state of the comparison.
+    model: the file in which the winner was saved.
+    examination: the result of `examine`.
+    importance: the result of `held_out_importance`; computed if None.
+    advice: sentences to show instead of those of `diagnose`.
+    command: the shell command that made the report.
 
     >>> import classwise as cw, pathlib, tempfile
     >>> from sklearn.datasets import load_iris
@@ -67,7 +72,7 @@ def write_report(
 
 
 def _sampled(study: ReportData) -> ReportData:
-    """With rows drawn from the source, since none are given."""
+    """The data of the report with rows drawn from the source, if y is not given."""
     if study.target is None:
         raise ClasswiseError("A report needs the labels: give y, or target='...' with a source of rows.")
     columns = list(study.best.feature_names_in_)
@@ -77,7 +82,7 @@ def _sampled(study: ReportData) -> ReportData:
 
 
 def report_html(study: ReportData) -> str:
-    """The page as text."""
+    """The report as HTML text."""
     title = f"Which classifier for {study.target or study.source or 'these rows'}?"
     of = f" of {study.source}" if study.source else ""
     below = f"{study.comparison.rows:,} rows{of}, compared by classwise."
@@ -87,7 +92,7 @@ def report_html(study: ReportData) -> str:
 def write_evaluation(evaluation: Evaluation, path: str | Path, title: str, facts: dict[str, str] | None = None) -> None:
     """Write an evaluation as one HTML file, with its tables, reliability and confusion.
 
-    facts: how it was made, by name: {"model": "model.cw"}.
+    facts: to show on the page, by name, such as {"model": "model.cw"}.
     """
     below = f"{evaluation.weight:,.10g} rows, evaluated by classwise."
     with writing(str(path), force=True) as file:

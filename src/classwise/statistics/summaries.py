@@ -1,7 +1,7 @@
-"""Rows to statistics, the first half of every fit: a table, a chunk of any engine, every source of rows.
+"""From rows to statistics, the first half of every fit: for a table, a chunk of any engine, or any source of rows.
 
-What an engine sends to its workers is small: a `Learner` parts a chunk by roles, and summarizes it. `summarize` is one
-verb over every source, with the same numbers from each.
+An engine sends only a small `Learner` to its workers, which splits a chunk by the roles of its columns and summarizes
+it. `summarize` works for every source, and gives the same numbers for each.
 """
 
 import time
@@ -62,7 +62,7 @@ def summarize_table(
 def summarize_chunk(
     chunk: Table, form: type[Scatter], allow_missing: bool = True, quartics: bool = False
 ) -> ClassStatistics:
-    """The statistics of one chunk; what no density can take is an error that names its column."""
+    """The statistics of one chunk; values that no density can model are an error that names the column."""
     chunk = chunk.weighted()
     if chunk.labels is None:
         raise ClasswiseError("y is missing: a statistic by class needs a label for every row.")
@@ -75,8 +75,8 @@ def summarize_chunk(
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What chunks add up to: their statistics, None without a single row to learn from; rows: how many were read;
-    unlabeled: how many of them had no label.
+    """The sum over chunks. statistics: None if no row counts; rows: the number of rows that were read; unlabeled: how
+    many of them had no label.
     """
 
     statistics: ClassStatistics | None
@@ -89,7 +89,7 @@ class Tally:
         return Tally(together, self.rows + other.rows, self.unlabeled + other.unlabeled)
 
     def finished(self, where: str) -> ClassStatistics:
-        """The statistics of all rows; without any, an error. where: what messages call the rows."""
+        """The statistics of all rows; an error if no row counts. where: the name of the rows in messages."""
         if self.statistics is None:
             why = "every row has no label or no weight" if self.rows else "there are none"
             raise ClasswiseError(f"There are no rows to learn from in {where}: {why}.")
@@ -99,10 +99,10 @@ class Tally:
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """A chunk of rows to what it adds. roles: of its columns; None for arrays, whose columns have no names.
+    """From a chunk of rows to its statistics. roles: of its columns; None for arrays, whose columns have no names.
 
-    It knows nothing of other chunks: classes and levels that only some of them have meet when the results are added.
-    also: adds to the statistics of a table what else is to be gathered of it.
+    It knows nothing about other chunks: classes and levels that only some of them have are merged when results are
+    added. also: adds further statistics of a table.
     """
 
     roles: Roles | None
@@ -150,25 +150,26 @@ def summarize(
     on_error: Literal["raise", "skip"] = "raise",
     checkpoint: str | PathLike[str] | None = None,
 ) -> ClassStatistics:
-    """Weight, mean and scatter of the numbers and counts of the levels of each class, in one pass, with flat memory.
+    """Gather statistics by class in one pass with flat memory: weights, means and scatter of numbers, counts of levels.
 
-    X (n, p): an array, or a pandas, polars or Arrow table. Numbers, text, categories, booleans; missing values. Or,
-        with `target`, whatever holds or yields rows: the path of a CSV, TSV, JSON, Parquet or Arrow file, a pattern
+    X (n, p): an array, or a pandas, polars or Arrow table, with numbers, text, categories, booleans and missing values.
+        With `target`, any source of rows: the path of a CSV, TSV, JSON, Parquet or Arrow file, a pattern
         ("rows/*.parquet"), a list of paths, a folder, a query, a `Query`, "shop.duckdb#table",
-        "postgresql://host/shop#table", a lazy frame of polars, a stream or dataset of Arrow's, an iterator of tables, a
-        function that makes one of these, a DataFrame of Dask or Spark.
-    y (n,): labels of any sortable kind; rows without a label are left out, with a warning. Also arrays of Dask.
-    weights (n,): a weight of two is the row twice, a weight of zero is no row; with `target`, the name of a column.
-    target: the column that holds the labels. columns: those to learn from; all others, unless given.
-    scatter: "full" serves every model; "pooled" (LDA) and "diagonal" (naive Bayes, nearest mean) are leaner.
-    families: what columns are taken for, where it is not what their type says; as in NaiveBayes.
-    missing: "error" refuses missing values, and missing labels.
-    quartics: gather sums of |d|⁴ too, which shrink="ledoit-wolf" needs (with full scatter).
-    pairs: count pairs of columns too, which AODE needs, with numbers cut into so many ranges: the rows are read twice,
-        first for the ranges. Or the statistics whose ranges are to be used: then once.
+        "postgresql://host/shop#table", a polars lazy frame, an Arrow stream or dataset, an iterator of tables, a
+        function that returns one of these, or a DataFrame of Dask or Spark.
+    y (n,): labels of any sortable type. Rows without a label are left out, with a warning. X and y may be Dask arrays.
+    weights (n,): a row of weight two counts twice, a row of weight zero not at all. With `target`, a column's name.
+    target: the column of labels.
+    columns: the columns to learn from; by default all others.
+    scatter: "full" is enough for every model; "pooled" (LDA) and "diagonal" (naive Bayes, nearest mean) are smaller.
+    families: how to model columns whose type is misleading, as in NaiveBayes.
+    missing: "error" refuses missing values and missing labels.
+    quartics: also gather sums of |d|⁴, which shrink="ledoit-wolf" needs (with full scatter).
+    pairs: also count pairs of columns, which AODE needs: the number of ranges for each column of numbers. The rows are
+        then read twice, first to find the ranges. Or statistics whose ranges are reused, in one pass.
     on_error: "skip" leaves out files that cannot be read, with a warning that counts them.
-    checkpoint: a statistics file that is written while files are read. After a crash the same call goes on with the
-        files that are not in it yet; after a day, with those that are new.
+    checkpoint: a statistics file that is updated while files are read. The same call, after a crash or when there are
+        new files, continues with the files that are not yet in it.
 
     >>> import classwise as cw
     >>> cw.summarize([[1.8], [2.1], [5.8], [6.7]], [0, 0, 1, 1])
@@ -192,7 +193,7 @@ def summarize(
 
 
 def _pairing(pairs: Any, X: Any, gather: Callable[[Also], ClassStatistics]) -> Pairing:
-    """What counts pairs: in the ranges of other statistics, or in ranges that a first look at the rows tells."""
+    """The counter of pairs, with the ranges of other statistics, or with ranges from a first pass over the rows."""
     if isinstance(pairs, ClassStatistics):
         return Pairing(pairs.pairs.columns)
     bins = whole("pairs", pairs, 2)
@@ -202,14 +203,14 @@ def _pairing(pairs: Any, X: Any, gather: Callable[[Also], ClassStatistics]) -> P
             "one, or pairs=statistics whose ranges are to be used."
         )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what there is to say of the rows is said when they are counted
+        warnings.simplefilter("ignore")  # the second pass gives the same warnings
         return Pairing(sketched_places(gather(with_sketches), bins))
 
 
 def _summarized(
     X: Any, y: Any, weights: Any, target: Any, columns: Any, options: dict[str, Any], skip: bool, checkpoint: Any
 ) -> ClassStatistics:
-    """By names, or by arrays."""
+    """The statistics of a source with named columns, or of arrays."""
     if target is not None:
         if y is not None:
             raise ClasswiseError(f"target={target!r} names the column of the labels; leave y out.")
@@ -228,7 +229,7 @@ def _summarized(
 def _by_name(
     X: Any, named: dict[str, Any], options: dict[str, Any], skip: bool, checkpoint: str | None
 ) -> ClassStatistics:
-    """Columns by their names, of rows wherever they are."""
+    """The statistics of a source of rows, whose columns are named."""
     if not skip and checkpoint is None:
         return summarize_rows(open_rows(X, **named), **options)
     rows, problems = _begun(X, named, skip)
@@ -239,12 +240,12 @@ def _by_name(
 
 
 def summarize_rows(rows: Rows, form: type[Scatter], what: str = "Learning", **options: Any) -> ClassStatistics:
-    """The statistics of rows wherever they are, in one pass; options: as for Learner."""
+    """The statistics of a source of rows, in one pass; options: as for Learner."""
     return (rows.gather(Learner(rows.decided, form, **options), what) or Tally(None)).finished(rows.name)
 
 
 def _begun(X: Any, named: dict[str, Any], skip: bool) -> tuple[Rows, list[ClasswiseError]]:
-    """The rows from the first piece on that tells its columns, and the problems with those before."""
+    """The rows from the first readable piece (file) on, and the errors of the pieces before it."""
     problems: list[ClasswiseError] = []
     source = X() if makes_rows(X) else X
     while True:
@@ -261,7 +262,7 @@ def _begun(X: Any, named: dict[str, Any], skip: bool) -> tuple[Rows, list[Classw
 def _by_piece(
     rows: Rows, stream: Stream, learn: Learner, problems: list[ClasswiseError], checkpoint: str | None
 ) -> ClassStatistics:
-    """The statistics of a stream, piece by piece. problems: with pieces that were left out before."""
+    """The statistics of a stream, piece by piece. problems: the errors of pieces that were left out before."""
     engine = rows.engine
     assert isinstance(engine, StreamEngine)
     kept = None if checkpoint is None else Checkpoint(checkpoint, settings(rows.roles, learn))
@@ -285,7 +286,7 @@ def _by_piece(
 
 
 def _added(total: Tally, part: Gathered[Tally]) -> Tally:
-    """The total with one piece more, or the problem with that piece."""
+    """The total with one more piece; an error names the piece."""
     if part.problem is not None:
         raise part.problem
     try:
@@ -305,7 +306,7 @@ def _warn_of_skipped(problems: Sequence[ClasswiseError], count: int, kind: str) 
 
 
 def settings(roles: Roles, learn: Learner) -> str:
-    """How statistics are gathered, as a checkpoint remembers it."""
+    """The options of the statistics, as a checkpoint stores them."""
     told: dict[str, Any] = {"target": roles.target, "columns": roles.features, "weights": roles.weights}
     told |= {
         "scatter": learn.form.name,
@@ -316,17 +317,17 @@ def settings(roles: Roles, learn: Learner) -> str:
     return "summarize(" + ", ".join(f"{name}={value!r}" for name, value in told.items()) + ")"
 
 
-# Checkpoints: what finished files add up to, on disk, so that nothing is read twice after a crash --------------------
+# Checkpoints: the statistics of finished files on disk, so that no file is read twice after a crash ------------------
 #
-# A checkpoint is a statistics file like any other. Its sources are how it was gathered, and the files that are in it.
+# A checkpoint is a statistics file. Its list of sources holds the options, and the files that are counted.
 
 
 @dataclass
 class Checkpoint:
-    """path: of the file; settings: how statistics are gathered; done: marks of the files that are counted in them.
+    """path: of the file; settings: the options of the statistics; done: marks of the files that are counted.
 
-    What is written is a total and the number of marks that belong to it, which change together: whenever the work is
-    interrupted, no file is in one of them alone.
+    The total and the number of its marks change together, so that an interruption never leaves a file in only one of
+    them.
     """
 
     path: str
@@ -337,8 +338,8 @@ class Checkpoint:
     _written: float = 0.0
 
     def resume(self, pieces: Sequence[Piece]) -> tuple[ClassStatistics | None, list[Piece]]:
-        """What is gathered so far, and the files that are left."""
-        # Before they are read: a file that changes meanwhile is not the one that is marked.
+        """The statistics so far, and the remaining files."""
+        # Mark the files before they are read, so that a file that changes meanwhile has an old mark.
         self._marks = {id(piece): piece.mark() for piece in pieces}
         if not Path(self.path).exists():
             return None, list(pieces)
@@ -364,14 +365,14 @@ class Checkpoint:
                 )
 
     def add(self, total: ClassStatistics, piece: Piece) -> None:
-        """A file is done; total: what all files that are done add up to."""
+        """Record a finished file; total: the statistics of all finished files."""
         self.done.append(self._marks[id(piece)])
         self._state = total, len(self.done)
         if time.monotonic() - self._written > limits.CHECKPOINT_SECONDS:
             self.write()
 
     def write(self) -> None:
-        """Write now."""
+        """Write the checkpoint now."""
         total, count = self._state
         if total is not None:
             save(total, self.path, source=[self.settings, *self.done[:count]])

@@ -1,4 +1,4 @@
-"""Auto: the best probabilities without tuning, as a weighted average of members that differ in kind."""
+"""AutoClassifier: a stack, that is, a weighted average of different kinds of models, without any tuning by hand."""
 
 from classwise.comparison.stack.auto_classifier import AutoClassifier
 from classwise.comparison.stack.members import NAMED, SETS

@@ -1,4 +1,4 @@
-"""The best probabilities without tuning: members that differ in kind, each calibrated, weighed on rows held out."""
+"""AutoClassifier: a stack of different kinds of models (members), each calibrated, and weighted on held-out rows."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -27,7 +27,7 @@ from classwise.rows.table import Table, refuse_unsuitable
 from classwise.selection import assign_folds, no_more_than
 from classwise.storage import shown, stored
 
-# The share of a time limit in which members learn; the rest is for weighing them.
+# The share of a time limit for fitting members; the rest is for their weights.
 TO_LEARN = 0.8
 
 COMBINATIONS = {"stack": "stack", "pick": "pick"}
@@ -35,26 +35,30 @@ COMBINATIONS = {"stack": "stack", "pick": "pick"}
 
 @stored("AutoClassifier", kind="model")
 class AutoClassifier(AutoAnswers):
-    """A raw table in, calibrated posteriors out: a weighted average of members, each learned and judged on its own.
+    """A stack: calibrated posteriors from a raw table, as the weighted average of several models (members).
 
         P(k | x) ~ (sum over members i of w_i P_i(k | x)^b_i / Z_i(x))^b
 
-    members: "default"; "fast", of covariances alone; "full", with all that there are; or a list of names (those of
-        `classwise.comparison.stack.NAMED`) and classifiers, which see the rows as they came.
-    combine: "stack" averages; "pick" takes the one member that is best on rows held out.
-    folds: how rows are held out: a number of stratified folds, the fold of each row, or a splitter of scikit-learn's.
-    families: what columns are, where it is not what their type says; as in NaiveBayes.
-    random_state: which rows are in which fold: a number, a RandomState or a Generator; None is 0.
-    time_limit: seconds that fit may take, about. A member that is not done after 80 % of them is given up, also in its
-        middle, and the report says so (a classifier of your own is asked between folds). Where none is done, the model
-        knows the class shares alone. The rest of the time is for weighing members; where it is not enough, weights and
-        temperatures are what is known by then, and the report leaves out the log loss without each. Without a limit the
-        same rows give the same model.
+    The weights w and the powers b (1 / temperature) are fitted to out-of-fold posteriors.
 
-    `report_` tells who carries the weight, and how the log loss rises without each; weights_, temperatures_ and
-    members_ hold it by name. A member that cannot be fitted takes no part, and the report tells why.
+    members: "default"; "fast", for members of covariances alone; "full", for all; "sql", for those that `to_sql`
+        supports; or a list of names (those of `classwise.comparison.stack.NAMED`) and of classifiers, which get the
+        rows as given.
+    combine: "stack" averages the members; "pick" takes the one that is best on held-out rows.
+    folds: how rows are held out: a number of stratified folds, the fold of each row, or a scikit-learn splitter.
+    families: how to read columns whose type is misleading, as in NaiveBayes.
+    random_state: the seed of folds, trees and samples: a number, a RandomState or a Generator; None is 0.
+    time_limit: about how many seconds fit may take. Members that are not done after 80 % of this time are stopped and
+        left out, and the report says so (a classifier of your own can be stopped only between folds). If none is done,
+        the model knows only the class shares. The remaining time is for weights and temperatures; if it runs out, they
+        stay as they are, and the report lacks the log loss without each member. Without a limit, the same rows give the
+        same model.
 
-    Of more than 50,000 rows, so many are tried; members that are made of sums then learn from all.
+    `report_` shows the weight of each member, and how much the log loss rises without it; weights_, temperatures_ and
+    members_ hold these by name. A member that cannot be fitted is left out, and the report says why.
+
+    Above 50,000 rows, members are cross-validated on a sample of 50,000; those that learn from sums are then fitted on
+    all rows.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -81,7 +85,7 @@ class AutoClassifier(AutoAnswers):
         self.time_limit = time_limit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Learn from rows X (n, p) and labels y (n,); a weight of two is the row twice, a weight of zero is no row.
+        """Fit to rows X (n, p) and labels y (n,). A row of weight two counts twice, a row of weight zero not at all.
 
         groups (n,): rows of one group stay in one fold.
         """
@@ -91,15 +95,16 @@ class AutoClassifier(AutoAnswers):
     def fit_source(
         self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
     ) -> Self:
-        """Learn from rows wherever they are; from more than 50,000, in two passes with flat memory.
+        """Fit to a source of rows; above 50,000 rows, in two passes with flat memory.
 
-        source: the path of a CSV, TSV, JSON, Parquet or Arrow file, a pattern, a query, a database's table, or a
-            function that makes batches: whatever `summarize` takes with a target and can be read twice.
-        target, weights: the columns that hold labels and weights; columns: those to learn from, all others by default.
+        source: as for `summarize` with a target, if it can be read twice: the path of a CSV, TSV, JSON, Parquet or
+            Arrow file, a pattern, a query, a database table, or a function that returns batches.
+        target, weights: the columns of labels and weights.
+        columns: the columns to learn from; by default all others.
 
-        In the first pass 50,000 rows are drawn, and at least 100 of each class if it has them; members are tried on
-        these. In the second, those that are made of sums learn from all rows; softmax regression and mixtures stay as
-        they are. Levels that no row drawn has shown are as good as never seen.
+        The first pass draws 50,000 rows, at least 100 of each class if there are as many, and fits the members on them.
+        In the second pass, members that learn from sums are fitted on all rows; softmax regression and mixtures stay as
+        they are. Levels that are not in the sample count as unseen.
         """
         rows = open_rows(source, target=target, columns=columns, weights=weights, families=self.families)
         rows.refuse_gone("fit_source")
@@ -152,7 +157,7 @@ class AutoClassifier(AutoAnswers):
 
     @property
     def statistics_(self) -> AutoStatistics:
-        """What the members that add up were made of."""
+        """The statistics of the members that learn from sums."""
         sums = {name: trained.sums for name, trained in self._made_of_sums().items()}
         return AutoStatistics(self.classes_, self.rows_, sums)
 
@@ -161,7 +166,7 @@ class AutoClassifier(AutoAnswers):
         return {name: trained for name, trained in members if isinstance(trained, MadeOfSums)}
 
     def summarize(self, X: Any, y: Any, sample_weight: Any = None) -> AutoStatistics:
-        """The statistics of further rows, as the members see them: `fit_statistics` takes them, added to others."""
+        """The statistics of further rows. Add them to `statistics_`, and pass the sum to `fit_statistics`."""
         self._fitted()
         source = open_source(X)
         check_columns(self, source)
@@ -175,8 +180,8 @@ class AutoClassifier(AutoAnswers):
         return AutoStatistics(self.classes_, len(rows), sums)
 
     def fit_statistics(self, statistics: AutoStatistics) -> Self:
-        """Learn again from statistics that this model has gathered: how rows are seen, what was chosen, and how much
-        each member is trusted stay as they are. Softmax regression and mixtures have no such statistics, and stay too.
+        """Fit again to statistics that this model has gathered. The transforms, options, weights and temperatures of
+        the members stay. So do softmax regression and mixtures, which have no such statistics.
 
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
@@ -203,7 +208,7 @@ class AutoClassifier(AutoAnswers):
     # Files ----------------------------------------------------------------------------------------------------------
 
     def _facts(self) -> dict[str, Any]:
-        """What the header of a file tells."""
+        """The facts in the header of a file."""
         report = self._fitted().report_
         told = ("name", "weight", "temperature", "log_loss")
         members = [shown({name: getattr(line, name) for name in told}) for line in report if not line.reason]
@@ -237,7 +242,7 @@ class AutoClassifier(AutoAnswers):
 
 
 def _summarize_chunk(stack: AutoClassifier, roles: Roles, chunk: Chunk) -> AutoStatistics | None:
-    """What a chunk of rows adds to the statistics of a stack."""
+    """The statistics of a chunk of rows, for a stack."""
     counted = chunk.counted(roles)
     if not len(counted):
         return None

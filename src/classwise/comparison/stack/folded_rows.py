@@ -1,4 +1,4 @@
-"""The rows that members are tried on: all in memory, each with its class and its fold."""
+"""The rows on which members are cross-validated: in memory, each with its class and its fold."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,19 +11,19 @@ from classwise import limits
 from classwise.arrays import Array, Codes, Labels, sums_by
 from classwise.engines.progress import Deadline
 
-# The most that a row can lose where a member's options are compared: a few hopeless rows must not decide.
+# The largest log loss of a row when options of a member are compared, so that a few rows do not decide.
 MOST_LOST = 36.0
 
-# From a fold and the rows that it holds out to the posteriors of these, one for each option that is tried: the
-# positions of the classes that the other folds have (c,), and log P(k | x) of them (m, c).
+# From a fold and its held-out rows to their posteriors under each option: the positions of the classes that the other
+# folds have (c,), and log P(k | x) of these classes (m, c).
 FoldAnswers: TypeAlias = Callable[[int, Codes], Iterable[tuple[Codes, Array]]]
 
 
 @dataclass(frozen=True, eq=False)
 class FoldedRows:
-    """rows (n, p) with categories as codes; levels: how many each column of levels has; labels (g,); codes, folds and
-    weights (n,); places (n,): where the rows stand in the table that they came from; deadline: when all members have to
-    be done, which is looked at between folds and passes, and by what takes long inside.
+    """rows (n, p) with categories as codes; levels: the number of levels of each category; labels (g,); codes, folds
+    and weights (n,); places (n,): the positions of the rows in the caller's table; deadline: by which all members must
+    be done; it is checked between folds and passes, and within long steps.
     """
 
     rows: Array
@@ -68,7 +68,7 @@ class FoldedRows:
                 yield fold, rows
 
     def without(self, rows: Codes) -> Codes:
-        """All rows but some."""
+        """The positions of all rows except some."""
         return np.setdiff1d(np.arange(len(self)), rows, assume_unique=True)
 
     @cached_property
@@ -78,7 +78,7 @@ class FoldedRows:
         return sums_by(pairs, self.weights, self.n_folds * self.count).reshape(self.n_folds, self.count)
 
     def training_weight(self, fold: int) -> Array:
-        """The weight of each class outside a fold, 0 where rounding left something; (g,)."""
+        """The weight of each class outside a fold; weights that are only rounding errors are set to 0; (g,)."""
         weight = self.class_weight.sum(axis=0) - self.class_weight[fold]
         return np.where(weight > 1e-9 * self.class_weight.sum(axis=0), weight, 0.0)
 
@@ -91,8 +91,8 @@ class FoldedRows:
         return self.weights * elsewhere[self.folds, self.codes]
 
     def out_of_fold(self, options: int, answers: FoldAnswers) -> tuple[int, Array]:
-        """The best of some options by out-of-fold log loss, and its log posteriors of all rows, -inf for a class that
-        the other folds lack; (n, g).
+        """The best option by out-of-fold log loss, and its log posteriors of all rows; -inf for a class that the other
+        folds lack; (n, g).
         """
         found = [np.full((len(self), self.count), -np.inf) for _ in range(options)]
         for fold, rows in self.each():
@@ -102,7 +102,7 @@ class FoldedRows:
         return best, found[best]
 
     def least_lost(self, found: Sequence[Array]) -> int:
-        """Which of some log posteriors (n, g) has the least log loss; the first of equals."""
+        """The position of the log posteriors (n, g) with the least log loss; the first of equals."""
         rows = np.flatnonzero(self.scored_weights)
         own = (np.maximum(logs[rows, self.codes[rows]], -MOST_LOST) for logs in found)
         return int(np.argmax([self.scored_weights[rows] @ logs for logs in own]))
@@ -111,11 +111,11 @@ class FoldedRows:
 
     @property
     def stride(self) -> int:
-        """Every how many-th row is enough to choose by."""
+        """The step between rows of a subsample that is large enough to choose options."""
         return max(len(self) // limits.ENOUGH_ROWS, 1)
 
     def thinned(self) -> Self:
-        """No more rows than members are tried on; a row of a class that is thinned out stands for several."""
+        """At most MOST_TRIED rows, evenly spaced within each class; their weights make up for the dropped rows."""
         if len(self) <= limits.MOST_TRIED:
             return self
         kept, weights = [], self.weights.copy()

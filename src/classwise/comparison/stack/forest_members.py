@@ -1,6 +1,6 @@
-"""Forests as members: the rows of a fold are answered by trees that are grown without it, and counts of other rows.
+"""Forests as members: trees grown without a fold, with counts of the other rows, predict the rows of the fold.
 
-So no row answers for itself. As many trees again are grown by all rows, and stay.
+So no row takes part in its own prediction. The forest itself has as many trees again, grown on all rows.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Forest(Trained):
 @stored("ForestMember")
 @dataclass(frozen=True, eq=False)
 class TrainedForest(MadeOfSums, Forest):
-    """The counts of leaves, and what is believed of one."""
+    """A forest with the counts in its leaves (sums), and the belief that turns them into probabilities."""
 
     belief: Belief
     sums: MemberSums
@@ -73,7 +73,7 @@ class TrainedForest(MadeOfSums, Forest):
 @stored("FixedForest")
 @dataclass(frozen=True, eq=False)
 class FixedForest(Forest):
-    """Without counts: it stays as it is."""
+    """A forest without counts, which cannot learn further."""
 
     trees: Trees
     beliefs: Array
@@ -85,7 +85,7 @@ class FixedForest(Forest):
 
 @dataclass(frozen=True, eq=False)
 class ForestMember(Member):
-    """random: whether cuts are drawn by chance; trees: how many, None as all forests of a stack; least: of `Growth`."""
+    """random: whether cuts are drawn at random; trees: their number, None for the default; least: as in `Growth`."""
 
     name: str
     random: bool

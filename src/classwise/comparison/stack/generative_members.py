@@ -1,21 +1,21 @@
-"""Members that are models of the rows: a prior and a density per class, most of them made of sums.
+"""Generative members: a prior and a density per class; most of them learn from sums over the rows.
 
-Own covariances: a Student-t of each class's own, which is what a normal-inverse-Wishart prior and the rows predict of
-the next row. The prior's covariance lies between the pooled one and its diagonal, and is worth so many rows; both are
-chosen by the log loss of rows held out. One decomposition of each class serves all strengths. Categories stand beside
-the numbers, independent within a class:
+Own covariances: each class has its own Student-t, the predictive density under a normal-inverse-Wishart prior. The
+prior's covariance lies between the pooled one and its diagonal, and counts for a number of rows (its strength); both
+are chosen by the log loss of held-out rows. One decomposition of each class serves all strengths. Categories are
+independent of the numbers within a class:
 
     p(level | k) = (n_k,level + s q_level) / (n_k + s),   q_level = (n_level + 1) / (n + L)
 
 so that a class with few rows borrows the rates of all rows.
 
 Shared covariance: a Student-t whose covariance all classes share, over numbers and one-hot columns together. It is
-linear discriminant analysis with means and covariance integrated out; the strength of the prior is the one under which
-the rows are most probable.
+linear discriminant analysis with means and covariance integrated out; the prior has the strength with the largest
+evidence.
 
-One-dependence: every column a category, and each in turn the parent of all others.
+One-dependence: every column is a category, and each in turn is the parent of all others.
 
-Mixtures: a few Gaussians for each class, which follow classes that are curved or in pieces.
+Mixtures: a few Gaussians for each class, for classes that are curved or clustered.
 """
 
 from abc import abstractmethod
@@ -51,32 +51,32 @@ from classwise.selection import StrengthPath
 from classwise.selection.first_pass import bytes_by_fold
 from classwise.storage import stored
 
-# How many rows, at the rates of all rows, a category of each class is given in advance.
+# The pseudo-rows, at the rates of all rows, that smooth each category within each class.
 SMOOTHING = 2.0
 
-# How many rows the prior may be worth, and how near to the diagonal its covariance may lie.
+# The strengths of the prior, in rows, that are tried, and the shares of the diagonal in its covariance.
 ROWS = np.array([1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 10000.0])
 DIAGONALS = (0.001, 0.03, 0.2, 0.6, 1.0)
 
-# Where a table is so wide that all of them take too long.
+# The shares that are tried if the table is too wide for all of them.
 FEW_DIAGONALS = (0.03, 0.2, 1.0)
 
-# How many rows at the rates of its class each level of a parent may be given.
+# The pseudo-rows, at the rates of the class, that are tried for each level of a parent.
 BACKOFFS = (1.0, 8.0)
 
-# How many components each class may have, with a covariance of each class's own, and with one for all.
+# The numbers of components per class that are tried, with a covariance per class, and with one for all.
 OWN = (2, 3)
 TIED = (2, 4)
 
 
 class SumsRecipe(ModelRecipe):
-    """A model made of sums. counts_pairs: of how often levels occur together."""
+    """A model made of sums. counts_pairs: whether the sums count pairs of levels."""
 
     counts_pairs: ClassVar[bool] = False
 
     @abstractmethod
     def recipes(self, folds: FoldSums) -> Sequence[DensityRecipe]:
-        """What is tried on every fold."""
+        """The recipes that are tried on every fold."""
 
     def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
         folds = FoldSums.gather(rows, encoding, self.counts_pairs)
@@ -88,7 +88,7 @@ class SumsRecipe(ModelRecipe):
 
         best, logs = rows.out_of_fold(len(recipes), answers)
         trained = Generative(encoding, recipes[best], folds.total())
-        is_chosen = folds.moments is not None or folds.pairs is not None  # categories alone leave no choice
+        is_chosen = folds.moments is not None or folds.pairs is not None  # with categories alone, nothing is chosen
         return CrossValidated(logs, trained, str(recipes[best]) if is_chosen else "")
 
 
@@ -98,7 +98,7 @@ class SumsRecipe(ModelRecipe):
 @stored("OwnCovariances")
 @dataclass(frozen=True)
 class OwnPrior(DensityRecipe):
-    """rows: what the prior is worth; diagonal: where its covariance lies."""
+    """rows: the strength of the prior; diagonal: the share of the diagonal in its covariance."""
 
     rows: float
     diagonal: float
@@ -118,7 +118,7 @@ class OwnPrior(DensityRecipe):
 
 
 def beside_categories(density: Density, sums: MemberSums) -> Density:
-    """The density of the numbers, and the categories if there are any, independent of them."""
+    """The density of the numbers, times that of the categories, if there are any."""
     if not sums.counts:
         return density
     width = density.n_features
@@ -127,7 +127,7 @@ def beside_categories(density: Density, sums: MemberSums) -> Density:
 
 
 def categories_of(sums: MemberSums) -> Categorical:
-    """The categories of the classes that are there."""
+    """The density of the categories, for the classes that have rows."""
     return Categorical(tuple(_levels(of[sums.present]) for of in sums.counts))
 
 
@@ -141,7 +141,7 @@ def _levels(weight: Array) -> Levels:
 
 
 class OwnCovariances(SumsRecipe):
-    """Numbers Student-t, jointly, and categories independent beside them."""
+    """A joint Student-t for the numbers, and independent categories."""
 
     def refuse(self, rows: FoldedRows, width: int) -> None:
         size = bytes_by_fold(width, rows.count, rows.n_folds)
@@ -154,7 +154,7 @@ class OwnCovariances(SumsRecipe):
 
 @dataclass(frozen=True, eq=False)
 class StrengthSearch:
-    """The strength of the prior with the least log loss on rows held out."""
+    """The search for the strength of the prior with the least log loss on held-out rows."""
 
     folds: FoldSums
 
@@ -166,7 +166,7 @@ class StrengthSearch:
         losses = np.zeros((len(diagonals), len(ROWS)))
         for (i, _), lost in zip(tasks, in_threads(partial(self.losses, diagonals), tasks), strict=True):
             losses[i] += lost
-        # Of equals the last: nearer to the diagonal, and worth more rows.
+        # Of equals the last, which is nearer to the diagonal and stronger.
         last = losses.size - 1 - int(losses[::-1, ::-1].argmin())
         place, rows = divmod(last, len(ROWS))
         return OwnPrior(float(ROWS[rows]), diagonals[place])
@@ -176,7 +176,7 @@ class StrengthSearch:
         return self.folds.encoding.n_continuous
 
     def _places(self) -> tuple[tuple[float, ...], list[int]]:
-        """Where the prior's covariance may lie, and the folds that are looked at."""
+        """The shares of the diagonal to try, and the folds to try them on."""
         training, width = self.folds.rows, self._width
         rows, folds = min(len(training), limits.ENOUGH_ROWS), [fold for fold, _ in training.each()]
         each = training.count * (10.0 * width**3 + 2.0 * rows / len(folds) * width**2)
@@ -184,7 +184,7 @@ class StrengthSearch:
         return (DIAGONALS, folds) if is_quick else (FEW_DIAGONALS, folds[:1])
 
     def losses(self, diagonals: tuple[float, ...], task: tuple[int, int]) -> Array:
-        """The log loss of some rows of a fold, for each worth of the prior; task: which diagonal, and fold; (s,)."""
+        """The log loss of some rows of a fold, for each strength of the prior; task: which diagonal, and fold; (s,)."""
         which, fold = task
         training = self.folds.rows
         training.deadline.check()
@@ -203,7 +203,7 @@ class StrengthSearch:
         return total
 
     def _offset(self, sums: MemberSums, rows: Codes) -> Array:
-        """Log priors and what the categories say; (g, m)."""
+        """Log priors plus the log density of the categories; (g, m)."""
         log_prior = sums.log_priors[sums.present, None]
         if not sums.counts:
             return np.repeat(log_prior, len(rows), axis=1)
@@ -216,7 +216,7 @@ class StrengthSearch:
 @stored("SharedCovariance")
 @dataclass(frozen=True)
 class SharedPrior(DensityRecipe):
-    """form: the prior."""
+    """The recipe of a shared covariance. form: of the prior."""
 
     form: PriorForm
 
@@ -231,7 +231,7 @@ class SharedPrior(DensityRecipe):
 
 
 class SharedCovariance(SumsRecipe):
-    """Numbers and one-hot columns Student-t, jointly."""
+    """A joint Student-t for numbers and one-hot columns."""
 
     def recipes(self, folds: FoldSums) -> Sequence[DensityRecipe]:
         moments = folds.total().moments
@@ -245,7 +245,7 @@ class SharedCovariance(SumsRecipe):
 @stored("OneDependenceRecipe")
 @dataclass(frozen=True)
 class Backoff(DensityRecipe):
-    """backoff: how many rows at the rates of the class each level of a parent is given."""
+    """backoff: the pseudo-rows, at the rates of the class, for each level of a parent."""
 
     backoff: float
 
@@ -261,7 +261,7 @@ class Backoff(DensityRecipe):
 
 
 class AveragedOneDependence(SumsRecipe):
-    """Categories alone, each of which may depend on one other at a time."""
+    """AODE on categories alone, with numbers in quantile bins."""
 
     counts_pairs = True
 
@@ -276,8 +276,8 @@ class AveragedOneDependence(SumsRecipe):
 
 @dataclass(frozen=True, eq=False)
 class Mixtures(ModelRecipe):
-    """Categories are independent beside the numbers. tied: whether one covariance serves all components of all
-    classes.
+    """Mixtures for the numbers, and independent categories. tied: whether all components of all classes share one
+    covariance.
     """
 
     tied: bool = False
@@ -305,7 +305,7 @@ class Mixtures(ModelRecipe):
         return CrossValidated(logs, FixedMember(encoding, classifier), f"{self.components[best]} components")
 
     def _fit(self, folds: FoldSums, own: Codes, sums: MemberSums, components: int) -> BayesClassifier:
-        """Of some rows, whose sums are given."""
+        """The classifier of some rows, whose sums are given."""
         rows = folds.rows
         codes = np.searchsorted(sums.present, rows.codes[own])
         numbers = np.ascontiguousarray(folds.encoded[own, : folds.encoding.n_continuous])

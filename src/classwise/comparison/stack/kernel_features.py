@@ -1,9 +1,9 @@
-"""Features of a Gaussian kernel, so that what is linear in them follows any curve (Nystroem; Williams and Seeger 2001).
+"""Nystroem features of a Gaussian kernel (Williams and Seeger 2001): a linear model of them can follow any curve.
 
     K(z, c) = exp(-|z - c|^2 / width),    phi(x) = K(z, C) V L^(-1/2)    where K(C, C) = V L V'
 
-z: the row in standard units, its levels as one-hot columns; C: some of the rows, as landmarks. phi(x)'phi(y) is K(x, y)
-wherever x or y is a landmark, and near it elsewhere.
+z: the row with standardized numbers and one-hot levels; C: some of the rows, the landmarks. phi(x)'phi(y) equals
+K(x, y) if x or y is a landmark, and approximates it elsewhere.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from classwise.comparison.stack.transforms import Encoding
 from classwise.errors import ClasswiseError
 from classwise.storage import stored
 
-# Directions in which landmarks differ by less, of the most that they differ, are rounding.
+# Eigenvalues below this share of the largest are rounding errors.
 LEAST_SPREAD = 1e-6
 
 
@@ -33,7 +33,7 @@ class KernelFeatures:
     projection: Array
 
     def _is_sound(self) -> bool:
-        count, columns = self.landmarks.shape  # of any other array this raises, which is no sound one either
+        count, columns = self.landmarks.shape  # raises an error, which also counts as unsound, for other shapes
         fits = self.encoding.n_encoded == columns and self.projection.ndim == 2 and len(self.projection) == count
         return fits and self.kernel_width > 0
 
@@ -48,12 +48,12 @@ class KernelFeatures:
         return np.asarray(self.near(rows) @ self.projection)
 
     def near(self, rows: Array) -> Array:
-        """K(z, C): how near rows of the table are to each landmark; (m, p) -> (m, c)."""
+        """K(z, C), the kernel between rows of the table and each landmark; (m, p) -> (m, c)."""
         return _kernel(self.encoding(rows), self.landmarks, self.kernel_width)
 
     @property
     def width(self) -> int:
-        """How many columns the table has."""
+        """The number of columns of the table."""
         return self.encoding.width
 
     def probes(self) -> Array:
@@ -71,7 +71,7 @@ def _kernel(z: Array, landmarks: Array, width: float) -> Array:
 
 
 def kernel_features(rows: FoldedRows, encoding: Encoding, widths: tuple[float, ...]) -> list[KernelFeatures]:
-    """One for each width, in units of the mean squared distance of two rows; the landmarks are drawn by chance."""
+    """The features for each width, in units of the mean squared distance of two rows; landmarks are drawn at random."""
     encoded = encoding(rows.rows)
     count = min(limits.MOST_LANDMARKS, len(rows), int(limits.KERNEL_WORK / (len(rows) * rows.count)))
     if count < min(limits.FEWEST_LANDMARKS, len(rows)):

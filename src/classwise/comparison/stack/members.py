@@ -1,4 +1,4 @@
-"""Members: what a stack tries. Those that have names are a transform of the rows, and a recipe of a model."""
+"""The members of a stack. Most are a transform of the rows and a recipe for a model."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -42,9 +42,7 @@ from classwise.errors import ClasswiseError
 
 @dataclass(frozen=True, eq=False)
 class NamedMember(Member):
-    """encode: from the table to columns; recipe: from columns to a model; transform: what becomes of the columns first,
-    if anything.
-    """
+    """encode: from the table to columns; transform: of these columns, if any; recipe: from columns to a model."""
 
     name: str
     encode: Callable[[FoldedRows], Encoding]
@@ -63,7 +61,7 @@ class NamedMember(Member):
 
 @dataclass(frozen=True, eq=False)
 class SharesMember(Member):
-    """The shares of the classes: in every stack they keep a probability of zero from being announced."""
+    """The class shares, which keep the posteriors of a stack above zero."""
 
     name: str = "class shares"
     is_instant: ClassVar[bool] = True
@@ -77,7 +75,7 @@ class SharesMember(Member):
 
 @dataclass(frozen=True, eq=False)
 class GivenMember(Member):
-    """Any other classifier: fitted as it is on the rows of all folds but one. X: the table as it came."""
+    """A classifier of the caller, which is fitted without each fold. X: the caller's table."""
 
     is_ours: ClassVar[bool] = False
 
@@ -132,13 +130,13 @@ SETS: Mapping[str, tuple[str, ...]] = {
     "fast": ("own covariances", "own covariances, Yeo-Johnson", "shared covariance", "class shares"),
     "default": tuple(name for name in NAMED if "mixtures" not in name),
     "full": tuple(NAMED),
-    # All that `to_sql` can write.
+    # The members that `to_sql` supports.
     "sql": tuple(name for name in NAMED if name not in NOT_SQL),
 }
 
 
 def read_members(members: Any, X: Any) -> list[Member]:
-    """members: the name of a set, or a list of names of members and of classifiers; X: the rows as they came."""
+    """members: the name of a set, or a list of names and classifiers; X: the caller's table."""
     if isinstance(members, str):
         if members not in SETS:
             raise ClasswiseError(f"members={members!r} is not an option; choose {_listed(SETS)}, or give a list.")

@@ -1,12 +1,12 @@
-"""A pool of members: a mixture of their posteriors, each at a temperature that suits it, at a temperature again.
+"""The pool of a stack: a mixture of the members' posteriors, each with its temperature, and a temperature of the whole.
 
     P(k | x) ~ (sum over members i of w_i P_i(k | x)^b_i / Z_i(x))^b
 
-The powers b are one over the temperatures. Powers and mixture weights are those under which the classes of rows held
-out are most probable, given a little that is believed before: powers are about 1, and weights about equal, which is
-worth one row. The weights are found by EM, which climbs the concave log likelihood of a mixture with fixed components.
+The powers b are 1 / temperature. Powers and mixture weights maximize the probability of the classes of held-out rows,
+under weak priors: powers near 1, and equal weights that count for one row. EM finds the weights; it climbs the concave
+log likelihood of a mixture with fixed components.
 
-Where time is over the pool falls back to what is known by then: a power not yet fitted is 1, and EM stops where it is.
+When the time limit has passed, powers that are not yet fitted stay 1, and EM stops.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,15 @@ from classwise.engines.progress import Deadline
 from classwise.selection import OutOfFold
 from classwise.storage import stored
 
-# The deviation of a power's logarithm from 0, as believed before rows are seen: a member's, and the pool's.
+# The prior standard deviation of the logarithm of a power: of members, and of the pool.
 OF_MEMBERS = 0.5
 OF_POOL = 0.2
 
-# How many rows' worth equal weights are.
+# The pseudo-rows of the prior on equal weights.
 PSEUDO_ROWS = 1.0
 
-# EM ends when no weight moves by more than this, or after so many steps; smaller weights than the last are none.
+# EM ends when no weight moves by more than NEAR, or after MOST_STEPS (FEW_STEPS from a given start). Weights below
+# NEGLIGIBLE are set to zero.
 NEAR = 1e-7
 MOST_STEPS = 2000
 FEW_STEPS = 100
@@ -38,7 +39,7 @@ NEGLIGIBLE = 1e-4
 @stored("Pool")
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """weights (k,), that sum to one; powers (k,): of the members; power: of their average."""
+    """weights (k,): of the members, which sum to one; powers (k,): of the members; power: of their average."""
 
     weights: Array
     powers: Array
@@ -51,29 +52,29 @@ class Pool:
 
     @property
     def used(self) -> Codes:
-        """The members that have weight."""
+        """The positions of the members with weight."""
         return np.flatnonzero(self.weights)
 
     def trimmed(self) -> "Pool":
-        """The same of these alone."""
+        """The same pool, of the members with weight alone."""
         return Pool(self.weights[self.used], self.powers[self.used], self.power)
 
     def __call__(self, members: Sequence[Array | None]) -> Array:
-        """Log posteriors of the pool, from those of the members that have weight; (n, g) each -> (n, g)."""
+        """Log posteriors of the pool, from those of the members; None for members without weight; (n, g) -> (n, g)."""
         return log_normalize(self.power * self.averaged(members), 1)
 
     def averaged(self, members: Sequence[Array | None]) -> Array:
         """The same without the power of the pool."""
         used = [(i, members[i]) for i in self.used]
         parts = [np.log(self.weights[i]) + log_normalize(self.powers[i] * own, 1) for i, own in used if own is not None]
-        # Not by the largest: a class that no member has seen is -inf in all of them, and stays so.
+        # logaddexp keeps -inf for a class that no member has seen.
         return np.asarray(np.logaddexp.reduce(parts))
 
 
 @dataclass(frozen=True, eq=False)
 class MemberPosteriors:
-    """Out-of-fold log posteriors of rows under each member (n, g), with classes, folds and weights (n,); deadline: when
-    the pool has to be done.
+    """Out-of-fold log posteriors of rows under each member (n, g), with classes, folds and weights (n,); deadline: by
+    which the pool must be done.
     """
 
     members: Sequence[Array]
@@ -87,14 +88,14 @@ class MemberPosteriors:
         return self.stack(powers, near) if combine == "stack" else self.pick(powers)
 
     def stack(self, powers: Array | None = None, near: Array | None = None) -> Pool:
-        """Powers, unless they are given, and weights, by all rows; near (k,): weights to start from."""
+        """The pool with weights, and powers unless given, fitted to all rows; near (k,): weights to start from."""
         powers = self.powers() if powers is None else powers
         weights = mixture_weights(self._own(powers), self.weights, near=near, deadline=self.deadline)
         average = Pool(weights, powers, 1.0).averaged(self.members)
         return Pool(weights, powers, self._calibrated(average, OF_POOL)[0])
 
     def pick(self, powers: Array | None = None) -> Pool:
-        """The one member with the least log loss."""
+        """The pool that consists of the member with the least log loss."""
         powers = self.powers() if powers is None else powers
         mean = self.weights @ np.log(np.maximum(self._own(powers), 1e-300))
         return Pool(np.eye(len(powers))[int(np.argmax(mean))], powers, 1.0)
@@ -104,7 +105,7 @@ class MemberPosteriors:
         return self._powers[:, 0]
 
     def powers_by_fold(self) -> Array:
-        """The power of each member by the rows of all folds but one; (folds, k)."""
+        """For each fold, the power of each member fitted to the other folds; (folds, k)."""
         return self._powers[:, 1:].T
 
     @cached_property
@@ -112,7 +113,7 @@ class MemberPosteriors:
         return np.array([self._calibrated(member, OF_MEMBERS) for member in self.members])
 
     def _calibrated(self, log_posterior: Array, deviation: float) -> list[float]:
-        """The power by all rows, and for each fold by those of the others; 1 where there is no time to fit it."""
+        """The power fitted to all rows, and for each fold to the other folds; 1 if there is no time left."""
         if self.deadline.is_over:
             return [1.0] * (int(self.folds.max()) + 2)
         of_all, by_fold = OutOfFold(log_posterior, self.codes, self.folds, self.weights, deviation).fit_by_fold()
@@ -134,7 +135,7 @@ class MemberPosteriors:
         )
 
     def _own(self, powers: Array) -> Array:
-        """What each member, with its power, gives to each row's own class; (n, k)."""
+        """The calibrated probability of each row's own class under each member; (n, k)."""
         rows = np.arange(len(self.codes))
         pairs = zip(powers, self.members, strict=True)
         return np.exp(np.column_stack([log_normalize(power * own, 1)[rows, self.codes] for power, own in pairs]))
@@ -151,8 +152,8 @@ def mixture_weights(
 
         sum over rows of weight log sum_i w_i own_i + pseudo / k sum_i log w_i
 
-    own (n, k): the probability of each row under each component; weights (n,): of the rows; near (k,): the weights for
-    nearly the same rows, from where few steps are enough; deadline: when to stop, wherever EM is.
+    own (n, k): the probability of each row under each component; weights (n,): of the rows; near (k,): a start, such as
+    the weights for almost the same rows, from which few steps are enough; deadline: when EM stops.
 
     >>> mixture_weights(np.array([[0.9, 0.5], [0.9, 0.5], [0.1, 0.5]]), np.ones(3), 0.0).round(3)
     array([0.417, 0.583])

@@ -1,4 +1,4 @@
-"""Softmax regression with a ridge, which is chosen by the log loss of rows held out."""
+"""Softmax regression with a ridge penalty, which is chosen by the log loss of held-out rows."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -18,18 +18,18 @@ from classwise.comparison.stack.transforms import Encoding
 from classwise.engines.progress import Deadline
 from classwise.storage import stored
 
-# The inverse strengths of the ridge that are tried, weak ones last: each search starts where the last one ended.
+# The inverse strengths of the ridge that are tried, weak ones last: each fit starts from the previous one.
 RIDGES = (0.003, 0.03, 0.3, 3.0)
 
-# Those for features of a kernel, which are small numbers; and the widths of the kernel.
+# The same for kernel features, which are small numbers; and the widths of the kernel.
 KERNEL_RIDGES = (0.3, 3.0, 30.0, 300.0)
 KERNEL_WIDTHS = (1.0, 0.25)
 
-# Searches end here: what is left to gain is less than the folds can tell.
+# Fits end here: further gains are smaller than the folds can distinguish.
 TOLERANCE = 1e-3
 MOST_ITERATIONS = 200
 
-# Under a time limit it is looked at after so many iterations.
+# The number of iterations between two checks of a time limit.
 PART = 20
 
 
@@ -43,7 +43,7 @@ class Scored(Transformed):
     center: Array
 
     def _is_sound(self) -> bool:
-        count, width = self.weights.shape  # of any other array this raises, which is no sound one either
+        count, width = self.weights.shape  # raises an error, which also counts as unsound, for other shapes
         return self.intercept.shape == (count,) and self.center.shape == (width,)
 
     def log_posterior(self, rows: Array, X: Any = None) -> Array:
@@ -53,7 +53,7 @@ class Scored(Transformed):
 @stored("Linear")
 @dataclass(frozen=True, eq=False)
 class Linear(Scored):
-    """Of numbers, steps and one-hot columns."""
+    """Softmax regression on numbers, quantile steps and one-hot columns."""
 
     encoding: Encoding
 
@@ -61,13 +61,13 @@ class Linear(Scored):
 @stored("KernelLinear")
 @dataclass(frozen=True, eq=False)
 class KernelLinear(Scored):
-    """Of the features of a kernel."""
+    """Softmax regression on kernel features."""
 
     encoding: KernelFeatures
 
     @cached_property
     def _of_landmarks(self) -> tuple[Array, Array]:
-        """The same weights (g, c) and intercepts (g,), of how near a row is to each landmark."""
+        """The weights (g, c) and intercepts (g,) in terms of the kernel between a row and each landmark."""
         return self.weights @ self.encoding.projection.T, self.intercept - self.weights @ self.center
 
     def log_posterior(self, rows: Array, X: Any = None) -> Array:
@@ -75,7 +75,7 @@ class KernelLinear(Scored):
 
 
 class SoftmaxFit(NamedTuple):
-    """The classes that are there, weights (g, q) and intercepts (g,)."""
+    """The positions of the classes in the rows, weights (g, q) and intercepts (g,)."""
 
     present: Codes
     weights: Array
@@ -83,7 +83,7 @@ class SoftmaxFit(NamedTuple):
 
 
 class SoftmaxRegression(ModelRecipe):
-    """On numbers, steps and one-hot columns."""
+    """The recipe for softmax regression on numbers, quantile steps and one-hot columns."""
 
     def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
         chosen = _cross(rows, [encoding], RIDGES)
@@ -91,7 +91,7 @@ class SoftmaxRegression(ModelRecipe):
 
 
 class KernelSoftmaxRegression(ModelRecipe):
-    """On features of a kernel, whose width is chosen, too."""
+    """The recipe for softmax regression on kernel features; the width of the kernel is chosen, too."""
 
     def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
         features = kernel_features(rows, encoding, KERNEL_WIDTHS)
@@ -101,7 +101,7 @@ class KernelSoftmaxRegression(ModelRecipe):
 
 
 class Chosen(NamedTuple):
-    """Which encoding and ridge were best; out-of-fold log posteriors (n, g); weights, intercept and center."""
+    """The best encoding and ridge; out-of-fold log posteriors (n, g); weights, intercept and center."""
 
     which: int
     ridge: float
@@ -131,7 +131,7 @@ def _cross(rows: FoldedRows, encodings: Sequence[Encoding | KernelFeatures], rid
 
 
 def _path(training: FoldedRows, encoded: Array, rows: Codes, ridges: tuple[float, ...]) -> list[SoftmaxFit]:
-    """The fits of some rows, for each ridge."""
+    """The fits to some rows, one for each ridge."""
     model = LogisticRegression(tol=TOLERANCE, warm_start=True)
     X, y, weights = encoded[rows], training.codes[rows], training.weights[rows]
     found = []
@@ -142,19 +142,19 @@ def _path(training: FoldedRows, encoded: Array, rows: Codes, ridges: tuple[float
 
 
 def _search(model: LogisticRegression, X: Array, y: Codes, weights: Array, deadline: Deadline) -> None:
-    """At once; or, where time is short, in parts that each go on from where the last one ended."""
+    """Fit at once; or, under a time limit, in parts, each of which continues the last one."""
     part = MOST_ITERATIONS if deadline.at == inf else PART
     for _ in range(MOST_ITERATIONS // part):
         deadline.check()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a search that stops early is scored for what it is
+            warnings.simplefilter("ignore")  # a fit that did not converge is scored as it is
             model.set_params(max_iter=part).fit(X, y, weights)
         if model.n_iter_.max() < part:
             break
 
 
 def _centered(fit: SoftmaxFit) -> SoftmaxFit:
-    """Two classes have one vector between them: half of it is each one's, with its sign."""
+    """The same fit with weights for each class: two classes get half of their common vector, with opposite signs."""
     if len(fit.present) > 2:
         return fit
     signs = np.array([-0.5, 0.5])

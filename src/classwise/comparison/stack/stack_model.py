@@ -1,4 +1,4 @@
-"""A fitted stack: posteriors from the pool of its members, and new rows from those members that are models of rows."""
+"""A fitted stack: posteriors from the pool of its members, and new rows from its generative members."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ BLOCK_OF_ROWS = 8192
 
 
 class AutoAnswers(Answers):
-    """What a fitted stack has to say besides."""
+    """The methods of a fitted stack."""
 
     _fitted_by = ("pool_", "fit")
 
@@ -45,7 +45,9 @@ class AutoAnswers(Answers):
     rows_: int
 
     def with_priors(self, priors: Priors) -> Self:
-        """The same model under other class priors: posteriors times the ratio of the priors; a new estimator."""
+        """The same model under other class priors: a new estimator, whose posteriors are multiplied by the ratio of the
+        priors, and normalized.
+        """
         given = class_priors(priors, self.classes_, self._fitted()._totals)
         other = copy(self)
         with np.errstate(divide="ignore"):
@@ -60,13 +62,13 @@ class AutoAnswers(Answers):
 
     @property
     def model_(self) -> "StackModel":
-        """The pool of its members, with what each column was taken for."""
+        """The pool of its members, with the schema of its columns."""
         pooled = PooledClassifier(self._fitted().classes_, self.members_, self.pool_, self._shift)
         return StackModel(pooled, self._schema, self._levels)
 
     @property
     def classifier_(self) -> "PooledClassifier":
-        """What makes posteriors of rows as the table has them."""
+        """The classifier that computes posteriors from rows of numbers."""
         classifier = self.model_.classifier
         if not classifier.sees_rows:
             raise NotAvailableError(
@@ -75,7 +77,7 @@ class AutoAnswers(Answers):
         return classifier
 
     def _names(self) -> list[str]:
-        """The members under their names of today, which those of older files may not be."""
+        """The current names of the members; older files may have former ones."""
         return list(map(current_name, self._fitted().members_))
 
     @property
@@ -85,11 +87,11 @@ class AutoAnswers(Answers):
 
     @property
     def temperatures_(self) -> dict[str, float]:
-        """The temperature of each member: its posteriors are raised to one over it."""
+        """The temperature of each member, whose posteriors are raised to the power 1 / temperature."""
         return dict(zip(self._names(), (1 / self.pool_.powers).tolist(), strict=True))
 
     def sample(self, n: int = 1, random_state: Any = None) -> tuple[Any, Labels]:
-        """n new rows (n, p) and their labels (n,), drawn from the members that are models of rows, by their weights."""
+        """n new rows (n, p) and their labels (n,), drawn from the generative members in proportion to their weights."""
         if not (isinstance(n, (int, np.integer)) and n >= 0):
             raise ClasswiseError(f"n={n!r} is not a number of rows.")
         used = {name: trained for name, trained in self.model_.classifier.used.items() if trained.can_sample}
@@ -107,7 +109,7 @@ class AutoAnswers(Answers):
     # ----------------------------------------------------------------------------------------------------------------
 
     def _reasons(self, table: Table, first: int, second: int) -> Explanation:
-        """A column adds the log odds less those without it: columns that say the same add little each."""
+        """The share of a column is the log odds minus those without it, so that redundant columns have small shares."""
         rows = np.repeat(np.asarray(table.rows, dtype=np.float64), len(self._schema) + 1, axis=0)
         for j in range(len(self._schema)):
             rows[j, j] = -1 if j in self._levels else np.nan
@@ -145,7 +147,7 @@ class AutoAnswers(Answers):
         return NativeTable(table.source, table.schema, table.levels, table.labels, table.weights, X)
 
     def _labeled(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        return self._table(X, required(y), sample_weight)  # all rows: a member may see them as they came
+        return self._table(X, required(y), sample_weight)  # all rows, because a member may need the caller's table
 
     def _apply(self, function: Callable[[Any, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
         refuse_unsuitable(table, allow_missing=True)
@@ -161,15 +163,15 @@ class AutoAnswers(Answers):
 
 @dataclass(frozen=True, eq=False)
 class NativeTable(Table):
-    """A table, and the rows as they came."""
+    """A table, and the caller's table X."""
 
     X: Any = None
 
 
 @dataclass(frozen=True, eq=False)
 class PooledClassifier:
-    """members by name, pooled by weight; shift (g,): added to log posteriors, where classes are mixed in other shares
-    than those learned from. X: the rows that are asked about as they came, for members that look at these.
+    """members by name, and their pool; shift (g,): added to log posteriors, for other class priors; X: the caller's
+    table of the rows to score, for members that need it.
     """
 
     labels: Labels
@@ -180,13 +182,13 @@ class PooledClassifier:
 
     @cached_property
     def used(self) -> dict[str, Trained]:
-        """The members that have weight."""
+        """The members with weight."""
         pairs = zip(self.members.items(), self.pool.weights.tolist(), strict=True)
         return {name: trained for (name, trained), weight in pairs if weight > 0}
 
     @property
     def sees_rows(self) -> bool:
-        """Whether rows as the table has them are all that it looks at."""
+        """Whether rows of numbers are enough, without the caller's table."""
         return all(trained.sees_rows for trained in self.used.values())
 
     def log_posterior(self, rows: Array) -> Array:
@@ -205,7 +207,7 @@ class PooledClassifier:
         return np.exp(self.log_posterior(rows))
 
     def announced(self, rows: Array) -> Array:
-        """The same as log_posterior: what decisions need; (m, p) -> (g, m)."""
+        """The same as log_posterior; (m, p) -> (g, m)."""
         return self.log_posterior(rows)
 
     def decide(self, rows: Array) -> Codes:
@@ -213,17 +215,17 @@ class PooledClassifier:
         return first_leader(self.log_posterior(rows))
 
     def observing(self) -> "PooledClassifier":
-        """The same: members know what to do with a gap."""
+        """The same classifier, because members handle missing values themselves."""
         return self
 
     def chunk_rows(self, copied: bool) -> int:
-        """How many rows to score at once; all of them, where some member sees them as they came."""
+        """How many rows to score at once; all, if a member needs the caller's table."""
         return BLOCK_OF_ROWS if self.sees_rows else sys.maxsize
 
 
 @dataclass(frozen=True, eq=False)
 class StackModel:
-    """The pool of a stack, and its columns; the share of gaps in each is not kept."""
+    """The pool of a stack, and its columns; their shares of missing values are not kept."""
 
     classifier: PooledClassifier
     schema: Schema
@@ -235,7 +237,7 @@ class StackModel:
         return np.zeros(len(self.schema))
 
     def reach(self) -> Array:
-        """How far rows reach in each column: the lowest, the middle and the highest; (3, p)."""
+        """The range of each column: its lowest, middle and highest value; (3, p)."""
         places = np.array([[-1.0], [0.0], [1.0]]) * np.ones(len(self.schema))
         for j, levels in self.levels.items():
             places[:, j] = [0, 0, len(levels) - 1]

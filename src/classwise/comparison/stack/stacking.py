@@ -1,4 +1,4 @@
-"""Stacking: every member tried on rows held out, and weighed by what it says of them; and the report of both."""
+"""Stacking: members are cross-validated, and weighted by their out-of-fold posteriors; and the report."""
 
 import time
 import warnings
@@ -25,8 +25,8 @@ from classwise.tabular import Tabular
 @stored("AutoLine", loose=("log_loss", "worth"))
 @dataclass(frozen=True)
 class MemberLine:
-    """One member. weight and temperature: in the pool; log_loss: of the member alone, on rows held out; worth: how much
-    larger the log loss of the pool would be without it; note: what was chosen; reason: why it takes no part.
+    """One member. weight and temperature: in the pool; log_loss: of the member alone, on held-out rows; worth: the
+    increase of the pool's log loss without it; note: the options that were chosen; reason: why it was left out.
     """
 
     name: str
@@ -42,8 +42,8 @@ class MemberLine:
 @stored("AutoReport", loose=("log_loss",))
 @dataclass(frozen=True, repr=False)
 class AutoReport(Tabular):
-    """A line for each member, the weightiest first; log_loss: of the pool, on rows that neither its members nor its
-    weights had seen; temperature: of the pool; combine: "stack" or "pick".
+    """A line for each member, in the order of their weights; log_loss: of the pool, on rows that were held out from its
+    members and weights; temperature: of the pool; combine: "stack" or "pick".
     """
 
     sides: ClassVar[str] = "<>>>>><"
@@ -60,7 +60,7 @@ class AutoReport(Tabular):
         return [header, *(_cells(line) for line in self.lines), last]
 
     def plot(self, axes: Any = None) -> Any:
-        """Members by log loss and weight, and the stack; matplotlib axes."""
+        """Draw members by log loss and weight, and the stack; matplotlib axes."""
         from classwise.plot import draw_stack
 
         return draw_stack(self.lines, self.log_loss, axes)
@@ -89,9 +89,7 @@ def _shown(value: float | None, form: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class LearnedStack:
-    """The members that have weight, their pool, and the report. log_posterior (n, g): of each row tried, under a pool
-    that had not seen its fold.
-    """
+    """The members with weight, their pool, and the report. log_posterior (n, g): of the tried rows, out-of-fold."""
 
     members: dict[str, Trained]
     pool: Pool
@@ -100,9 +98,9 @@ class LearnedStack:
 
 
 def learn(rows: FoldedRows, members: Sequence[Member], combine: str, deadline: Deadline) -> LearnedStack:
-    """Try members until the time of the rows is over, and combine those that could be fitted; deadline: of all.
+    """Cross-validate members until the deadline of the rows, and combine those that were fitted; deadline: of all work.
 
-    A member whose time is over in its middle is given up. Where none was fitted in time, the class shares stand in.
+    A member that is not done in time is left out. If none was fitted in time, the class shares are used.
     """
     some = rows.thinned()
     tried = _try_all(members, some)
@@ -127,17 +125,17 @@ def _warn_of_shares() -> None:
 
 
 def _try_all(members: Sequence[Member], rows: FoldedRows) -> list[tuple[MemberLine, CrossValidated | None]]:
-    """Each member on its own, several at a time; classifiers of the caller's, which may use all cores, one at a time.
+    """Cross-validate each member, several at a time; the caller's classifiers, which may use all cores, one at a time.
 
-    Those that take longest stand last, and begin first, so that no core waits long for the last one; where time is
-    limited the quick ones begin, so that many are done.
+    The slowest members are last in the list, and start first, so that no core waits long for the last one. Under a time
+    limit the quick ones start first, so that many are done.
     """
     ours = [member for member in members if member.is_ours]
     order = ours if rows.deadline.at < inf else ours[::-1]
     others = [member for member in members if not member.is_ours]
     names = iter([*order, *others])
     with progress("Learning", len(members)) as bar, warnings.catch_warnings(), silent():
-        warnings.simplefilter("ignore")  # a member that has something to complain of shows it in its log loss
+        warnings.simplefilter("ignore")  # problems of a member show in its log loss
 
         def step() -> None:
             bar.step(next(names).name)
@@ -156,7 +154,7 @@ def _try(member: Member, rows: FoldedRows) -> tuple[MemberLine, CrossValidated |
     with BLAS.held():
         try:
             crossed = member.cross(rows)
-        except Exception as problem:  # whatever it is, the others go on, and the report tells
+        except Exception as problem:  # the others continue, and the report gives the reason
             text = str(problem).strip().split("\n")[0] or type(problem).__name__
             return MemberLine(member.name, seconds=time.perf_counter() - start, reason=text), None
     return MemberLine(member.name, seconds=time.perf_counter() - start, note=crossed.note), crossed
@@ -190,9 +188,9 @@ def _combined(
 
 
 def _out_of_fold(posteriors: MemberPosteriors, counted: Codes, combine: str, pool: Pool, by_fold: Array) -> Array:
-    """Log posteriors of each row, under powers (folds, k) and weights that had not seen its fold; (n, g).
+    """Log posteriors of each row, under powers (folds, k) and weights fitted without its fold; (n, g).
 
-    The pool of all rows stands in for folds without rows that count, and for those that there is no time for.
+    The pool of all rows is used for folds without weight, and for folds for which there is no time left.
     """
     logs = np.empty_like(posteriors.members[0])
     for fold in range(int(posteriors.folds.max()) + 1):
@@ -206,7 +204,7 @@ def _out_of_fold(posteriors: MemberPosteriors, counted: Codes, combine: str, poo
 
 
 def _described(lines: Sequence[MemberLine], pool: Pool, posteriors: MemberPosteriors, combine: str) -> list[MemberLine]:
-    """Each member with its weight and worth, the weightiest first."""
+    """Each member with its weight and worth, in the order of weights."""
     least, described = posteriors.log_loss(pool), []
     for i, line in enumerate(lines):
         alone = Pool(np.eye(len(pool.weights))[i], pool.powers, 1.0)
@@ -226,13 +224,13 @@ def _described(lines: Sequence[MemberLine], pool: Pool, posteriors: MemberPoster
 
 
 def _loss_without(member: int, pool: Pool, posteriors: MemberPosteriors, combine: str) -> float:
-    """The log loss of a pool of all members but one."""
+    """The log loss of a pool of all members except one."""
     others = posteriors.without_member(member)
     return others.log_loss(others.combined(combine, np.delete(pool.powers, member), np.delete(pool.weights, member)))
 
 
 def _of_all_rows(trained: Trained, rows: FoldedRows, deadline: Deadline) -> Trained:
-    """The member of all rows, where it was tried on some of them and is made of sums, and there is time."""
+    """The member fitted on all rows, if it learns from sums and there is time; else as it is."""
     if not isinstance(trained, MadeOfSums) or deadline.is_over:
         return trained
     return trained.relearned(trained.summarize(rows.rows, rows.codes, rows.count, rows.weights))

@@ -1,4 +1,4 @@
-"""What members learn from: sums over transformed rows, that add and subtract."""
+"""The statistics of members: sums over transformed rows, which add and subtract."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,8 +25,8 @@ from classwise.storage import stored
 @stored("MemberSums")
 @dataclass(frozen=True, eq=False)
 class MemberSums:
-    """weight (g,): of the classes; moments: of the numbers, by class; counts (g, L) of each category; or, in place of
-    both, pairs: how often levels occur together, or leaves: the classes in leaves of trees.
+    """weight (g,): of the classes; moments: of the numbers, by class; counts (g, L): of each category. Instead of
+    moments and counts, pairs: how often levels occur together; or leaves: the classes in the leaves of trees.
     """
 
     weight: Array
@@ -47,7 +47,7 @@ class MemberSums:
 
     @property
     def log_priors(self) -> Array:
-        """The log prior of each class, with one more row in each (a uniform Dirichlet prior), -inf if absent; (g,)."""
+        """The log prior of each class, with one pseudo-row each (a uniform Dirichlet prior); -inf if absent; (g,)."""
         counted = np.where(self.weight > 0, self.weight + 1, 0.0)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(counted / counted.sum()))
@@ -101,7 +101,7 @@ def _count(positions: Array, codes: Codes, levels: int, count: int, weights: Arr
 
 @dataclass(frozen=True, eq=False)
 class FoldSums:
-    """The sums of each fold, and the transformed rows that they are of (n, q); pairs: of all rows."""
+    """The sums of each fold, and the transformed rows (n, q); pairs: of all rows."""
 
     rows: FoldedRows
     encoding: Encoding
@@ -112,7 +112,7 @@ class FoldSums:
 
     @classmethod
     def gather(cls, rows: FoldedRows, encoding: Encoding, pairs: bool = False) -> Self:
-        """One pass: fold and class together are a class like any other, but for pairs, which might fill the memory."""
+        """One pass, which treats each fold and class as a class of its own; not for pairs, which might fill memory."""
         encoded, folds, count = encoding(rows.rows), 1 if pairs else rows.n_folds, rows.count
         rows.deadline.check()
         cells = rows.codes if pairs else rows.folds * count + rows.codes
@@ -124,13 +124,13 @@ class FoldSums:
         return cls(rows, encoding, encoded, moments, counts, sums.pairs)
 
     def training(self, fold: int) -> MemberSums:
-        """Of the rows outside a fold."""
+        """The sums of the rows outside a fold."""
         moments = None if self._training is None else self._training[fold]
         counts = tuple(np.maximum(of.sum(axis=0) - of[fold], 0.0) for of in self.counts)
         return MemberSums(self.rows.training_weight(fold), moments, counts, self._training_pairs(fold))
 
     def total(self) -> MemberSums:
-        """Of all rows."""
+        """The sums of all rows."""
         moments = None if self.moments is None else self.moments.total()
         counts = tuple(of.sum(axis=0) for of in self.counts)
         return MemberSums(self.rows.class_weight.sum(axis=0), moments, counts, self.pairs)
@@ -140,7 +140,7 @@ class FoldSums:
         return None if self.moments is None else list(self.moments.training())
 
     def _training_pairs(self, fold: int) -> PairCounts | None:
-        """Of all rows, less those of a fold, which are counted again."""
+        """The pairs of all rows minus those of a fold, which are counted again."""
         if self.pairs is None:
             return None
         own, rows = self.rows.held_out[fold], self.rows
@@ -152,8 +152,8 @@ class FoldSums:
 @stored("AutoStatistics")
 @dataclass(frozen=True, eq=False)
 class AutoStatistics:
-    """The statistics of a stack: labels (g,), and what each member that adds up was made of, by name; rows: how many
-    there were.
+    """The statistics of a stack: labels (g,); the number of rows; and the sums of each member that learns from sums, by
+    name.
     """
 
     labels: Labels

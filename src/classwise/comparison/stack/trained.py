@@ -1,4 +1,4 @@
-"""Members that have learned, each of which makes posteriors of rows; and the recipes that they are made by."""
+"""Fitted members, which compute posteriors of rows; and the recipes that make them."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -19,12 +19,12 @@ from classwise.storage import stored
 # Rows are scored in blocks of this many numbers.
 BLOCK = 1 << 18
 
-# What members were called before: models that were saved then, and scripts, still name them so.
+# Former names of members, which older files and scripts still use.
 FORMER = {"own covariances, bent": "own covariances, Yeo-Johnson", "softmax, steps": "softmax, quantile steps"}
 
 
 def current_name(name: str) -> str:
-    """What a member is called now.
+    """The current name of a member.
 
     >>> current_name("softmax, steps")
     'softmax, quantile steps'
@@ -33,28 +33,28 @@ def current_name(name: str) -> str:
 
 
 class Trained(ABC):
-    """A member that has learned. sees_rows: whether rows as the table has them are all that it looks at."""
+    """A fitted member. sees_rows: whether rows of numbers are enough, without the caller's table."""
 
     sees_rows: ClassVar[bool] = True
 
     @abstractmethod
     def log_posterior(self, rows: Array, X: Any = None) -> Array:
-        """log P(k | x) of rows as the table has them (m, p); X: the same rows as they came; (g, m)."""
+        """log P(k | x) of rows of numbers (m, p); X: the same rows in the caller's table; (g, m)."""
 
     @property
     def can_sample(self) -> bool:
-        """Whether it is a model of the rows, and not only of the labels."""
+        """Whether it is a generative model, from which rows can be drawn."""
         return False
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
-        """A row of the table for each class given; (m,) -> (m, p)."""
+        """A row drawn for each of the given classes; (m,) -> (m, p)."""
         raise NotImplementedError
 
-    def mark_reach(self, places: Array) -> None:  # noqa: B027  some know of none
-        """Write into places (3, p) how far columns of numbers reach, where it knows: lowest, middle and highest."""
+    def mark_reach(self, places: Array) -> None:  # noqa: B027  some members know no ranges
+        """Write the lowest, middle and highest values of columns of numbers into places (3, p), where known."""
 
     def suits(self, count: int, width: int) -> bool:
-        """Whether it scores so many classes, of rows with so many columns: asked of a member from a file."""
+        """Whether it scores this many classes for rows of this width; checks members that are loaded from files."""
         return self._scores(np.full((1, width), np.nan), count)
 
     def _scores(self, rows: Array, count: int) -> bool:
@@ -63,24 +63,24 @@ class Trained(ABC):
 
 
 class MadeOfSums(Trained):
-    """Made of nothing but sums over rows, which add up with those of further rows."""
+    """A member that is made of sums over rows alone, to which the sums of further rows can be added."""
 
     sums: MemberSums
 
     def relearned(self, sums: MemberSums) -> Trained:
-        """The same made of other sums."""
+        """The same member, made of other sums."""
         made: Any = self
         return replace(made, sums=sums)
 
     @abstractmethod
     def summarize(self, rows: Array, codes: Codes, count: int, weights: Array) -> MemberSums:
-        """The sums of further rows, as this member sees them."""
+        """The sums of further rows, for this member."""
 
 
 @stored("ClassShares")
 @dataclass(frozen=True, eq=False)
 class TrainedShares(MadeOfSums):
-    """The shares of the classes: what is known of a row before it is looked at. sums: the weight of each class."""
+    """The class shares as posteriors of every row. sums: the weight of each class."""
 
     sums: MemberSums
 
@@ -94,9 +94,9 @@ class TrainedShares(MadeOfSums):
 @stored("GivenMember")
 @dataclass(frozen=True, eq=False)
 class TrainedGiven(Trained):
-    """A classifier of the caller's, which sees the rows as they came.
+    """A classifier of the caller, which gets the caller's table.
 
-    model: fitted on all rows; it can be saved if it is one of classwise's.
+    model: fitted on all rows; only classwise models can be saved.
     """
 
     model: Any
@@ -115,7 +115,7 @@ class TrainedGiven(Trained):
 
 
 class Transformed(Trained):
-    """Sees rows through a transform."""
+    """A member that transforms rows first."""
 
     encoding: Encoding
 
@@ -123,12 +123,12 @@ class Transformed(Trained):
         self.encoding.mark_reach(places)
 
     def suits(self, count: int, width: int) -> bool:
-        """It scores rows with every level, and with none."""
+        """Checked on rows that have every level, and missing ones."""
         return self.encoding.width == width and self._scores(self.encoding.probes(), count)
 
 
 class Bayesian(Transformed):
-    """A prior and a density per class, of transformed rows."""
+    """A member with a prior and a density per class, on transformed rows."""
 
     classifier: BayesClassifier
 
@@ -143,7 +143,7 @@ class Bayesian(Transformed):
         return self.encoding.inverse(self.classifier.density.sample(codes, generator), generator)
 
     def _is_sound(self) -> bool:
-        """The density is of rows as the transform makes them: as many columns, and levels where these have them."""
+        """Whether the density fits the transformed rows: the same number of columns, and the same levels."""
         density, encoding = self.classifier.density, self.encoding
         blocks = density.as_blocks()
         found = [pair for block in blocks for pair in zip(block.columns.tolist(), _levels(block.density), strict=False)]
@@ -152,33 +152,33 @@ class Bayesian(Transformed):
 
 
 def _levels(density: Density) -> list[int]:
-    """How many levels each column of categories has."""
+    """The number of levels of each category."""
     if isinstance(density, OneDependence):
         return [len(place) for place in density.columns]
     return [column.probability.shape[1] for column in density.columns] if isinstance(density, Categorical) else []
 
 
 class DensityRecipe(ABC):
-    """How sums become the densities of the classes that are there."""
+    """How sums become the densities of the classes that have rows."""
 
     @abstractmethod
     def density(self, sums: MemberSums) -> Density:
-        """Of transformed rows."""
+        """The density of transformed rows."""
 
     def classifier(self, sums: MemberSums) -> BayesClassifier:
-        """Its labels are the positions of the classes."""
+        """The classifier, whose labels are the positions of the classes."""
         return classifier_of(sums, self.density(sums))
 
 
 def classifier_of(sums: MemberSums, density: Density) -> BayesClassifier:
-    """The densities of the classes that are there, with their priors; its labels are the positions of the classes."""
+    """The classifier of the classes that have rows; its labels are the positions of the classes."""
     return BayesClassifier(sums.present, np.exp(sums.log_priors[sums.present]), density)
 
 
 @stored("Generative")
 @dataclass(frozen=True, eq=False)
 class Generative(MadeOfSums, Bayesian):
-    """Made by a recipe from sums over rows."""
+    """A generative member that a recipe makes from sums over rows."""
 
     encoding: Encoding
     recipe: DensityRecipe
@@ -192,14 +192,14 @@ class Generative(MadeOfSums, Bayesian):
         return gather_sums(self.encoding, rows, codes, count, weights, self.sums.pairs is not None)
 
     def _outline(self) -> "FixedMember":
-        """The same without the sums."""
+        """The same member without its sums."""
         return FixedMember(self.encoding, self.classifier)
 
 
 @stored("FixedMember")
 @dataclass(frozen=True, eq=False)
 class FixedMember(Bayesian):
-    """Not made of sums: it stays as it is."""
+    """A generative member without sums, which cannot learn further."""
 
     encoding: Encoding
     classifier: BayesClassifier
@@ -217,8 +217,8 @@ def scored(classifier: BayesClassifier, encoded: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class CrossValidated:
-    """log_posterior (n, g): of each row, under the member that had not seen its fold; trained: the member of all rows;
-    note: what was chosen, in words.
+    """The result of cross-validating a member. log_posterior (n, g): out-of-fold; trained: the member fitted on all
+    rows; note: the chosen options, in words.
     """
 
     log_posterior: Array
@@ -227,10 +227,10 @@ class CrossValidated:
 
 
 class ModelRecipe(ABC):
-    """How transformed rows become a model, chosen by rows held out where there is something to choose."""
+    """How transformed rows become a model; options, if any, are chosen on held-out rows."""
 
-    def refuse(self, rows: FoldedRows, width: int) -> None:  # noqa: B027  most refuse none
-        """Refuse a table that would take too long, before its columns of numbers, so many, are transformed further."""
+    def refuse(self, rows: FoldedRows, width: int) -> None:  # noqa: B027  most refuse nothing
+        """Raise an error for a table that would take too long; width: its columns of numbers, before the transform."""
 
     @abstractmethod
     def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
@@ -238,8 +238,8 @@ class ModelRecipe(ABC):
 
 
 class Member(ABC):
-    """What can be tried on rows. is_instant: it takes no time to speak of, and is tried however little is left.
-    is_ours: it may be tried beside others.
+    """A model that a stack can use. is_instant: whether it takes almost no time, so that it is always tried; is_ours:
+    whether it is from classwise, so that it can be fitted at the same time as others.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Transforms: from the rows of a table to the columns that a member learns from.
 
-Numbers are standardized; Yeo-Johnson powers may make them more like a Gaussian, quantile steps may stand beside them,
-or quantile bins in their place. Levels are categories, which stay positions or become one-hot columns.
+Numbers are standardized. Yeo-Johnson powers may make them more Gaussian, quantile steps may be added, or quantile bins
+may replace them. Categories stay positions of levels, or become one-hot columns.
 """
 
 from collections.abc import Sequence
@@ -19,25 +19,25 @@ from classwise.errors import ClasswiseError
 from classwise.statistics.moments import LARGEST
 from classwise.storage import stored
 
-# A step goes up at each of so many quantiles of a column.
+# The most quantile steps of a column.
 MOST_STEPS = 15
 
-# How many quantile bins a column of numbers has, where pairs of them are not too many.
+# The most quantile bins of a column of numbers; fewer if there would be too many pairs of bins.
 MOST_BINS = 7
 
-# A level with fewer rows has no one-hot column; nor have more than this many levels of a table.
+# A level needs FEWEST_ROWS rows for a one-hot column. A table has about MOST_ONE_HOT one-hot columns at most.
 FEWEST_ROWS = 2
 MOST_ONE_HOT = 200
 
 
-# How far from its center a column of numbers is looked at, in standard units.
+# The range of a column of numbers on both sides of its center, in standard deviations.
 REACH = 2.5
 
 
 @stored("EncodedNumbers")
 @dataclass(frozen=True, eq=False)
 class Standardized:
-    """Columns of numbers: (x - center) / scale, to a Yeo-Johnson power (1: as it is), and 0 where there is no value.
+    """Columns of numbers: (x - center) / scale, to a Yeo-Johnson power (1 changes nothing), and 0 for missing values.
 
     columns, center, scale, powers: (q,) each.
     """
@@ -54,14 +54,14 @@ class Standardized:
 
     @classmethod
     def of(cls, rows: Array, columns: Sequence[int], weights: Array) -> Self:
-        """In the units of all rows; a column that never varies has a scale of 1."""
+        """Standardized by all rows; a constant column has a scale of 1."""
         values = rows[:, list(columns)]
         present = ~np.isnan(values)
         weight = np.where(present, weights[:, None], 0.0)
         total = np.maximum(weight.sum(axis=0), 1e-300)
         center = np.where(present, values * weight, 0.0).sum(axis=0) / total
         away = np.where(present, values - center, 0.0)
-        # In units of a power of two near the largest: that is exact, and no square overflows or underflows.
+        # Scaled by a power of two near the largest value: this is exact, and no square overflows or underflows.
         unit = np.frexp(np.abs(away).max(axis=0, initial=0.0))[1]
         square = (weight * np.ldexp(away, -unit) ** 2).sum(axis=0) / total
         spread = np.ldexp(np.sqrt(square), unit)
@@ -69,7 +69,7 @@ class Standardized:
         return cls(np.asarray(columns, dtype=np.intp), center, scale, np.ones(len(columns)))
 
     def with_powers(self, rows: Array, codes: Codes, count: int, weights: Array) -> Self:
-        """The same with the Yeo-Johnson powers that suit the rows."""
+        """The same with Yeo-Johnson powers that are fitted to the rows."""
         return replace(self, powers=PowerSums.gather(self._units(rows), codes, count, weights).best())
 
     def __call__(self, rows: Array) -> Array:
@@ -80,7 +80,7 @@ class Standardized:
         return np.nan_to_num(values, copy=False, nan=0.0)
 
     def inverse(self, values: Array) -> Array:
-        """The numbers that become these; (m, q) -> (m, q)."""
+        """The numbers that are transformed to these values; (m, q) -> (m, q)."""
         return np.asarray(self.center + self.scale * inverse_yeo_johnson(values, self.powers))
 
     def _units(self, rows: Array) -> Array:
@@ -90,8 +90,8 @@ class Standardized:
 @stored("EncodedCategory")
 @dataclass(frozen=True, eq=False)
 class Category:
-    """A column of levels, or of few numbers: values (v,) are the codes, or the numbers. Missing is a level of its own,
-    the last, where rows have shown it.
+    """A column of levels, or of few distinct numbers. values (v,): the codes, or the numbers; missing: whether missing
+    is the last level, as it is if values were missing at fit.
     """
 
     column: int
@@ -103,13 +103,13 @@ class Category:
 
     @classmethod
     def of_few(cls, values: Array, column: int) -> Self:
-        """A column of few numbers."""
+        """A column of few distinct numbers."""
         present = values[~np.isnan(values)]
         return cls(column, np.unique(present), len(present) < len(values))
 
     @property
     def count(self) -> int:
-        """How many levels there are beside that of missing values."""
+        """The number of levels, without that of missing values."""
         return len(self.values)
 
     def __len__(self) -> int:
@@ -117,15 +117,15 @@ class Category:
 
     @property
     def cuts(self) -> Array:
-        """Where a number goes from one position to the next: it has that of the nearest value."""
+        """The borders between positions: a number has the position of the nearest value."""
         return (self.values[1:] + self.values[:-1]) / 2
 
     def of_levels(self, codes: Array) -> Array:
-        """The position of each code, -1 where it says nothing: never seen, or missing as it never was; (m,)."""
+        """The position of each code; -1 if it is unseen, or missing although no value was missing at fit; (m,)."""
         return np.where(codes < 0, self._at_missing, np.where(codes < self.count, codes, -1.0))
 
     def of_numbers(self, values: Array) -> Array:
-        """The position of each number, -1 where it is missing as it never was; (m,)."""
+        """The position of each number; -1 if it is missing although no value was missing at fit; (m,)."""
         absent = np.isnan(values)
         positions = np.searchsorted(self.cuts, np.where(absent, 0.0, values)).astype(np.float64)
         return np.where(absent, self._at_missing, positions)
@@ -135,18 +135,18 @@ class Category:
         return float(self.count) if self.missing else -1.0
 
     def draw(self, positions: Codes, generator: np.random.Generator, absent: float) -> Array:
-        """Values at these positions; absent: what stands for a missing one; (m,)."""
+        """The values at these positions; absent: the value that marks a missing one; (m,)."""
         return np.append(self.values, absent)[positions]
 
 
 @stored("EncodedRange")
 @dataclass(frozen=True, eq=False)
 class QuantileBins(Category):
-    """A column of numbers, cut at values (v + 1,), of which the outermost are the least and the largest seen."""
+    """A column of numbers in bins between values (v + 1,); the outermost are the least and the largest at fit."""
 
     @classmethod
     def of(cls, values: Array, column: int, weights: Array, bins: int) -> Self:
-        """Cut so that each bin holds about as many rows."""
+        """Bins with about equal numbers of rows."""
         present = ~np.isnan(values)
         if not present.any():
             return cls(column, np.array([0.0, 1.0]), True)
@@ -163,7 +163,7 @@ class QuantileBins(Category):
         return self.values[1:-1]
 
     def draw(self, positions: Codes, generator: np.random.Generator, absent: float) -> Array:
-        """Evenly from each bin."""
+        """Values drawn uniformly from each bin."""
         low, high = (self.values[:-1], self.values[1:]) if len(self.values) > 1 else (self.values, self.values)
         lots = generator.random(len(positions))
         return np.append(low, absent)[positions] + lots * np.append(high - low, absent)[positions]
@@ -172,13 +172,14 @@ class QuantileBins(Category):
 @stored("Encoding")
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """numbers, then categories; of these `few` are columns of numbers. Rows become (m, q + c).
+    """The transform of a table: first numbers, then categories. Rows become (m, q + c).
 
-    indicators: for each category the positions that have a one-hot column; empty where categories stay positions.
-    cuts: for each number where steps go up, which stand after the numbers; empty where there are none.
-    constants: the value of each column of numbers that never varies, by position; it is left out. So is a column
-        without any value, which is always missing: NaN, or -1 where levels would be.
-    copies: the column that a column of numbers repeats in every row, by position; it is left out, too.
+    few: the categories that are columns of few distinct numbers.
+    indicators: for each category, the positions with a one-hot column; empty if categories stay positions.
+    cuts: for each number, the places of its quantile steps, which follow the numbers; empty if there are none.
+    constants: the value of each constant column of numbers, by position; these are left out. So are empty columns, with
+        the value NaN, or -1 for categories.
+    copies: for each column of numbers that repeats another one, the position of that one; copies are left out, too.
     """
 
     width: int
@@ -203,7 +204,9 @@ class Encoding:
 
     @classmethod
     def of(cls, rows: Array, levels: dict[int, int], weights: Array, few: Sequence[int] = ()) -> Self:
-        """Of rows (n, p). levels: how many each column of levels has; few: numbers that become categories."""
+        """The encoding of rows (n, p). levels: the number of levels of each category; few: numbers that become
+        categories.
+        """
         constants = _constants(rows, [j for j in range(rows.shape[1]) if j not in levels], few)
         constants |= {j: -1.0 for j, count in levels.items() if not count}
         levels = {j: count for j, count in levels.items() if count}
@@ -219,7 +222,7 @@ class Encoding:
         return cls(rows.shape[1], standardized, tuple(categories), few, constants=constants, copies=copies)
 
     def __call__(self, rows: Array) -> Array:
-        """Rows of the table (m, p), as a member sees them."""
+        """Rows of the table (m, p), transformed."""
         numbers = self.numbers(rows)
         parts = [numbers, *(_steps(x, cuts) for x, cuts in zip(numbers.T, self.cuts, strict=False))]
         if self.is_plain:
@@ -229,14 +232,14 @@ class Encoding:
         return np.concatenate(parts, axis=1, dtype=np.float64)
 
     def positions(self, rows: Array) -> list[Array]:
-        """Where the value of each category stands among its levels, -1 where it says nothing; (m,) each."""
+        """The position of the value of each category among its levels; -1 if it is unknown; (m,) each."""
         return [self._positions(category, rows[:, category.column]) for category in self.categories]
 
     def _positions(self, category: Category, values: Array) -> Array:
         return category.of_numbers(values) if category.column in self.few else category.of_levels(values)
 
     def inverse(self, encoded: Array, generator: np.random.Generator) -> Array:
-        """Rows of a table that would be seen so, where categories are positions; (m, q + c) -> (m, p)."""
+        """Rows of the table with this encoding, if categories are positions; (m, q + c) -> (m, p)."""
         rows = np.full((len(encoded), self.width), np.nan)
         rows[:, list(self.constants)] = list(self.constants.values())
         rows[:, self.numbers.columns] = self.numbers.inverse(encoded[:, : self.n_numbers])
@@ -246,7 +249,7 @@ class Encoding:
         return rows
 
     def probes(self) -> Array:
-        """Rows that hold every value of every category, a missing one and one never seen; without numbers; (m, p)."""
+        """Rows with every value of every category, a missing and an unseen one; numbers are missing; (m, p)."""
         length = max((len(category.values) for category in self.categories), default=0) + 2
         rows = np.full((length, self.width), np.nan)
         for category in self.categories:
@@ -255,11 +258,11 @@ class Encoding:
         return rows
 
     def _missing(self, category: Category) -> float:
-        """What stands for a missing value in the table."""
+        """The value that marks a missing one in the table."""
         return np.nan if category.column in self.few else -1.0
 
     def mark_reach(self, places: Array) -> None:
-        """Write into places (3, p) how far its columns of numbers reach: the lowest, the middle and the highest."""
+        """Write the lowest, middle and highest values of its columns of numbers into places (3, p)."""
         numbers = self.numbers
         places[:, numbers.columns] = numbers.center + REACH * numbers.scale * np.array([[-1.0], [0.0], [1.0]])
         for category in self.categories:
@@ -272,12 +275,12 @@ class Encoding:
 
     @property
     def n_continuous(self) -> int:
-        """How many columns rows become that are no positions: numbers, steps, one-hot columns."""
+        """The number of transformed columns that are not positions: numbers, quantile steps, one-hot columns."""
         return self.n_numbers + sum(map(len, self.cuts)) + sum(map(len, self.indicators))
 
     @property
     def n_encoded(self) -> int:
-        """How many columns rows become."""
+        """The number of transformed columns."""
         return self.n_continuous + len(self.categories) * self.is_plain
 
     def one_hot(self, rows: Array, weights: Array) -> Self:
@@ -291,11 +294,11 @@ class Encoding:
         return replace(self, indicators=tuple(np.flatnonzero(weight >= least) for weight in found), is_plain=False)
 
     def with_steps(self, rows: Array, weights: Array, most: int = MOST_STEPS) -> Self:
-        """The same with steps at quantiles of each column of numbers, or between its values if they are few."""
+        """The same with steps at quantiles of each column of numbers, or between its values if few are distinct."""
         return replace(self, cuts=tuple(_cuts(x, weights, most) for x in self.numbers(rows).T))
 
     def binned(self, rows: Array, weights: Array, bins: int) -> Self:
-        """The same with a category for each column of numbers: the bin between quantiles in which it lies."""
+        """The same with quantile bins instead of numbers."""
         columns = [QuantileBins.of(rows[:, j], int(j), weights, bins) for j in self.numbers.columns]
         return replace(
             self,
@@ -306,7 +309,7 @@ class Encoding:
 
 
 def _steps(values: Array, cuts: Array) -> Array:
-    """Half a step down below each cut, half a step up above it; (m,), (c,) -> (m, c)."""
+    """Steps: -0.5 below each cut, 0.5 above it; (m,), (c,) -> (m, c)."""
     return np.where(values[:, None] > cuts, 0.5, -0.5)
 
 
@@ -319,16 +322,15 @@ def _cuts(values: Array, weights: Array, most: int) -> Array:
 
 
 def _copies(rows: Array, columns: Sequence[int]) -> dict[int, int]:
-    """The columns that hold the same numbers as an earlier one in every row, and that one."""
+    """The columns that repeat an earlier one in every row, with the position of that one."""
     first: dict[bytes, int] = {}
     sources = {j: first.setdefault(blake2b(rows[:, j].tobytes()).digest(), j) for j in columns}
     return {j: source for j, source in sources.items() if source != j}
 
 
 def _constants(rows: Array, columns: Sequence[int], few: Sequence[int]) -> dict[int, float]:
-    """The columns of numbers with one value, and that; where missing is a level of its own, without gaps.
-
-    A column without any value is always NaN.
+    """The constant columns of numbers, with their value. Columns in `few` that have missing values do not count,
+    because missing is a level there. An empty column has the value NaN.
     """
     found: dict[int, float] = {}
     for j in columns:
@@ -341,7 +343,7 @@ def _constants(rows: Array, columns: Sequence[int], few: Sequence[int]) -> dict[
 
 
 def few_valued(rows: Array, columns: Sequence[int]) -> tuple[int, ...]:
-    """The columns of numbers with few distinct values; a column without any value is none of them."""
+    """The columns of numbers with few distinct values; empty columns do not count."""
     found: list[int] = []
     for j in columns:
         values = rows[:, j]
@@ -352,21 +354,21 @@ def few_valued(rows: Array, columns: Sequence[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
-# The transforms of members: first one that reads the table, then one that goes on from it -----------------------------
+# The transforms of members: the first two read the table, the others transform their result further -------------------
 
 
 def categories_apart(rows: FoldedRows) -> Encoding:
-    """Numbers, and beside them categories: levels, and numbers with few values."""
+    """Numbers, and separate categories: levels, and numbers with few distinct values."""
     return Encoding.of(rows.rows, rows.levels, rows.weights, few_valued(rows.rows, rows.numbers))
 
 
 def one_hot(rows: FoldedRows) -> Encoding:
-    """Numbers, and among them a one-hot column for each frequent level."""
+    """Numbers, and a one-hot column for each frequent level."""
     return Encoding.of(rows.rows, rows.levels, rows.weights).one_hot(rows.rows, rows.weights)
 
 
 def with_yeo_johnson(rows: FoldedRows, encoding: Encoding) -> Encoding:
-    """Numbers to the powers that suit some of the rows."""
+    """Numbers with Yeo-Johnson powers, which are fitted to a subsample of the rows."""
     if not encoding.n_numbers:
         raise ClasswiseError("There are no numbers to bend.")
     rows.deadline.check()
@@ -376,12 +378,12 @@ def with_yeo_johnson(rows: FoldedRows, encoding: Encoding) -> Encoding:
 
 
 def with_powers_if_any(rows: FoldedRows, encoding: Encoding) -> Encoding:
-    """The same, also of a table without numbers."""
+    """The same, but a table without numbers stays as it is."""
     return with_yeo_johnson(rows, encoding) if encoding.n_numbers else encoding
 
 
 def with_quantile_steps(rows: FoldedRows, encoding: Encoding) -> Encoding:
-    """Each number, and beside it steps up at its quantiles, so that any curve can be followed."""
+    """Each number, and steps at its quantiles, so that a linear model can follow any curve."""
     if not encoding.n_numbers:
         raise ClasswiseError("There are no numbers to make steps of.")
     most = int(limits.STEP_WORK / (len(rows) * rows.count * encoding.n_numbers))
@@ -391,7 +393,7 @@ def with_quantile_steps(rows: FoldedRows, encoding: Encoding) -> Encoding:
 
 
 def in_quantile_bins(rows: FoldedRows, encoding: Encoding) -> Encoding:
-    """Categories alone: numbers by the quantiles between which they lie."""
+    """Categories alone: numbers become quantile bins."""
     for bins in range(MOST_BINS, 1, -1):
         binned = encoding.binned(rows.rows, rows.weights, bins)
         levels = sum(map(len, binned.categories))
