@@ -21,6 +21,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
@@ -610,6 +612,16 @@ class TestHardTables:
         assert "left out: There are no numbers to bend." in str(m.report_)
         assert set(m.members_) == set(SETS["default"]) - set(reasons)
         assert (m.predict(levels) == labels).all()
+
+    def test_classifiers_have_short_names(self):
+        long = make_pipeline(
+            StandardScaler(),
+            DecisionTreeClassifier(max_depth=2, min_samples_leaf=3, criterion="entropy", random_state=0),
+        )
+        members = [long, long, cw.NaiveBayes().fit(X, y), "class shares"]
+        m = cw.AutoClassifier(members=members, folds=3).fit(X, y)
+        names = ["DecisionTreeClassifier", "DecisionTreeClassifier 2", "NaiveBayes()", "class shares"]
+        assert sorted(line.name for line in m.report_ if line.name in names) == sorted(names)
 
     def test_a_member_that_fails_does_not_stop_the_others(self):
         class Broken(DummyClassifier):

@@ -124,6 +124,9 @@ NAMED: Mapping[str, Member] = {
     )
 }
 
+# A classifier with more options than fit in this is named by its type alone.
+LONGEST_TITLE = 60
+
 NOT_SQL = ("one-dependence", "kernel softmax", "random trees", "best trees", "mixtures", "tied mixtures")
 
 SETS: Mapping[str, tuple[str, ...]] = {
@@ -155,10 +158,24 @@ def _read(member: Any, X: Any) -> Member:
     if isinstance(member, str) and current_name(member) in NAMED:
         return NAMED[current_name(member)]
     if not isinstance(member, str) and hasattr(member, "fit") and hasattr(member, "predict_proba"):
-        return GivenMember(str(member), member, X)
+        return GivenMember(_title(member), member, X)
     raise ClasswiseError(
         f"members has {member!r}, which is no member; name {_listed(NAMED)}, or give a classifier with predict_proba."
     )
+
+
+def _title(model: Any) -> str:
+    """The name of a caller's classifier in reports: with its options if they are short; of a pipeline, the last step.
+
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> _title(make_pipeline(StandardScaler(), GaussianNB(var_smoothing=0)))
+    'GaussianNB(var_smoothing=0)'
+    """
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    shown = repr(last)
+    return shown if len(shown) <= LONGEST_TITLE and "\n" not in shown else type(last).__name__
 
 
 def _listed(names: Mapping[str, Any]) -> str:
