@@ -1,9 +1,10 @@
 """Data frames of any library, through narwhals: what each column is, its values, labels; and frames made of values."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 from types import NoneType
-from typing import Any
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -55,10 +56,34 @@ def of_no_kind(types: Mapping[Any, str]) -> ClasswiseError:
     )
 
 
-class FrameSource:
+class ConvertedColumns(ABC):
+    """Columns of text or dates that become numbers. Part of the rows is converted as all of them are."""
+
+    def __init__(self) -> None:
+        self._conversions: dict[int, Conversion | None] = {}
+        self._whole: Self | None = None  # itself would be a cycle, which keeps rows alive
+
+    def conversion(self, column: int) -> Conversion | None:
+        """How the values of a column become numbers; None where they are numbers already, or never are."""
+        if self._whole is not None:
+            return self._whole.conversion(column)
+        if column not in self._conversions:
+            self._conversions[column] = self._conversion(column)
+        return self._conversions[column]
+
+    @abstractmethod
+    def _conversion(self, column: int) -> Conversion | None: ...
+
+    def _part_of(self, rows: Self) -> Self:
+        self._whole = rows if rows._whole is None else rows._whole
+        return self
+
+
+class FrameSource(ConvertedColumns):
     """The columns of a frame."""
 
     def __init__(self, frame: "nw.DataFrame[Any]", texts: Mapping[str, Conversion] | None = None) -> None:
+        super().__init__()
         self.backend: str | None = frame.implementation.value
         self.keys = list(frame.columns)
         self.names = tuple(self.keys) if all(isinstance(key, str) for key in self.keys) else None
@@ -72,8 +97,6 @@ class FrameSource:
         self._coded: dict[int, Coded] = {}
         self._families: dict[int, Family | None] = {}
         self._texts = texts
-        self._conversions: dict[int, Conversion | None] = {}
-        self._whole: FrameSource | None = None  # itself would be a cycle, which keeps rows alive
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -115,14 +138,6 @@ class FrameSource:
             return not self._coded[column].levels
         series = self._series(column)
         return bool(series.null_count() == len(series))
-
-    def conversion(self, column: int) -> Conversion | None:
-        """How values become numbers that are none; decided by all rows, if these are some of them."""
-        if self._whole is not None:
-            return self._whole.conversion(column)
-        if column not in self._conversions:
-            self._conversions[column] = self._conversion(column)
-        return self._conversions[column]
 
     def _conversion(self, column: int) -> Conversion | None:
         dtype = self._dtype(column)
@@ -167,8 +182,8 @@ class FrameSource:
     def take(self, part: slice | Codes) -> "FrameSource":
         """Some of the rows."""
         taken = FrameSource(self.frame[part])
-        taken.keys, taken.names, taken._whole = self.keys, self.names, self if self._whole is None else self._whole
-        return taken
+        taken.keys, taken.names = self.keys, self.names
+        return taken._part_of(self)
 
     def _series(self, column: int) -> "nw.Series[Any]":
         return self._all_series[column]

@@ -14,6 +14,7 @@ from classwise.errors import ClasswiseError, MissingLabelWarning
 from classwise.rows.codes import Coded, code_values
 from classwise.rows.conversions import Moment, array_kind
 from classwise.rows.frames import (
+    ConvertedColumns,
     FrameSource,
     as_numbers,
     conversion_of,
@@ -59,19 +60,18 @@ ARRAY_FAMILIES = {"b": Family("bernoulli")}
 ARRAY_TYPES = {"gaussian": "Float64", "bernoulli": "Boolean", "categorical": "Object"}
 
 
-class ArraySource:
+class ArraySource(ConvertedColumns):
     """The columns of an array: numbers, yes and no, dates, or objects."""
 
     backend: str | None = None
     missing: tuple[str, ...] | None = None
 
     def __init__(self, values: NDArray[Any], names: tuple[str, ...] | None = None) -> None:
+        super().__init__()
         self.values = values
         self.names = names
         self.keys: list[Any] = list(names or range(values.shape[1]))
         self._families: dict[int, Family] = {}
-        self._conversions: dict[int, Conversion | None] = {}
-        self._whole: ArraySource | None = None  # itself would be a cycle, which keeps rows alive
 
     def __len__(self) -> int:
         return len(self.values)
@@ -86,14 +86,6 @@ class ArraySource:
             objects = natural_family_of(self.values[:, column]) if kind == "O" else None
             self._families[column] = objects or ARRAY_FAMILIES.get(kind, GAUSSIAN)
         return self._families[column]
-
-    def conversion(self, column: int) -> Conversion | None:
-        """How values become numbers that are none; decided by all rows, if these are some of them."""
-        if self._whole is not None:
-            return self._whole.conversion(column)
-        if column not in self._conversions:
-            self._conversions[column] = self._conversion(column)
-        return self._conversions[column]
 
     def _conversion(self, column: int) -> Conversion | None:
         values = self.values[:, column]
@@ -111,9 +103,7 @@ class ArraySource:
         return code_values(self.values[:, column])
 
     def take(self, part: slice | Codes) -> "ArraySource":
-        taken = ArraySource(self.values[part], self.names)
-        taken._whole = self if self._whole is None else self._whole
-        return taken
+        return ArraySource(self.values[part], self.names)._part_of(self)
 
 
 class Source:
