@@ -144,6 +144,11 @@ MODELS: dict[str, tuple[Any, bool]] = {
 }
 
 
+# Models whose query is that of another model here with other numbers in it.
+SAME_QUERY = {"RDA", "nearest mean", "diagonal, shared", "spherical", "spherical, bayes", "nearest mean, bayes"}
+SAME_QUERY |= {"LDA, one direction", "naive Bayes, uniform", "logistic, given"}
+
+
 @cache
 def fitted(case: str, model: str) -> Any:
     """A model fitted on the rows of a case."""

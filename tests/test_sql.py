@@ -23,7 +23,7 @@ from classwise.export.sql.densities import add_density
 from classwise.export.sql.dialects import DIALECTS as DIALECTS_KNOWN
 from classwise.export.sql.draft import Draft
 from sql_engines import ENGINES, Engine, duckdb_engine, quoted
-from sql_tables import CASES, CITIES, MODELS, fitted
+from sql_tables import CASES, CITIES, MODELS, SAME_QUERY, fitted
 
 DIALECTS = ["duckdb", "postgres", "sqlite", "spark", "bigquery", "snowflake", "mysql", "tsql"]
 
@@ -119,6 +119,8 @@ def test_every_model_agrees(engine: Engine, name: str) -> None:
     case = CASES[name]()
     engine.put("new", case.columns())
     for kind, (_, is_joint) in MODELS.items():
+        if engine.dialect == "spark" and kind in SAME_QUERY:
+            continue  # it plans each query for a second
         model = fitted(name, kind)
         numbers = [column.name for column in model.model_.schema if column.family.name == "gaussian"]
         gaps = case.new[numbers].isna().any(axis=1).to_numpy()
