@@ -130,12 +130,14 @@ GAP_SEARCHES = 4
 LOGISTIC_SECONDS = 2.4e-10
 LOGISTIC_VALUE = 125
 
-# Where rare levels separate the classes, the fit to all rows takes many rounds to find its prior: this many times as
-# long as a fold, for each class but one.
+# Where rare levels separate the classes, the fit to all rows takes many rounds to find its prior: for each class but
+# one, this many times as long as a fold, times the squared share of the columns that are levels.
 LOGISTIC_ROUNDS = 3
 
-# With more multiplications in a step than this, the folds reuse the prior precision that was chosen on all rows.
+# With more multiplications in a step than this, the folds reuse the prior precision that was chosen on all rows, and
+# take this share of the time.
 KEPT_PRECISION = 300_000_000
+KEPT_SHARE = 0.4
 
 # The stack: fixed seconds; seconds per fold, row, column and class, where at most STACK_CLASSES classes count; seconds
 # of its trees, per row that a tree is grown on, times the square root of the columns, times log2 of all rows.

@@ -239,10 +239,11 @@ class LogisticRegression(AnyClassifier):
     def seconds(self, size: Size) -> float:
         if self.is_given:
             return 0.0
-        values = limits.LOGISTIC_VALUE * size.rows * size.width * size.classes
-        work = step_work(size.rows, size.width + 1, size.classes) + values
-        rounds = limits.LOGISTIC_ROUNDS * (size.classes - 1) if size.width > size.columns else 0
-        return (size.folds + rounds) * limits.LOGISTIC_SECONDS * work
+        step = step_work(size.rows, size.width + 1, size.classes)
+        once = limits.LOGISTIC_SECONDS * (step + limits.LOGISTIC_VALUE * size.rows * size.width * size.classes)
+        folds = size.folds * (limits.KEPT_SHARE if step > limits.KEPT_PRECISION else 1)
+        rounds = limits.LOGISTIC_ROUNDS * (size.classes - 1) * (1 - size.columns / size.width) ** 2
+        return (folds + rounds) * once
 
     @property
     def work(self) -> Any:
