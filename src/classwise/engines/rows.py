@@ -128,14 +128,17 @@ class Rows:
     def decided(self) -> Roles:
         """The roles of the columns, and which of text hold dates or numbers, as far as the first rows tell."""
         features = [name for name in self.roles.features if name not in self.levels]
-        first = self._first(features) if features else None
+        first = self._first(self.roles.needed) if features else None
         texts = {} if first is None else text_conversions(first, features)
         if texts and isinstance(self.open, _Opening):
             self.open.read_as_text(texts)
         return replace(self.roles, texts=texts)
 
     def _first(self, columns: Sequence[str]) -> Any:
-        """The first rows, as a table; None where there are none, or an engine does not hand them over."""
+        """The first rows, as a table; None where there are none, or an engine does not hand them over.
+
+        All columns that will be read are asked for at once: text files then say only once what they hold.
+        """
         if isinstance(self.open, _Opening) and isinstance(self.open(), Stream):
             return self.open.first(columns, SAMPLE)
         first = getattr(self.engine, "first", None)

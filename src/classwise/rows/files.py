@@ -123,9 +123,16 @@ class RowFile:
                 yield marked(batch, self.marks)
 
     def first(self, count: int, wider: dict[str, Kind]) -> Any:
-        """The first rows as a record batch, and no more of the file is read; None, if there are none."""
+        """The first rows as a record batch, and no more of the file is read; None, if there are none. Without a column
+        of text, which alone could hold anything else than it seems to, no row is read: the batch is empty.
+        """
         with self._chosen(wider, whole=False) as rows:
-            some = rows if isinstance(rows, WideTexts) else rows.limit(count)
+            if isinstance(rows, WideTexts):
+                some = rows
+            elif "VARCHAR" in map(str, rows.types):
+                some = rows.limit(count)
+            else:
+                return marked(rows.limit(0).to_arrow_table(), self.marks)
             return next((marked(batch, self.marks) for batch in some.to_arrow_reader(count)), None)
 
     @contextmanager

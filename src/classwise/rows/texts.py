@@ -214,7 +214,8 @@ class TextReading:
     """How columns of text are read. exact: those of which every digit counts; whole: whether whole numbers stay whole
     in all others too.
 
-    wider: kinds that rows read so far have shown to be needed; it grows while the file is read. kinds: as they are now.
+    wider: kinds that the rows looked at so far have shown to be needed: the first rows, which are looked at once, and
+    those that did not fit. It grows while the file is read. kinds: as they are now.
     """
 
     exact: frozenset[str]
@@ -239,8 +240,9 @@ class TextReading:
     def _kinds(self, rows: Any, values: Mapping[str, str]) -> dict[str, Kind]:
         """What each column holds, as far as the first rows and those that did not fit tell."""
         among = {name: self.among(name) for name in values}
-        found = find_kinds(rows.limit(SAMPLE), values, among)
-        return {name: least(joined(kind, self.wider.get(name, kind)), among[name]) for name, kind in found.items()}
+        unknown = {name: value for name, value in values.items() if name not in self.wider}
+        self.wider.update(find_kinds(rows.limit(SAMPLE), unknown, among))
+        return {name: least(self.wider[name], among[name]) for name in values}
 
     def among(self, name: str) -> list[Kind]:
         """The kinds that a column may be of."""
