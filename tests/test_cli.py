@@ -178,7 +178,7 @@ class TestCompare:
         ) in said
 
     def test_time_is_said_beforehand_and_kept(self, here, monkeypatch):
-        monkeypatch.setattr("classwise.limits.LOGISTIC_SECONDS", 3e-4)
+        monkeypatch.setattr("classwise.limits.LOGISTIC_SECONDS", 6e-4)
         result = run("compare", "penguins.csv", "-t", "species", "-d", "year", *QUICK)
         assert "Left out for time: logistic regression (about " in result.stdout
         assert "--time " in result.stdout
