@@ -11,6 +11,10 @@ MOST_HELD = 20_000_000
 # Threads work on chunks. Each chunk is many cache-sized blocks long, so that scheduling and merging cost little.
 CHUNK_SIZE = 16 * BLOCK_SIZE
 
+# A compiled kernel with threads of its own takes at most so many rows at once: the codes of their classes (two bytes a
+# row) are all that it needs beside them.
+ONE_PASS_ROWS = 1 << 22
+
 # Chunks are shorter where the columns of a table must first be copied side by side, so that memory stays flat.
 COPY_SIZE = 10 * BLOCK_SIZE
 

@@ -20,6 +20,8 @@ from classwise.covariance import Completion
 from classwise.densities import Block, Categorical, Constant, Copies, Density, Observed, OneDependence
 from classwise.engines import MemoryEngine
 from classwise.errors import ClasswiseError, UnscorableError
+from classwise.kernels import RowsOrColumns, is_compiled
+from classwise.kernels.scores import Answer, Scores
 from classwise.rows.codes import is_sorted
 from classwise.rows.schema import Schema
 from classwise.rows.table import INTEGRATE, Table, refuse_unscorable, refuse_unsuitable
@@ -49,6 +51,10 @@ class Classifier(Protocol):
 
     def decide(self, rows: Array) -> Codes:
         """The most probable class, the first of equals; (m, p) -> (m,)."""
+        ...
+
+    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> NDArray[Any] | None:
+        """The same answer, class-major, from a compiled kernel; None where there is none for these rows."""
         ...
 
     def observing(self) -> Self:
@@ -90,8 +96,16 @@ class FittedModel(Protocol):
 C = TypeVar("C", bound=Classifier)
 
 
+METHODS: dict[Answer, Callable[[Any, Array], NDArray[Any]]] = {
+    Answer.POSTERIOR: lambda classifier, rows: classifier.posterior(rows),
+    Answer.LOG_POSTERIOR: lambda classifier, rows: classifier.log_posterior(rows),
+    Answer.SCORES: lambda classifier, rows: classifier.announced(rows),
+    Answer.DECISION: lambda classifier, rows: classifier.decide(rows),
+}
+
+
 def score(
-    function: Callable[[C, Array], NDArray[Any]],
+    function: Answer | Callable[[C, Array], NDArray[Any]],
     classifier: C,
     table: Table,
     *,
@@ -101,9 +115,12 @@ def score(
 ) -> NDArray[Any]:
     """function(classifier, rows) of every chunk, side by side; where values are missing, of what is left.
 
+    function: or an Answer, which a compiled kernel may give for all rows at once.
     strict: missing values are refused, and remedy says what else to do with them. smoothing: 0 where a level never seen
     has probability zero.
     """
+
+    plain = METHODS[function] if isinstance(function, Answer) else function
 
     def score_chunk(chunk: Table) -> NDArray[Any]:
         if strict and (chunk.levels or remedy != INTEGRATE):
@@ -111,7 +128,7 @@ def score(
         rows = chunk.rows
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                return function(classifier, rows)
+                return plain(classifier, rows)
         except UnscorableError:
             refuse_unsuitable(chunk, allow_missing=not strict)
         return score_with_gaps(chunk, rows)
@@ -119,7 +136,7 @@ def score(
     def score_with_gaps(chunk: Table, rows: Array) -> NDArray[Any]:
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                return function(classifier.observing(), np.asarray(rows, dtype=np.float64))
+                return plain(classifier.observing(), np.asarray(rows, dtype=np.float64))
         except UnscorableError:
             if smoothing == 0:
                 refuse_unscorable(chunk)
@@ -127,6 +144,10 @@ def score(
             "Some rows have probability zero, or lie too far from every class to be scored in float64."
         )
 
+    if isinstance(function, Answer) and not (strict and remedy != INTEGRATE):
+        fused = classifier.fused(table.numbers(), function)
+        if fused is not None:
+            return fused
     return MemoryEngine().apply(score_chunk, table, classifier.chunk_rows(table.is_copied))
 
 
@@ -263,6 +284,20 @@ class BayesClassifier:
         with np.errstate(divide="ignore"):  # a prior of zero means never: log 0 = -inf
             return np.log(self.priors)[:, None]
 
+    @cached_property
+    def _polynomials(self) -> Scores | None:
+        """log_joint up to a common term as polynomials of the rows, where the densities are such."""
+        return self.density.scores(self.log_prior) if is_compiled() else None
+
+    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> NDArray[Any] | None:
+        """The answer of the compiled kernel; None where there is none for these rows."""
+        if self._polynomials is None or rows is None:
+            return None
+        if self.calibration is None:
+            return self._polynomials.answer(rows, answer)
+        shift = np.array(self.calibration.shift) if self.calibration.shift else np.zeros(len(self.labels))
+        return self._polynomials.answer(rows, answer, self.calibration.power, shift)
+
     def log_density(self, rows: Array) -> Array:
         """log p(x | k); (m, p) -> (g, m)."""
         relative = self.density.relative(rows, np.zeros_like(self.log_prior))
@@ -275,6 +310,9 @@ class BayesClassifier:
 
     def announced(self, rows: Array) -> Array:
         """log P(k | x) up to a term common to all classes, calibrated: what decisions need; (m, p) -> (g, m)."""
+        fused = self.fused(rows, Answer.SCORES)
+        if fused is not None:
+            return fused
         scores = self.scores(rows)
         return scores if self.calibration is None else level_ties(self.calibration(scores))
 
@@ -288,6 +326,9 @@ class BayesClassifier:
 
     def log_posterior(self, rows: Array) -> Array:
         """log P(k | x); (m, p) -> (g, m)."""
+        fused = self.fused(rows, Answer.LOG_POSTERIOR)
+        if fused is not None:
+            return fused
         scores = self.announced(rows)
         return log_normalize(scores, out=scores)
 
@@ -302,6 +343,9 @@ class BayesClassifier:
 
     def posterior(self, rows: Array) -> Array:
         """P(k | x); (m, p) -> (g, m)."""
+        fused = self.fused(rows, Answer.POSTERIOR)
+        if fused is not None:
+            return fused
         scores = self.announced(rows)
         scores -= scores.max(axis=0)
         np.exp(scores, out=scores)
@@ -310,6 +354,9 @@ class BayesClassifier:
 
     def decide(self, rows: Array) -> Codes:
         """The most probable class, the first of equals; (m, p) -> (m,)."""
+        fused = self.fused(rows, Answer.DECISION)
+        if fused is not None:
+            return fused
         if self.calibration is None:
             return first_leader(self.density.relative(rows, self.log_prior))
         return first_leader(self.announced(rows))

@@ -12,6 +12,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from classwise.arrays import Array, product, row_norms, tall_product
+from classwise.kernels.scores import Scores
 
 # |z - c|² expanded to |z|² - 2 z'c + |c|² is a matrix product, but costs the digits of |c|². Up to this many
 # standard deviations from the origin that is harmless (64² rounding errors, 1e-12); beyond, subtract first.
@@ -47,6 +48,12 @@ class Exponents(ABC):
     @abstractmethod
     def common(self, rows: Array) -> Array | float:
         """The common term; (m, p) -> (m,)."""
+
+    @abstractmethod
+    def scores(self, origin: Array, offset: Array) -> Scores | None:
+        """`relative` of rows less an origin (p,), plus offset (g, 1), as polynomials of the rows; None where a mean is
+        so far away that polynomials lose digits.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +99,11 @@ class Shared(Exponents):
         homogeneous[:, :-1] = tall_product(rows, self.projection)
         return product(np.hstack([self.centers, self._constant + offset]), homogeneous.T)
 
+    def scores(self, origin: Array, offset: Array) -> Scores | None:
+        if self._far:
+            return None
+        return Scores.linear(origin, (self._constant + offset)[:, 0], self.centers @ self.projection.T)
+
     def common(self, rows: Array) -> Array:
         white = self.metric.whiten(rows - self.middle, 0)
         if self._far:
@@ -130,45 +142,57 @@ class OwnDiagonal(Exponents):
         exponents += constant + offset
         return exponents
 
+    def scores(self, origin: Array, offset: Array) -> Scores | None:
+        if self._far:
+            return None
+        quadratic, linear, constant = self._coefficients
+        return Scores.diagonal(origin, (constant + offset)[:, 0], linear, quadratic)
+
     def common(self, rows: Array) -> float:
         return 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class OwnFull(Exponents):
-    """A full metric of its own for each class: all whitenings side by side in one product.
+    """A full metric of its own for each class: whitening V (g, p, p), upper triangular; points m V (g, p)."""
 
-    Whitenings are upper triangular, so columns [start, stop) need only the first `stop` features.
-    panels: for each such range, (g * (stop - start), 1 + stop), what takes [1; x] to the whitened x - m_k.
-    """
-
-    panels: list[Array]
-    count: int
+    whitening: Array
+    points: Array
 
     @classmethod
     def of(cls, whitening: Array, means: Array) -> Self:
-        features, panels = whitening.shape[1], []
-        whitened = (means[:, None, :] @ whitening)[:, 0, :]
+        return cls(whitening, (means[:, None, :] @ whitening)[:, 0, :])
+
+    @cached_property
+    def _panels(self) -> list[Array]:
+        """All whitenings side by side in one product, in ranges of columns: [start, stop) need only the first `stop`
+        features. For each range (g * (stop - start), 1 + stop): what takes [1; x] to the whitened x - m_k.
+        """
+        features, panels = self.whitening.shape[1], []
         for start in range(0, features, PANEL):
             stop = min(start + PANEL, features)
-            panel = whitening[:, :stop, start:stop].transpose(0, 2, 1).reshape(-1, stop)
-            panels.append(np.hstack([-whitened[:, start:stop].reshape(-1, 1), panel]))
-        return cls(panels, len(means))
+            panel = self.whitening[:, :stop, start:stop].transpose(0, 2, 1).reshape(-1, stop)
+            panels.append(np.hstack([-self.points[:, start:stop].reshape(-1, 1), panel]))
+        return panels
 
     @property
     def width(self) -> int:
-        return max(len(panel) for panel in self.panels)
+        return len(self.points) * min(PANEL, self.points.shape[1])
 
     def relative(self, rows: Array, offset: Array) -> Array:
-        distances = np.zeros((self.count, len(rows)))
+        count = len(self.points)
+        distances = np.zeros((count, len(rows)))
         homogeneous = np.ones((len(rows), 1 + rows.shape[1]))
         homogeneous[:, 1:] = rows
-        for panel in self.panels:
-            white = product(panel, homogeneous[:, : panel.shape[1]].T).reshape(self.count, -1, len(rows))
+        for panel in self._panels:
+            white = product(panel, homogeneous[:, : panel.shape[1]].T).reshape(count, -1, len(rows))
             distances += np.einsum("gpm,gpm->gm", white, white)
         distances *= -0.5
         distances += offset
         return distances
+
+    def scores(self, origin: Array, offset: Array) -> Scores:
+        return Scores.full(origin, offset[:, 0], self.points, self.whitening)
 
     def common(self, rows: Array) -> float:
         return 0.0

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Codes, patterns
+from classwise.kernels.scores import Scores
 from classwise.storage import stored
 
 
@@ -49,6 +50,10 @@ class Density(ABC):
     @abstractmethod
     def common(self, rows: Array) -> Array | float:
         """That common term; (m, p) -> (m,), or 0."""
+
+    def scores(self, offset: Array) -> Scores | None:
+        """`relative` as polynomials of the rows, where it is such: then a compiled kernel may evaluate it."""
+        return None
 
     @abstractmethod
     def observed(self, rows: Array, offset: Array) -> Array:

@@ -14,6 +14,7 @@ from classwise.covariance import Covariance
 from classwise.covariance.exponents import Exponents
 from classwise.densities.density import Density, Located, Wrapper, by_pattern
 from classwise.errors import UnscorableError
+from classwise.kernels.scores import Scores
 from classwise.statistics import Moments
 from classwise.storage import stored
 
@@ -61,6 +62,11 @@ class Gaussian(Located):
     def relative(self, rows: Array, offset: Array) -> Array:
         own = 0.0 if self._is_shared else self._log_scale[:, None]
         return self._exponents.relative(self._about_origin(rows), offset + own)
+
+    def scores(self, offset: Array) -> Scores | None:
+        own = 0.0 if self._is_shared else self._log_scale[:, None]
+        origin = np.zeros(self.n_features) if self._origin is None else self._origin
+        return self._exponents.scores(origin, offset + own)
 
     def common(self, rows: Array) -> Array | float:
         common = self._exponents.common(self._about_origin(rows))

@@ -3,60 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
-from threading import Lock, local
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from classwise.engines.engine import S, total
+from classwise.kernels import BLAS, OURS
 from classwise.rows.table import Table
-
-
-class BlasThreads:
-    """How many threads the BLAS libraries of this process use: one number, whoever calls.
-
-    The first to enter sets it to one, the last to leave sets it back. Were each to restore what it found, two callers
-    that overlap would leave BLAS on one thread for good.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._inside = 0
-        self._allowed = 1
-        self._limit: Any = None
-
-    @contextmanager
-    def held(self) -> Iterator[int]:
-        """Hold BLAS to one thread; gives how many it may use otherwise, which is how many we may."""
-        self._enter()
-        try:
-            yield self._allowed
-        finally:
-            self._leave()
-
-    def _enter(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._allowed = max((library.num_threads for library in self._controller.lib_controllers), default=1)
-                self._limit = self._controller.limit(limits=1)
-            self._inside += 1
-
-    def _leave(self) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._limit.restore_original_limits()
-
-    @cached_property
-    def _controller(self) -> ThreadpoolController:
-        return ThreadpoolController().select(user_api="blas")
-
-
-BLAS = BlasThreads()
-
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -118,18 +72,6 @@ def one_by_one(function: Callable[[T], R], tasks: Sequence[T], step: Callable[[]
         results.append(function(task))
         step()
     return results
-
-
-class Ours(local):
-    """Whether this thread is one of a pool of ours: then the cores are at work, and it starts no pool of its own."""
-
-    working = False
-
-    def begin(self) -> None:
-        self.working = True
-
-
-OURS = Ours()
 
 
 @contextmanager

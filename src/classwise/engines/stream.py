@@ -12,9 +12,10 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from classwise.engines.engine import Answer, S, beside, total
-from classwise.engines.memory import BLAS, threads
+from classwise.engines.memory import threads
 from classwise.engines.progress import Meter, metered
 from classwise.errors import ClasswiseError
+from classwise.kernels import BLAS
 from classwise.rows.roles import Chunk
 from classwise.rows.streams import Piece, Stream, columns_of
 from classwise.rows.texts import WiderTypeError

@@ -23,6 +23,7 @@ from classwise.errors import ClasswiseError, whole
 from classwise.estimators.columns import check_columns
 from classwise.estimators.fit_summary import FitSummary, SummaryTable, fit_summary, left_out
 from classwise.estimators.importance import Importance, LossSums, loss_sums
+from classwise.kernels.scores import Answer
 from classwise.rows.codes import code_labels, positions
 from classwise.rows.schema import SchemaReport
 from classwise.rows.sources import open_asked, open_row, required
@@ -75,22 +76,22 @@ class Answers(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Labels:
         """The most probable label of each row; (n,). Ties go to the first label."""
-        chosen = self._apply(_decide, self._table(X))
+        chosen = self._apply(Answer.DECISION, self._table(X))
         return self.classes_[chosen]
 
     def predict_proba(self, X: Any) -> Array:
         """P(k | x); (n, g), columns in the order of `classes_`."""
-        return self._apply(_posterior, self._table(X)).T
+        return self._apply(Answer.POSTERIOR, self._table(X)).T
 
     def predict_log_proba(self, X: Any) -> Array:
         """log P(k | x), exact where the probability itself underflows; (n, g)."""
-        return self._apply(_log_posterior, self._table(X)).T
+        return self._apply(Answer.LOG_POSTERIOR, self._table(X)).T
 
     def decision_function(self, X: Any) -> Array:
         """log P(k | x) (n, g); for two classes the log odds of the second, (n,)."""
         if len(self._fitted().classes_) > 2:
             return self.predict_log_proba(X)
-        scores = self._apply(_announced, self._table(X))
+        scores = self._apply(Answer.SCORES, self._table(X))
         return np.asarray(scores[1] - scores[0])
 
     def evaluate(self, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
@@ -126,7 +127,7 @@ class Answers(ClassifierMixin, BaseEstimator):
                [ 0.,  2., 23.]])
         """
         table = self._labeled(X, y, sample_weight)
-        log_posterior = self._apply(_log_posterior, table).T
+        log_posterior = self._apply(Answer.LOG_POSTERIOR, table).T
         return Evaluation.of(log_posterior, self._codes_of(table), self.classes_, table.weights)
 
     def reject_curve(self, X: Any, y: Any, sample_weight: Any = None) -> RejectCurve:
@@ -140,7 +141,7 @@ class Answers(ClassifierMixin, BaseEstimator):
         (0.02, 0.0)
         """
         table = self._labeled(X, y, sample_weight)
-        return reject_curve(self._apply(_posterior, table).T, self._codes_of(table), table.weights)
+        return reject_curve(self._apply(Answer.POSTERIOR, table).T, self._codes_of(table), table.weights)
 
     def estimate_priors(self, X: Any) -> PriorShift:
         """The class priors of unlabeled rows, which may differ from the priors of the training rows (prior shift).
@@ -192,7 +193,7 @@ class Answers(ClassifierMixin, BaseEstimator):
         table = source.read_like(model.schema, model.levels)
         if len(table) != 1:
             raise ClasswiseError(f"explain takes one row, not {len(table)}.")
-        scores = self._apply(_log_posterior, table)[:, 0]
+        scores = self._apply(Answer.LOG_POSTERIOR, table)[:, 0]
         second = None if against is None else self._position(against)
         first = _best(scores, second) if label is None else self._position(label)
         other = _best(scores, first) if second is None else second
@@ -304,7 +305,7 @@ class Answers(ClassifierMixin, BaseEstimator):
         """Labeled rows, without those of weight zero."""
         return self._table(X, required(y), sample_weight).weighted()
 
-    def _apply(self, function: Callable[[Any, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
+    def _apply(self, function: Answer | Callable[[Any, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
         """function(classifier, rows) of every chunk, side by side. Missing values are integrated out or replaced."""
         return score(function, self._classifier, table, strict=self._strict, remedy=self._remedy)
 
@@ -334,25 +335,6 @@ class Answers(ClassifierMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted_by[0] in self.__dict__
-
-
-# Functions of a classifier and rows (m, p); the results are class-major, as in Classifier.
-
-
-def _decide(classifier: Classifier, rows: Array) -> NDArray[Any]:
-    return classifier.decide(rows)
-
-
-def _posterior(classifier: Classifier, rows: Array) -> Array:
-    return classifier.posterior(rows)
-
-
-def _log_posterior(classifier: Classifier, rows: Array) -> Array:
-    return classifier.log_posterior(rows)
-
-
-def _announced(classifier: Classifier, rows: Array) -> Array:
-    return classifier.announced(rows)
 
 
 def _best(scores: Array, but: int | None) -> int:

@@ -19,6 +19,7 @@ from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators.answers import Answers, read_generator
 from classwise.estimators.columns import remember_columns
 from classwise.estimators.fit_summary import SummaryTable, column_tables
+from classwise.kernels.scores import Answer
 from classwise.rows.frames import make_frame
 from classwise.rows.schema import Families
 from classwise.rows.table import Table
@@ -138,7 +139,7 @@ class GenerativeAnswers(Answers):
         """The most probable label of each row; (n,). Ties go to the first label, or at random with ties="random"."""
         if self.ties != "random":
             return super().predict(X)
-        scores = self._apply(BayesClassifier.announced, self._table(X))
+        scores = self._apply(Answer.SCORES, self._table(X))
         return self.classes_[break_ties(scores, read_generator(self.random_state))]
 
     def log_joint(self, X: Any) -> Array:

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Codes, Labels, first_leader, log_normalize
 from classwise.classifier.bayes import Calibration
 from classwise.errors import UnscorableError
+from classwise.kernels import RowsOrColumns
+from classwise.kernels.scores import Answer
 from classwise.rows.codes import is_sorted
 from classwise.statistics.trees import LEAF, Trees
 from classwise.storage import stored
@@ -88,6 +90,9 @@ class Forest:
     def decide(self, rows: NDArray[Any]) -> Codes:
         """The most probable class, the first of equals; (m, p) -> (m,)."""
         return first_leader(self.log_posterior(rows))
+
+    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> None:
+        """There is no compiled kernel for all of it."""
 
     def observing(self) -> "Forest":
         """The same: what is missing stands at the mean of its column, or after the last level."""

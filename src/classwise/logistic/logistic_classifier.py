@@ -11,6 +11,8 @@ from scipy.special import logsumexp, ndtri
 
 from classwise.arrays import Array, Codes, Labels, finite, first_leader, log_normalize
 from classwise.errors import ClasswiseError, choose
+from classwise.kernels import RowsOrColumns
+from classwise.kernels.scores import Answer
 from classwise.limits import SCORING_SIZE
 from classwise.logistic.design import Design
 from classwise.logistic.likelihood import Binary, Likelihood
@@ -71,6 +73,9 @@ class LogisticClassifier:
     def decide(self, rows: NDArray[Any]) -> Codes:
         """The most probable class, the first of equals; (m, p) -> (m,)."""
         return first_leader(self.log_posterior(rows))
+
+    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> None:
+        """There is no compiled kernel for all of it."""
 
     def observing(self) -> "LogisticClassifier":
         """The same: the mean of a column stands for what is missing."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import ClasswiseError
+from classwise.kernels import code_integers
 
 
 def code_labels(labels: Labels) -> tuple[Labels, Codes]:
@@ -32,6 +33,9 @@ def code_labels(labels: Labels) -> tuple[Labels, Codes]:
 
 
 def _code_integers(labels: Labels) -> tuple[Labels, Codes]:
+    coded = code_integers(labels)
+    if coded is not None:
+        return coded
     spread = int(labels.max()) - int(labels.min())
     # A table over the range beats sorting unless the range is mostly holes.
     if spread <= 4 * len(labels) + 1024:

@@ -118,6 +118,12 @@ class Table:
         """Some columns of numbers (n,), where they are kept column by column; else None."""
         return self.source.numbers(columns) if isinstance(self.source, Columns) else None
 
+    def numbers(self) -> NDArray[Any] | Sequence[NDArray[Any]] | None:
+        """All rows where they lie, as a matrix or as columns; None where some columns are not numbers."""
+        if isinstance(self.source, Columns):
+            return None if self.levels else self.source.numbers(range(len(self.schema)))
+        return self.source.matrix()
+
     def codes(self, column: int) -> Codes:
         """The codes of a category (n,): the positions of its levels, and their number for what is missing."""
         return self.source.codes(column, len(self.levels[column]))

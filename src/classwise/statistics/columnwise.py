@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import BLOCK_SIZE, Array, Codes, product, slices
+from classwise.kernels import readable
+from classwise.kernels.sums import class_sums
 from classwise.statistics.moments import Moments, centered, first_rows, provisional_means
 from classwise.statistics.scatter import FEW, DiagonalScatter, FullScatter, Groups, PooledScatter, Scatter
 
@@ -26,9 +28,9 @@ FEW_COLUMNS = 20
 APART = 8
 
 
-def suits_columns(columns: int, count: int) -> bool:
-    """Whether so many columns and classes are better gathered column by column."""
-    return columns <= FEW_COLUMNS and count <= FEW
+def suits_columns(columns: Sequence[NDArray[Any]], count: int) -> bool:
+    """Whether these columns, and so many classes, are better gathered column by column."""
+    return readable(columns) is not None or (len(columns) <= FEW_COLUMNS and count <= FEW)
 
 
 def gather_from_columns(
@@ -41,6 +43,9 @@ def gather_from_columns(
     ([[1.5], [6.0]], [[[0.5]], [[0.0]]])
     """
     provisional = _provisional(columns, codes, count)
+    fused = class_sums(columns, codes, weights, provisional, form.name)
+    if fused is not None:
+        return centered(provisional, fused[0][:, None], fused[1], form(fused[2]))
     features, accumulate = len(columns), _squares if form is DiagonalScatter else _products
     kept = DiagonalScatter if form is DiagonalScatter else FullScatter
     weight, total, products = np.zeros((count, 1)), np.zeros((count, features)), np.zeros(kept.shape(count, features))

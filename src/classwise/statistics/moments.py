@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import BLOCK_SIZE, EPS, Array, Codes, ratio, slices, spread, two_sum
 from classwise.errors import StatisticsError
+from classwise.kernels.sums import class_sums
 from classwise.rows.schema import Column
 from classwise.statistics.scatter import DiagonalScatter, Groups, Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
@@ -218,6 +219,9 @@ def gather_moments(
     features = rows.shape[1]
     first, head = first_rows(codes, count)
     provisional = provisional_means(np.asarray(rows[first], dtype=np.float64), rows[: len(head)], head, count)
+    fused = class_sums(rows, codes, weights, provisional, form.name) if present is None else None
+    if fused is not None:
+        return centered(provisional, fused[0][:, None], fused[1], form(fused[2]))
     weight = np.zeros((count, 1 if present is None else features))
     total, products = np.zeros(provisional.shape), np.zeros(form.shape(count, features))
     # A product of fewer rows than features is slow: a block holds more of each class than that.

@@ -99,11 +99,9 @@ def _gather_numbers(gathering: Gathering) -> Numbers:
     columns = chunk.schema.places["numbers"]
     if not len(codes):
         return Numbers(Moments.empty(count, len(columns), form), Gaps.empty(len(columns)))
-    # NaN and infinity travel to the sums, so looking there spares a pass over the rows.
-    with np.errstate(all="ignore"):
-        moments = _gather_moments(chunk, columns, codes, count, form)
-    if np.isfinite(moments.scatter.pooled_diagonal()).all():
-        return Numbers(moments, Gaps.empty(len(columns)))
+    complete = gather_complete(gathering)
+    if complete is not None:
+        return complete
     refuse_unsuitable(chunk, gathering.allow_missing)
     numbers = chunk.block(columns)
     if not np.isnan(numbers).any():
@@ -111,9 +109,20 @@ def _gather_numbers(gathering: Gathering) -> Numbers:
     return Numbers.gather(np.asarray(numbers, dtype=np.float64), codes, count, chunk.weights, form)
 
 
+def gather_complete(gathering: Gathering) -> Numbers | None:
+    """The moments of rows that have all their numbers; None where some are missing, or infinite."""
+    chunk, codes, count, form = gathering.chunk, gathering.codes, gathering.count, gathering.form
+    columns = chunk.schema.places["numbers"]
+    # NaN and infinity travel to the sums, so looking there spares a pass over the rows.
+    with np.errstate(all="ignore"):
+        moments = _gather_moments(chunk, columns, codes, count, form)
+    is_complete = np.isfinite(moments.scatter.pooled_diagonal()).all()
+    return Numbers(moments, Gaps.empty(len(columns))) if is_complete else None
+
+
 def _gather_moments(chunk: Table, places: list[int], codes: Codes, count: int, form: type[Scatter]) -> Moments:
     columns = chunk.columns(places)
-    if columns and suits_columns(len(columns), count):
+    if columns and suits_columns(columns, count):
         return gather_from_columns(columns, codes, count, chunk.weights, form)
     return gather_moments(chunk.block(places), codes, count, chunk.weights, form)
 

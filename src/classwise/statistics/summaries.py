@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from classwise import limits
+from classwise.arrays import Labels
 from classwise.engines import (
     DaskArrays,
     DaskEngine,
@@ -25,10 +26,12 @@ from classwise.engines import (
     is_dask,
     makes_rows,
     open_rows,
+    total,
 )
 from classwise.engines.stream import Gathered
 from classwise.engines.stream import named as named_piece
 from classwise.errors import ClasswiseError, SkippedFileWarning, choose, whole
+from classwise.kernels import readable
 from classwise.limits import CHUNK_SIZE, COPY_SIZE, chunk_rows
 from classwise.rows.codes import code_labels
 from classwise.rows.roles import ArrayChunk, Chunk, Roles, level_columns, warn_of_unlabeled
@@ -38,7 +41,7 @@ from classwise.rows.streams import Piece, Stream, open_stream
 from classwise.rows.table import Table
 from classwise.statistics.binning import Also, Pairing, sketched_places, with_sketches
 from classwise.statistics.by_class import ClassStatistics
-from classwise.statistics.parts import Gathering, gather_parts
+from classwise.statistics.parts import NUMBERS, Gathering, gather_complete, gather_parts
 from classwise.statistics.scatter import SCATTERS, Scatter
 from classwise.storage import describe, load, save
 
@@ -53,10 +56,36 @@ def summarize_table(
     quartics: bool = False,
 ) -> ClassStatistics:
     """The statistics of a table, gathered by an engine."""
+    fused = _in_one_pass(table, form) if engine is None and not quartics else None
+    if fused is not None:
+        return fused.compact()
     engine = engine or MemoryEngine()
     size = chunk_rows(len(table.schema.columns), COPY_SIZE if table.is_copied else CHUNK_SIZE)
     gathered = engine.gather(lambda chunk: summarize_chunk(chunk, form, allow_missing, quartics), table, size)
     return gathered.compact()
+
+
+def _in_one_pass(table: Table, form: type[Scatter]) -> ClassStatistics | None:
+    """The statistics of complete numbers, by a compiled kernel with threads of its own; None for any other table."""
+    rows = table.numbers() if len(table.schema.places["gaussian"]) == len(table.schema) else None
+    if rows is None or readable(rows) is None or (table.weights is not None and not table.weights.all()):
+        return None
+    parts = []
+    for chunk in table.chunks(limits.ONE_PASS_ROWS):
+        labels, codes = code_labels(required_labels(chunk))
+        complete = gather_complete(Gathering(chunk, codes, len(labels), form, True))
+        if complete is None:
+            return None
+        weight = complete.moments.weight[:, 0]
+        parts.append(ClassStatistics(labels, weight, len(codes), chunk.schema, {NUMBERS.name: complete}))
+    return total(parts)
+
+
+def required_labels(chunk: Table) -> Labels:
+    """The labels of a chunk (m,); an error if there are none."""
+    if chunk.labels is None:
+        raise ClasswiseError("y is missing: a statistic by class needs a label for every row.")
+    return chunk.labels
 
 
 def summarize_chunk(
@@ -64,10 +93,9 @@ def summarize_chunk(
 ) -> ClassStatistics:
     """The statistics of one chunk; values that no density can model are an error that names the column."""
     chunk = chunk.weighted()
-    if chunk.labels is None:
-        raise ClasswiseError("y is missing: a statistic by class needs a label for every row.")
-    rows = len(chunk.labels)
-    labels, codes = code_labels(chunk.labels) if rows else (chunk.labels, np.zeros(0, dtype=np.intp))
+    given = required_labels(chunk)
+    rows = len(given)
+    labels, codes = code_labels(given) if rows else (given, np.zeros(0, dtype=np.intp))
     weight = np.bincount(codes, chunk.weights, minlength=len(labels)).astype(np.float64)
     parts = gather_parts(Gathering(chunk, codes, len(labels), form, allow_missing), quartics)
     return ClassStatistics(labels, weight, rows, chunk.schema, parts)

@@ -20,6 +20,8 @@ from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators import Answers, read_generator
 from classwise.estimators.fit_summary import SummaryTable
 from classwise.estimators.importance import LossSums, shuffled_sums
+from classwise.kernels import RowsOrColumns
+from classwise.kernels.scores import Answer
 from classwise.rows.frames import make_frame
 from classwise.rows.schema import Schema
 from classwise.rows.sources import required
@@ -213,6 +215,9 @@ class PooledClassifier:
     def decide(self, rows: Array) -> Codes:
         """The most probable class, the first of equals; (m, p) -> (m,)."""
         return first_leader(self.log_posterior(rows))
+
+    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> None:
+        """There is no compiled kernel for all of it."""
 
     def observing(self) -> "PooledClassifier":
         """The same classifier, because members handle missing values themselves."""

@@ -1,0 +1,32 @@
+// Processors with AVX2 and FMA: vectors of four doubles, sixteen of them.
+#include <math.h>
+#include <stdlib.h>
+
+#include "kernels.h"
+
+#if defined(__x86_64__)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC target("avx2,fma")
+#endif
+
+#define LANES 4
+#define TILE_ROWS 4
+#define TILE_VECTORS 3
+#define ROW_VECTORS 2
+#define CLASSES_AT_ONCE 5
+#define LINES_AT_ONCE 4
+
+namespace {
+#include "vectors.inl"
+#include "moments.inl"
+#include "scores.inl"
+}  // namespace
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+
+const Kernels KERNELS_AVX2 = {"avx2", padded, moments, score};
+#endif

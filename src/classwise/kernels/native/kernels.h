@@ -1,0 +1,83 @@
+// What the kernels are asked, in plain structs: the same for every instruction set.
+//
+// Only C headers here and in the files of an instruction set. An inline function of the C++ library, compiled for
+// AVX-512 there, could be the one the linker keeps for everybody, and a processor without it would stop.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+// n rows of p numbers, read where they lie. Of a matrix whose rows are contiguous: base, and `stride` numbers from one
+// row to the next. Else the columns: their first numbers, and the numbers from one of their values to the next.
+struct Rows {
+    const void *base;
+    const void *const *columns;
+    const ptrdiff_t *strides;
+    ptrdiff_t stride;
+    ptrdiff_t n, p;
+    bool is_single;  // float, not double
+};
+
+enum Form { FULL, POOLED, DIAGONAL };
+
+// Sums about a provisional mean c_k of each class: weight_k = sum w, total_k = sum w r, products = sum w r r', where
+// r = x - c_k. Classes and features are padded (see `padded`), so that vectors need no tails.
+struct MomentsTask {
+    Rows rows;
+    const void *codes;
+    int code_size;
+    const double *weights;      // or null
+    const double *provisional;  // (g, P)
+    ptrdiff_t g;
+    Form form;
+};
+
+struct MomentsSums {
+    double *weight;    // (g,)
+    double *total;     // (g, P)
+    double *products;  // (g, P, P), (P, P) or (g, P); of the squares only what is on or above the diagonal counts
+};
+
+enum Shape { LINEAR, QUADRATIC_DIAGONAL, QUADRATIC_FULL };
+enum Answer { POSTERIOR, LOG_POSTERIOR, SCORES, DECISION };
+
+// score_k(x) with d = x - origin:
+//   LINEAR              constant_k + first_k . d                                     first (g, p)
+//   QUADRATIC_DIAGONAL  constant_k + first_k . d + second_k . d²                     second (g, p)
+//   QUADRATIC_FULL      constant_k - 1/2 |d V_k - first_k|²                          second: V' by rows (g, p (p + 1) / 2)
+// Ties within `tie` of the largest are made equal to it. Calibrated scores are power * score + shift_k.
+struct ScoreTask {
+    Rows rows;
+    Shape shape;
+    ptrdiff_t g;
+    const double *origin, *constant, *first, *second;
+    double tie, power;
+    const double *shift;  // or null, where nothing is calibrated
+    Answer answer;
+    double *out;        // (g, n), or null
+    int64_t *decision;  // (n,), or null
+    ptrdiff_t n_out;
+};
+
+// Trees in arrays of nodes; a leaf's left child is negative: -1 - its number among the leaves.
+struct TreeTask {
+    const uint8_t *bins;  // (n, p): the bin of each value
+    ptrdiff_t n, p;
+    const int32_t *column, *left, *right;
+    const uint8_t *cut;    // to the left where bin <= cut
+    const int64_t *roots;  // (t,)
+    ptrdiff_t trees;
+    int32_t *leaves;  // (t, n)
+};
+
+struct Kernels {
+    const char *name;
+    ptrdiff_t (*padded)(ptrdiff_t p);
+    bool (*moments)(const MomentsTask &task, ptrdiff_t begin, ptrdiff_t end, MomentsSums sums);
+    bool (*score)(const ScoreTask &task, ptrdiff_t begin, ptrdiff_t end, bool *is_finite);
+};
+
+extern const Kernels KERNELS_PLAIN;
+#if defined(__x86_64__)
+extern const Kernels KERNELS_AVX2;
+extern const Kernels KERNELS_AVX512;
+#endif

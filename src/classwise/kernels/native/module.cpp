@@ -1,0 +1,327 @@
+// The compiled kernels as a module of Python. classwise/kernels/__init__.py says what each function computes, and has
+// the same in NumPy.
+#define Py_LIMITED_API 0x030B0000
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "buffers.h"
+#include "kernels.h"
+#include "parallel.h"
+
+namespace {
+
+const Kernels *kernels = &KERNELS_PLAIN;
+
+std::vector<const Kernels *> available() {
+    std::vector<const Kernels *> found = {&KERNELS_PLAIN};
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(&KERNELS_AVX2);
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512bw"))
+        found.push_back(&KERNELS_AVX512);
+#endif
+    return found;
+}
+
+// Runs body, and turns what it throws into an error of Python.
+template <class Body>
+PyObject *guarded(Body body) {
+    try {
+        return body();
+    } catch (const Raised &) {
+    } catch (const Refused &problem) {
+        PyErr_SetString(PyExc_ValueError, problem.what());
+    } catch (const std::bad_alloc &) {
+        PyErr_NoMemory();
+    }
+    return nullptr;
+}
+
+PyObject *none() {
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
+// Moments --------------------------------------------------------------------------------------------------------------
+
+class PartialSums {
+   public:
+    PartialSums(const MomentsTask &task, ptrdiff_t P)
+        : weight_(task.g), total_(task.g * P),
+          products_(task.form == FULL ? task.g * P * P : task.form == POOLED ? P * P : task.g * P) {}
+    MomentsSums sums() { return {weight_.data(), total_.data(), products_.data()}; }
+    void add(const PartialSums &other) {
+        add(weight_, other.weight_);
+        add(total_, other.total_);
+        add(products_, other.products_);
+    }
+
+   private:
+    static void add(std::vector<double> &to, const std::vector<double> &from) {
+        for (size_t i = 0; i < to.size(); i++) to[i] += from[i];
+    }
+    std::vector<double> weight_, total_, products_;
+};
+
+// Without the padding, and with what is below the diagonal.
+void write_sums(MomentsSums sums, const MomentsTask &task, ptrdiff_t P, double *weight, double *total, double *products) {
+    ptrdiff_t p = task.rows.p, matrices = task.form == FULL ? task.g : task.form == POOLED ? 1 : 0;
+    std::copy_n(sums.weight, task.g, weight);
+    for (ptrdiff_t k = 0; k < task.g; k++) std::copy_n(sums.total + k * P, p, total + k * p);
+    if (task.form == DIAGONAL)
+        for (ptrdiff_t k = 0; k < task.g; k++) std::copy_n(sums.products + k * P, p, products + k * p);
+    for (ptrdiff_t k = 0; k < matrices; k++)
+        for (ptrdiff_t i = 0; i < p; i++)
+            for (ptrdiff_t j = i; j < p; j++)
+                products[(k * p + i) * p + j] = products[(k * p + j) * p + i] = sums.products[(k * P + i) * P + j];
+}
+
+PyObject *moments(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *rows_object, *codes_object, *weights_object, *center_object, *weight_object, *total_object, *products_object;
+        int form;
+        Py_ssize_t parts, threads;
+        if (!PyArg_ParseTuple(args, "OOOOinnOOO", &rows_object, &codes_object, &weights_object, &center_object, &form,
+                              &parts, &threads, &weight_object, &total_object, &products_object))
+            throw Raised();
+        RowsArgument rows(rows_object);
+        Buffer codes(codes_object), center(center_object);
+        Buffer weight(weight_object, true), total(total_object, true), products(products_object, true);
+        Buffer weights = weights_object == Py_None ? Buffer() : Buffer(weights_object);
+        MomentsTask task = {};
+        task.rows = rows.rows;
+        task.form = static_cast<Form>(form);
+        task.g = center.length(0);
+        ptrdiff_t n = task.rows.n, p = task.rows.p, P = kernels->padded(p);
+        if (!codes.is_integer() || codes.dimensions() != 1 || codes.size() != n || center.length(1) != p)
+            throw Refused("codes or provisional means do not fit the rows.");
+        if (codes.item_size() == 1 && codes.is_signed()) throw Refused("codes of one byte are unsigned.");
+        task.code_size = static_cast<int>(codes.item_size());
+        task.codes = codes.start();
+        if (codes.stride(0) != 1 && n > 1) throw Refused("codes are not contiguous.");
+        if (weights_object != Py_None) {
+            task.weights = weights.data<const double>("weights");
+            if (weights.size() != n) throw Refused("weights do not fit the rows.");
+        }
+        ptrdiff_t squares = form == FULL ? task.g * p * p : form == POOLED ? p * p : task.g * p;
+        if (weight.size() != task.g || total.size() != task.g * p || products.size() != squares)
+            throw Refused("the arrays for results do not fit.");
+        std::vector<double> centers(task.g * P);
+        for (ptrdiff_t k = 0; k < task.g; k++)
+            std::copy_n(center.data<const double>("provisional") + k * p, p, centers.data() + k * P);
+        task.provisional = centers.data();
+        // The sums of each part are added in the order of the parts: the number of threads changes no digit.
+        std::vector<PartialSums> partial(parts, PartialSums(task, P));
+        std::atomic<bool> is_done{true};
+        {
+            Released released;
+            parallel(parts, threads, [&](ptrdiff_t part) {
+                if (!kernels->moments(task, n * part / parts, n * (part + 1) / parts, partial[part].sums())) is_done = false;
+            });
+            for (ptrdiff_t part = 1; part < parts; part++) partial[0].add(partial[part]);
+        }
+        if (!is_done) return PyErr_NoMemory();
+        write_sums(partial[0].sums(), task, P, weight.data<double>("weight"), total.data<double>("total"),
+                   products.data<double>("products"));
+        return none();
+    });
+}
+
+// Scores ---------------------------------------------------------------------------------------------------------------
+
+// A vector or matrix of so many numbers.
+const double *numbers(const Buffer &buffer, ptrdiff_t count, const char *name) {
+    if (buffer.size() != count) throw Refused(std::string(name) + " does not fit the rows.");
+    return buffer.data<const double>(name);
+}
+
+const ptrdiff_t ROWS_OF_PART = 2048;
+
+PyObject *score(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *rows_object, *origin_object, *constant_object, *first_object, *second_object, *shift_object, *out_object;
+        int shape, answer;
+        double tie, power;
+        Py_ssize_t threads;
+        if (!PyArg_ParseTuple(args, "OiOOOOddOinO", &rows_object, &shape, &origin_object, &constant_object, &first_object,
+                              &second_object, &tie, &power, &shift_object, &answer, &threads, &out_object))
+            throw Raised();
+        RowsArgument rows(rows_object);
+        Buffer origin(origin_object), constant(constant_object), first(first_object), out(out_object, true);
+        Buffer second = second_object == Py_None ? Buffer() : Buffer(second_object);
+        Buffer shift = shift_object == Py_None ? Buffer() : Buffer(shift_object);
+        ScoreTask task = {};
+        task.rows = rows.rows;
+        task.shape = static_cast<Shape>(shape);
+        task.answer = static_cast<Answer>(answer);
+        ptrdiff_t n = task.rows.n, p = task.rows.p, g = task.g = constant.size();
+        task.constant = numbers(constant, g, "constant");
+        task.origin = numbers(origin, p, "origin");
+        task.first = numbers(first, g * p, "first");
+        if (shape != LINEAR)
+            task.second = numbers(second, shape == QUADRATIC_FULL ? g * (p * (p + 1) / 2) : g * p, "second");
+        task.tie = tie;
+        task.power = power;
+        if (shift_object != Py_None) task.shift = numbers(shift, g, "shift");
+        if (out.size() != (answer == DECISION ? n : g * n)) throw Refused("out does not fit the rows.");
+        task.n_out = n;
+        if (answer == DECISION) task.decision = out.data<int64_t>("out");
+        else task.out = out.data<double>("out");
+        ptrdiff_t parts = (n + ROWS_OF_PART - 1) / ROWS_OF_PART;
+        std::atomic<bool> is_done{true}, is_finite{true};
+        auto work = [&](ptrdiff_t part) {
+            bool is_ours_finite = true;
+            ptrdiff_t begin = part * ROWS_OF_PART;
+            if (!kernels->score(task, begin, std::min(n, begin + ROWS_OF_PART), &is_ours_finite)) is_done = false;
+            if (!is_ours_finite) is_finite = false;
+        };
+        if (parts == 1) work(0);
+        else {
+            Released released;
+            parallel(parts, threads, work);
+        }
+        if (!is_done) return PyErr_NoMemory();
+        return PyBool_FromLong(is_finite);
+    });
+}
+
+// Labels ---------------------------------------------------------------------------------------------------------------
+
+const ptrdiff_t LABELS_OF_PART = 1 << 17;
+
+template <class T>
+void find_range(const T *labels, ptrdiff_t n, ptrdiff_t threads, T &lowest, T &highest) {
+    ptrdiff_t parts = (n + LABELS_OF_PART - 1) / LABELS_OF_PART;
+    std::vector<T> low(parts, std::numeric_limits<T>::max()), high(parts, std::numeric_limits<T>::min());
+    parallel(parts, threads, [&](ptrdiff_t part) {
+        T least = low[part], most = high[part];
+        for (ptrdiff_t i = part * LABELS_OF_PART; i < std::min(n, (part + 1) * LABELS_OF_PART); i++) {
+            least = std::min(least, labels[i]);
+            most = std::max(most, labels[i]);
+        }
+        low[part] = least;
+        high[part] = most;
+    });
+    lowest = *std::min_element(low.begin(), low.end());
+    highest = *std::max_element(high.begin(), high.end());
+}
+
+template <class T>
+PyObject *label_range_of(const Buffer &labels, ptrdiff_t threads) {
+    T lowest, highest;
+    const T *values = labels.data<const T>("labels");
+    {
+        Released released;
+        find_range(values, labels.size(), threads, lowest, highest);
+    }
+    return std::numeric_limits<T>::is_signed ? Py_BuildValue("LL", (long long)lowest, (long long)highest)
+                                             : Py_BuildValue("KK", (unsigned long long)lowest, (unsigned long long)highest);
+}
+
+// Codes of labels, where all are in [lowest, lowest + range): whether they are.
+template <class T>
+bool code_labels_of(const Buffer &labels, T lowest, int16_t *codes, uint8_t *present, ptrdiff_t range, ptrdiff_t threads) {
+    const T *values = labels.data<const T>("labels");
+    ptrdiff_t n = labels.size(), parts = (n + LABELS_OF_PART - 1) / LABELS_OF_PART;
+    std::vector<std::vector<uint8_t>> seen(parts, std::vector<uint8_t>(range));
+    std::atomic<bool> is_inside{true};
+    Released released;
+    parallel(parts, threads, [&](ptrdiff_t part) {
+        uint8_t *own = seen[part].data();
+        bool is_ours_inside = true;
+        for (ptrdiff_t i = part * LABELS_OF_PART, end = std::min(n, i + LABELS_OF_PART); i < end; i++) {
+            uint64_t code = static_cast<uint64_t>(values[i]) - static_cast<uint64_t>(lowest);
+            bool is_known = code < static_cast<uint64_t>(range);
+            is_ours_inside &= is_known;
+            codes[i] = static_cast<int16_t>(code);
+            own[is_known ? code : 0] = 1;
+        }
+        if (!is_ours_inside) is_inside = false;
+    });
+    for (auto &some : seen)
+        for (ptrdiff_t code = 0; code < range; code++) present[code] |= some[code];
+    return is_inside;
+}
+
+template <class Use>
+PyObject *by_type(const Buffer &labels, Use use) {
+    if (!labels.is_integer() || labels.dimensions() != 1) throw Refused("labels are not a vector of integers.");
+    switch (labels.item_size()) {
+        case 1: return labels.is_signed() ? use(int8_t{}) : use(uint8_t{});
+        case 2: return labels.is_signed() ? use(int16_t{}) : use(uint16_t{});
+        case 4: return labels.is_signed() ? use(int32_t{}) : use(uint32_t{});
+        default: return labels.is_signed() ? use(int64_t{}) : use(uint64_t{});
+    }
+}
+
+PyObject *label_range(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *object;
+        Py_ssize_t threads;
+        if (!PyArg_ParseTuple(args, "On", &object, &threads)) throw Raised();
+        Buffer labels(object);
+        if (!labels.size()) throw Refused("there are no labels.");
+        return by_type(labels, [&](auto zero) { return label_range_of<decltype(zero)>(labels, threads); });
+    });
+}
+
+PyObject *label_codes(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *object, *lowest_object, *codes_object, *present_object;
+        Py_ssize_t threads;
+        if (!PyArg_ParseTuple(args, "OOOOn", &object, &lowest_object, &codes_object, &present_object, &threads)) throw Raised();
+        Buffer labels(object), lowest(lowest_object), codes(codes_object, true), present(present_object, true);
+        if (codes.size() != labels.size() || lowest.item_size() != labels.item_size() || present.size() > 32767)
+            throw Refused("codes, lowest or present do not fit the labels.");
+        return by_type(labels, [&](auto zero) {
+            using T = decltype(zero);
+            return PyBool_FromLong(code_labels_of<T>(labels, *lowest.data<const T>("lowest"), codes.data<int16_t>("codes"),
+                                                     present.data<uint8_t>("present"), present.size(), threads));
+        });
+    });
+}
+
+// Instruction sets -----------------------------------------------------------------------------------------------------
+
+PyObject *instruction_sets(PyObject *, PyObject *) {
+    PyObject *names = PyList_New(0);
+    for (const Kernels *some : available()) {
+        PyObject *name = PyUnicode_FromString(some->name);
+        PyList_Append(names, name);
+        Py_DECREF(name);
+    }
+    return names;
+}
+
+PyObject *choose(PyObject *, PyObject *args) {
+    const char *name;
+    if (!PyArg_ParseTuple(args, "s", &name)) return nullptr;
+    for (const Kernels *some : available())
+        if (!std::strcmp(some->name, name)) {
+            kernels = some;
+            return none();
+        }
+    PyErr_Format(PyExc_ValueError, "This processor has no %s.", name);
+    return nullptr;
+}
+
+PyMethodDef methods[] = {
+    {"moments", moments, METH_VARARGS, "Weights, sums and products of residuals by class."},
+    {"score", score, METH_VARARGS, "Scores of rows by class, posteriors or decisions; whether all are finite."},
+    {"label_range", label_range, METH_VARARGS, "The lowest label and the highest."},
+    {"label_codes", label_codes, METH_VARARGS, "Labels less the lowest, and which of them there are; whether all are in range."},
+    {"instruction_sets", instruction_sets, METH_NOARGS, "The instruction sets that this processor has."},
+    {"choose", choose, METH_VARARGS, "Use one of them."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__native() {
+    kernels = available().back();
+    return PyModule_Create(&module);
+}

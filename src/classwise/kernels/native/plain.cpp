@@ -1,0 +1,20 @@
+// Any processor: vectors of two doubles, which every 64-bit one has.
+#include <math.h>
+#include <stdlib.h>
+
+#include "kernels.h"
+
+#define LANES 2
+#define TILE_ROWS 4
+#define TILE_VECTORS 3
+#define ROW_VECTORS 2
+#define CLASSES_AT_ONCE 5
+#define LINES_AT_ONCE 4
+
+namespace {
+#include "vectors.inl"
+#include "moments.inl"
+#include "scores.inl"
+}  // namespace
+
+const Kernels KERNELS_PLAIN = {"plain", padded, moments, score};
