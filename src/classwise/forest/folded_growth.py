@@ -19,7 +19,6 @@ from classwise.arrays import Array, Codes, Labels, sums_by
 from classwise.classifier.plan import refuse_underflow
 from classwise.densities.blocks import refuse_silent
 from classwise.forest.beliefs import Belief
-from classwise.forest.forest import mean_of_leaves
 from classwise.forest.forest_model import ignored_columns
 from classwise.forest.growth import Growth, Units
 from classwise.rows.codes import Coded, code_labels
@@ -29,7 +28,7 @@ from classwise.selection.folds import assign_folds, no_more_than
 from classwise.selection.temperature import OutOfFold
 from classwise.statistics import DiagonalScatter
 from classwise.statistics.summaries import summarize_table
-from classwise.statistics.trees import LeafCounts, Trees
+from classwise.statistics.trees import LeafCounts, Trees, mean_of_leaves
 
 # Of more folds than this several are held out together, so that enough trees answer for each.
 MOST_PARTS = 5

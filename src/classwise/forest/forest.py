@@ -5,7 +5,6 @@
 shift: log ratios of priors, where classes are mixed in other shares than those of the rows; power: a temperature.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -65,7 +64,7 @@ class Forest:
         """The mean over trees of P(k | leaf); (m, p) -> (m, g)."""
         if np.isinf(rows).any():
             raise UnscorableError("A row holds infinity.")
-        return mean_of_leaves(self.trees.leaves(self.trees.codes(rows)), self.of_leaves)
+        return self.trees.average(self.trees.codes(rows), self.of_leaves)
 
     def posterior(self, rows: NDArray[Any]) -> Array:
         """P(k | x); (m, p) -> (g, m)."""
@@ -115,11 +114,3 @@ class Forest:
             nodes = above
         roots = self.beliefs[self.trees.starts[:-1]]
         return roots.mean(axis=0), shares.T / len(self.trees)
-
-
-def mean_of_leaves(leaves: Iterable[Codes], table: Array) -> Array:
-    """The mean over trees of P(k | leaf); leaves (m,): of rows, tree by tree; table (L, g) -> (m, g)."""
-    total, count = np.zeros(1), 0
-    for of_tree in leaves:
-        total, count = total + table.take(of_tree, axis=0), count + 1
-    return np.asarray(total / count)

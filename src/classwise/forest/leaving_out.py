@@ -4,7 +4,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, log_normalize, slices
 from classwise.forest.beliefs import Belief, Paths
-from classwise.forest.forest import Forest, mean_of_leaves
+from classwise.forest.forest import Forest
 from classwise.statistics.statistic import ROUNDING
 from classwise.statistics.trees import LeafCounts
 
@@ -31,7 +31,7 @@ def log_left_out(
         kept, own = seen[seen != k], np.flatnonzero(last & (codes == k))
         if len(kept) > 1:  # what is left of the class is nothing, and the counts of the others are as they were
             table = belief.of_leaves(counts.select(kept))
-            p[np.ix_(own, kept)] = mean_of_leaves(counts.trees.leaves(counts.trees.codes(rows[own])), table)
+            p[np.ix_(own, kept)] = counts.trees.average(counts.trees.codes(rows[own]), table)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = forest.power * np.log(p.T)
         if forest.shift is not None:

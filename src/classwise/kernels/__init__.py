@@ -85,9 +85,11 @@ def code_integers(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int16]
 
 
 def _coded_from(labels: NDArray[Any], lowest: int, highest: int) -> tuple[NDArray[Any], NDArray[np.int16], Any] | None:
-    """The lowest label (1,), labels less that (n,), and which numbers occur; None where others do, or too many might."""
+    """The lowest label (1,), labels less that (n,), and which numbers occur; None where they are not all in range."""
     if highest - lowest >= WIDEST_RANGE:
         return None
     start = np.array([lowest], dtype=labels.dtype)
     codes, present = np.empty(len(labels), dtype=np.int16), np.zeros(highest - lowest + 1, dtype=np.uint8)
-    return (start, codes, present) if native.label_codes(labels, start, codes, present, threads_for(len(labels))) else None
+    return (
+        (start, codes, present) if native.label_codes(labels, start, codes, present, threads_for(len(labels))) else None
+    )

@@ -4,7 +4,7 @@ A tree cuts one column at a time: a row goes left where x_j <= cut, and right el
 depends on its counts alone, so that counts of parts of the rows add up to those of all.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any, Self
@@ -12,8 +12,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.arrays import Array, Codes, Labels, spread
+from classwise.arrays import Array, Codes, Labels, slices, spread
 from classwise.errors import StatisticsError
+from classwise.kernels import is_compiled
+from classwise.kernels.falls import HIGHEST, Cuts, PackedTrees
 from classwise.rows.codes import Coded, is_sorted
 from classwise.rows.schema import Column
 from classwise.rows.table import Columns, Table
@@ -22,6 +24,9 @@ from classwise.storage import stored
 
 # What stands for no column, at a leaf.
 LEAF = -1
+
+# Leaves of so many trees are held at once, four bytes a row and tree.
+TREES_AT_ONCE = 16
 
 
 @stored("Trees")
@@ -188,9 +193,12 @@ class Trees:
         values = [c.among(self.levels[j]) if isinstance(c, Coded) else c for j, c in enumerate(table.source.values)]
         return replace(table, source=Columns(values), levels=self.levels)
 
-    def codes(self, rows: NDArray[Any]) -> NDArray[np.float32]:
+    def codes(self, rows: NDArray[Any]) -> NDArray[np.unsignedinteger[Any]]:
         """How many of its column's cuts each value lies above; (m, p). Rows are as tables make them."""
-        codes = np.empty(rows.shape, dtype=np.float32)
+        fused = self._all_cuts.codes(rows) if self._falls else None
+        if fused is not None:
+            return fused
+        codes = np.empty(rows.shape, dtype=np.uint16 if self._is_small else np.uint32)
         for j, cuts in enumerate(self.cuts):
             values = np.asarray(rows[:, j], dtype=np.float64)
             if j in self.levels:
@@ -200,10 +208,47 @@ class Trees:
             codes[:, j] = np.searchsorted(cuts, values)
         return codes
 
-    def leaves(self, codes: NDArray[np.float32]) -> Iterator[Codes]:
+    def leaves(self, codes: NDArray[np.unsignedinteger[Any]]) -> Iterator[Codes]:
         """Tree by tree, the leaf that each row falls into, by its number among all leaves; (m,)."""
+        if self._falls:
+            for group in slices(len(self), TREES_AT_ONCE):
+                yield from self._packed.leaves(codes, group.start, group.stop)
+            return
+        exact = codes.astype(np.float32)
         for start, walk in zip(self.starts[:-1], self._walks, strict=True):
-            yield self.leaf[start + walk(codes)]
+            yield self.leaf[start + walk(exact)]
+
+    def average(self, codes: NDArray[np.unsignedinteger[Any]], table: Array) -> Array:
+        """The mean over trees of table[leaf]; codes (m, p), table (L, g) -> (m, g)."""
+        if self._falls:
+            return self._packed.sums(codes, table) / len(self)
+        return mean_of_leaves(self.leaves(codes), table)
+
+    @property
+    def _falls(self) -> bool:
+        """Whether the compiled kernel takes these trees."""
+        return is_compiled() and self._is_small
+
+    @cached_property
+    def _is_small(self) -> bool:
+        """Whether columns and cuts can be counted in two bytes."""
+        return max(len(self.cuts), *map(len, self.cuts)) < HIGHEST
+
+    @cached_property
+    def _all_cuts(self) -> Cuts:
+        """The cuts as the compiled kernel reads them."""
+        is_level = np.isin(np.arange(len(self.cuts)), list(self.levels))
+        blanks = [
+            float(len(self.levels[j])) if j in self.levels else mean for j, mean in enumerate(self.means.tolist())
+        ]
+        return Cuts.of(self.cuts, np.array(blanks), is_level)
+
+    @cached_property
+    def _packed(self) -> PackedTrees:
+        """The nodes as the compiled kernel reads them."""
+        right = np.zeros(len(self.column), dtype=np.int32)
+        right[self._inner] = self.parents_of[1] - self._inner
+        return PackedTrees.of(self.starts, right, self.column, self.cut, self.leaf)
 
     @cached_property
     def _walks(self) -> list[Callable[[NDArray[np.float32]], Codes]]:
@@ -224,6 +269,14 @@ class Trees:
         tree.__setstate__({"max_depth": count, "node_count": count, "nodes": nodes, "values": values})
         walk: Callable[[NDArray[np.float32]], Codes] = tree.apply
         return walk
+
+
+def mean_of_leaves(leaves: Iterable[Codes], table: Array) -> Array:
+    """The mean over trees of P(k | leaf); leaves (m,): of rows, tree by tree; table (L, g) -> (m, g)."""
+    total, count = np.zeros(1), 0
+    for of_tree in leaves:
+        total, count = total + table.take(of_tree, axis=0), count + 1
+    return np.asarray(total / count)
 
 
 def _empty_tree(columns: int) -> Any:
@@ -305,7 +358,9 @@ class LeafCounts(Statistic):
         return counts
 
 
-def _gathered(trees: Trees, codes: NDArray[np.float32], classes: Codes, count: int, weights: Array | None) -> Array:
+def _gathered(
+    trees: Trees, codes: NDArray[np.unsignedinteger[Any]], classes: Codes, count: int, weights: Array | None
+) -> Array:
     """The weight of each class in each leaf, tree by tree; (g, L)."""
     weight = np.empty((count, trees.n_leaves))
     ends = zip(trees.leaf_starts[:-1], trees.leaf_starts[1:], strict=True)

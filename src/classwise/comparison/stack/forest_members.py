@@ -15,7 +15,6 @@ from classwise.comparison.stack.sums import MemberSums
 from classwise.comparison.stack.trained import CrossValidated, MadeOfSums, Member, Trained
 from classwise.forest.beliefs import BELIEFS, Belief
 from classwise.forest.folded_growth import GrowingRows
-from classwise.forest.forest import mean_of_leaves
 from classwise.forest.growth import Growth
 from classwise.statistics.trees import LeafCounts, Trees
 from classwise.storage import stored
@@ -29,7 +28,7 @@ class Forest(Trained):
 
     def log_posterior(self, rows: Array, X: object = None) -> Array:
         with np.errstate(divide="ignore"):
-            return np.log(mean_of_leaves(self.trees.leaves(self.trees.codes(rows)), self.beliefs)).T
+            return np.log(self.trees.average(self.trees.codes(rows), self.beliefs)).T
 
     def mark_reach(self, places: Array) -> None:
         for j, cuts in enumerate(self.trees.cuts):

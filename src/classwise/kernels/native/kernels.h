@@ -58,17 +58,6 @@ struct ScoreTask {
     ptrdiff_t n_out;
 };
 
-// Trees in arrays of nodes; a leaf's left child is negative: -1 - its number among the leaves.
-struct TreeTask {
-    const uint8_t *bins;  // (n, p): the bin of each value
-    ptrdiff_t n, p;
-    const int32_t *column, *left, *right;
-    const uint8_t *cut;    // to the left where bin <= cut
-    const int64_t *roots;  // (t,)
-    ptrdiff_t trees;
-    int32_t *leaves;  // (t, n)
-};
-
 struct Kernels {
     const char *name;
     ptrdiff_t (*padded)(ptrdiff_t p);

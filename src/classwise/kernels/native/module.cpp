@@ -8,6 +8,7 @@
 #include "buffers.h"
 #include "kernels.h"
 #include "parallel.h"
+#include "trees.h"
 
 namespace {
 
@@ -283,6 +284,154 @@ PyObject *label_codes(PyObject *, PyObject *args) {
     });
 }
 
+// Trees ----------------------------------------------------------------------------------------------------------------
+
+const ptrdiff_t ROWS_IN_CACHE = 1024;
+
+struct Trees {
+    Trees(PyObject *codes_object, PyObject *starts_object, PyObject *nodes_object, PyObject *numbers_object)
+        : codes_(codes_object), starts_(starts_object), nodes_(nodes_object), numbers_(numbers_object) {
+        if (codes_.dimensions() != 2) throw Refused("codes are not a matrix.");
+        rows = codes_.length(0);
+        p = codes_.length(1);
+        codes = codes_.data<const uint16_t>("codes");
+        starts = starts_.data<const int64_t>("starts");
+        count = starts_.size() - 1;
+        nodes = nodes_.data<const Node>("nodes");
+        numbers = numbers_.data<const int32_t>("numbers");
+        if (numbers_.size() != nodes_.size()) throw Refused("the numbers of leaves do not fit the nodes.");
+    }
+    // use(tree, first row, how many rows, their leaves), for blocks of rows that stay in cache.
+    template <class Use>
+    void each(ptrdiff_t threads, Use use) const {
+        parallel((rows + ROWS_IN_CACHE - 1) / ROWS_IN_CACHE, threads, [&](ptrdiff_t part) {
+            ptrdiff_t begin = part * ROWS_IN_CACHE, end = std::min(rows, begin + ROWS_IN_CACHE);
+            int32_t leaves[ROWS_IN_CACHE];
+            for (ptrdiff_t tree = 0; tree < count; tree++) {
+                for (ptrdiff_t i = begin; i < end; i += ABREAST) {
+                    // The last group takes rows of the one before along, where there are such.
+                    ptrdiff_t first = std::max<ptrdiff_t>(begin, std::min<ptrdiff_t>(i, end - ABREAST));
+                    settle(tree, first, end, leaves + (first - begin));
+                }
+                use(tree, begin, end - begin, leaves);
+            }
+        });
+    }
+    ptrdiff_t rows, p, count;
+
+   private:
+    // The leaves of at most ABREAST rows; of fewer, the first is followed several times.
+    void settle(ptrdiff_t tree, ptrdiff_t first, ptrdiff_t end, int32_t *leaves) const {
+        const Node *at[ABREAST];
+        std::vector<uint16_t> few;
+        const uint16_t *own = codes + first * p;
+        ptrdiff_t count = std::min<ptrdiff_t>(ABREAST, end - first);
+        if (count < ABREAST) {
+            few.resize(ABREAST * p);
+            std::copy_n(own, count * p, few.data());
+            own = few.data();
+        }
+        fall(nodes + starts[tree], own, p, at);
+        for (ptrdiff_t i = 0; i < count; i++) leaves[i] = numbers[at[i] - nodes];
+    }
+
+    Buffer codes_, starts_, nodes_, numbers_;
+    const uint16_t *codes;
+    const int64_t *starts;
+    const Node *nodes;
+    const int32_t *numbers;
+};
+
+// What stands for missing values: of a category negative ones are missing, of a number NaN.
+struct Blanks {
+    const double *values;
+    const uint8_t *is_level;
+    double filled(double x, ptrdiff_t j) const { return (is_level[j] ? !(x >= 0) : x != x) ? values[j] : x; }
+};
+
+template <class T>
+void code_rows(const Rows &rows, const double *cuts, const int64_t *starts, Blanks blanks, ptrdiff_t begin, ptrdiff_t end,
+               uint16_t *codes) {
+    for (ptrdiff_t j = 0; j < rows.p; j++) {
+        const T *first = rows.columns ? (const T *)rows.columns[j] : (const T *)rows.base + j;
+        ptrdiff_t stride = rows.columns ? rows.strides[j] : rows.stride;
+        for (ptrdiff_t i = begin; i < end; i++)
+            codes[i * rows.p + j] = cuts_below(cuts + starts[j], starts[j + 1] - starts[j], blanks.filled(first[i * stride], j));
+    }
+}
+
+PyObject *cut_codes(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *rows_object, *cuts_object, *starts_object, *blanks_object, *levels_object, *out_object;
+        Py_ssize_t threads;
+        if (!PyArg_ParseTuple(args, "OOOOOnO", &rows_object, &cuts_object, &starts_object, &blanks_object, &levels_object,
+                              &threads, &out_object))
+            throw Raised();
+        RowsArgument argument(rows_object);
+        const Rows &rows = argument.rows;
+        Buffer cuts_held(cuts_object), starts_held(starts_object), blank(blanks_object), level(levels_object), out(out_object, true);
+        const double *cuts = cuts_held.data<const double>("cuts");
+        const int64_t *starts = starts_held.data<const int64_t>("starts");
+        Blanks blanks = {numbers(blank, rows.p, "blanks"), level.data<const uint8_t>("levels")};
+        uint16_t *codes = out.data<uint16_t>("out");
+        if (starts_held.size() != rows.p + 1 || level.size() != rows.p || out.size() != rows.n * rows.p)
+            throw Refused("cuts, levels or out do not fit the rows.");
+        {
+            Released released;
+            parallel((rows.n + ROWS_IN_CACHE - 1) / ROWS_IN_CACHE, threads, [&](ptrdiff_t part) {
+                ptrdiff_t begin = part * ROWS_IN_CACHE, end = std::min(rows.n, begin + ROWS_IN_CACHE);
+                if (rows.is_single) code_rows<float>(rows, cuts, starts, blanks, begin, end, codes);
+                else code_rows<double>(rows, cuts, starts, blanks, begin, end, codes);
+            });
+        }
+        return none();
+    });
+}
+
+PyObject *leaves(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *codes, *starts, *nodes, *numbers, *out_object;
+        Py_ssize_t threads;
+        if (!PyArg_ParseTuple(args, "OOOOnO", &codes, &starts, &nodes, &numbers, &threads, &out_object)) throw Raised();
+        Trees trees(codes, starts, nodes, numbers);
+        Buffer out(out_object, true);
+        int32_t *found = out.data<int32_t>("out");
+        if (out.size() != trees.count * trees.rows) throw Refused("out does not fit the trees and rows.");
+        {
+            Released released;
+            trees.each(threads, [&](ptrdiff_t tree, ptrdiff_t begin, ptrdiff_t length, const int32_t *of_rows) {
+                std::copy_n(of_rows, length, found + tree * trees.rows + begin);
+            });
+        }
+        return none();
+    });
+}
+
+PyObject *leaf_sums(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *codes, *starts, *nodes, *numbers, *table_object, *out_object;
+        Py_ssize_t threads;
+        if (!PyArg_ParseTuple(args, "OOOOOnO", &codes, &starts, &nodes, &numbers, &table_object, &threads, &out_object))
+            throw Raised();
+        Trees trees(codes, starts, nodes, numbers);
+        Buffer table(table_object), out(out_object, true);
+        const double *beliefs = table.data<const double>("table");
+        double *sums = out.data<double>("out");
+        ptrdiff_t g = table.length(1);
+        if (out.size() != trees.rows * g) throw Refused("out does not fit the rows and classes.");
+        {
+            Released released;
+            trees.each(threads, [&](ptrdiff_t tree, ptrdiff_t begin, ptrdiff_t length, const int32_t *of_rows) {
+                double *own = sums + begin * g;
+                if (!tree) std::fill_n(own, length * g, 0.0);
+                for (ptrdiff_t i = 0; i < length; i++)
+                    for (ptrdiff_t k = 0; k < g; k++) own[i * g + k] += beliefs[of_rows[i] * g + k];
+            });
+        }
+        return none();
+    });
+}
+
 // Instruction sets -----------------------------------------------------------------------------------------------------
 
 PyObject *instruction_sets(PyObject *, PyObject *) {
@@ -312,6 +461,9 @@ PyMethodDef methods[] = {
     {"score", score, METH_VARARGS, "Scores of rows by class, posteriors or decisions; whether all are finite."},
     {"label_range", label_range, METH_VARARGS, "The lowest label and the highest."},
     {"label_codes", label_codes, METH_VARARGS, "Labels less the lowest, and which of them there are; whether all are in range."},
+    {"cut_codes", cut_codes, METH_VARARGS, "How many cuts of its column each value lies above."},
+    {"leaves", leaves, METH_VARARGS, "The leaf that each row falls into, tree by tree."},
+    {"leaf_sums", leaf_sums, METH_VARARGS, "The sums over trees of what a table holds of the leaves of each row."},
     {"instruction_sets", instruction_sets, METH_NOARGS, "The instruction sets that this processor has."},
     {"choose", choose, METH_VARARGS, "Use one of them."},
     {nullptr, nullptr, 0, nullptr},
