@@ -2,6 +2,7 @@
 // columns that stay in cache, rows of a class side by side, and multiplied in tiles that stay in registers.
 
 const ptrdiff_t TILE_COLUMNS = TILE_VECTORS * LANES;
+static_assert(TILE_COLUMNS % TILE_ROWS == 0, "the columns of a tile are in one panel");
 const ptrdiff_t UNIT = TILE_ROWS > LANES ? TILE_ROWS : LANES;
 
 // Blocks: what is packed stays in the second-level cache (by class) or in the first (all classes alike).

@@ -6,7 +6,7 @@
 
 #define LANES 2
 #define TILE_ROWS 4
-#define TILE_VECTORS 3
+#define TILE_VECTORS 2
 #define ROW_VECTORS 2
 #define CLASSES_AT_ONCE 5
 #define LINES_AT_ONCE 4

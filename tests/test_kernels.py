@@ -1,0 +1,266 @@
+"""Each compiled kernel equals the plain way in NumPy, for every instruction set that this processor has."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import classwise as cw
+from classwise import kernels
+from classwise.classifier.bayes import Calibration
+from classwise.errors import UnscorableError
+from classwise.kernels.scores import Answer, Scores
+from classwise.kernels.sums import class_sums
+from classwise.kernels.threads import BLAS
+from classwise.rows.codes import code_labels
+from classwise.statistics import SCATTERS, gather_from_columns, gather_moments
+
+compiled = pytest.mark.skipif(not kernels.is_compiled(), reason="the package was built without a compiler")
+
+
+@pytest.fixture(params=kernels.native.instruction_sets() if kernels.is_compiled() else [])
+def instructions(request):
+    kernels.native.choose(request.param)
+    yield request.param
+    kernels.native.choose(kernels.native.instruction_sets()[-1])
+
+
+@pytest.fixture
+def plainly(monkeypatch):
+    """A function that runs another without the compiled core."""
+
+    def run(function, *arguments, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr(kernels, "native", None)
+            return function(*arguments, **options)
+
+    return run
+
+
+def table(seed, rows, features, classes, offset=0.0, dtype=np.float64):
+    generator = np.random.default_rng(seed)
+    codes = np.concatenate([np.arange(classes), generator.integers(classes, size=max(rows - classes, 0))])
+    scale = 10.0 ** generator.uniform(-3, 3, features)
+    X = (
+        generator.standard_normal((len(codes), features)) + generator.standard_normal((classes, features))[codes]
+    ) * scale
+    return (X + offset * scale).astype(dtype), codes
+
+
+def same_moments(found, expected):
+    """To 1e-12 of the deviations of the features."""
+    np.testing.assert_allclose(found.weight, expected.weight, rtol=1e-13)
+    # Where a class has one row or rows do not vary, what is left is the rounding of the means.
+    rounding = 1e-15 * np.abs(expected.mean).max(axis=0)
+    size = np.maximum(np.sqrt(expected.scatter.pooled_diagonal()), 1e4 * rounding)
+    size = np.where(size > 0, size, 1.0)
+    assert np.abs(found.minus(expected) / size).max() < 1e-12
+    ours, theirs = (part.scatter.scaled(1 / size).values for part in (found, expected))
+    assert np.abs(ours - theirs).max() < 1e-12
+
+
+@compiled
+class TestMoments:
+    @pytest.mark.parametrize("form", SCATTERS)
+    @pytest.mark.parametrize("features", [1, 3, 8, 20, 25, 53])
+    def test_equal_plain_ones(self, instructions, plainly, form, features):
+        for rows, classes, offset, dtype, weighted in [
+            (1, 1, 0.0, np.float64, False),
+            (300, 3, 0.0, np.float64, True),
+            (5000, 5, 1e6, np.float64, False),
+            (700, 90, 30.0, np.float32, False),
+            (9000, 2, 30.0, np.float32, True),
+        ]:
+            X, codes = table(features, rows, features, classes, offset, dtype)
+            weights = np.random.default_rng(1).random(len(X)) + 0.1 if weighted else None
+            expected = plainly(gather_moments, X, codes, classes, weights, SCATTERS[form])
+            for view in (X, np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], np.repeat(X, 2, axis=1)[:, ::2]):
+                same_moments(gather_moments(view, codes.astype(np.int16), classes, weights, SCATTERS[form]), expected)
+            columns = [np.ascontiguousarray(column) for column in X.T]
+            same_moments(gather_from_columns(columns, codes, classes, weights, SCATTERS[form]), expected)
+
+    @given(
+        st.integers(0, 2**32),
+        st.integers(1, 400),
+        st.integers(1, 30),
+        st.integers(1, 12),
+        st.sampled_from([0, 1e3, 1e6]),
+    )
+    @settings(max_examples=25, deadline=None)
+    def test_equal_plain_ones_of_any_table(self, seed, rows, features, classes, offset):
+        X, codes = table(seed, rows, features, classes, offset)
+        fused = gather_moments(X, codes, classes, None, SCATTERS["full"])
+        native, kernels.native = kernels.native, None
+        try:
+            expected = gather_moments(X, codes, classes, None, SCATTERS["full"])
+        finally:
+            kernels.native = native
+        same_moments(fused, expected)
+
+    @pytest.mark.parametrize("form", SCATTERS)
+    def test_threads_change_no_digit(self, form, monkeypatch):
+        X, codes = table(0, 60_000, 10, 4)
+        provisional = np.zeros((4, 10))
+        results = []
+        for threads in (1, 2, 5):
+            monkeypatch.setattr(BLAS, "allowed", lambda threads=threads: threads)
+            results.append(class_sums(X, codes, None, provisional, form))
+        for other in results[1:]:
+            assert all(np.array_equal(*pair) for pair in zip(results[0], other, strict=True))
+
+    def test_missing_values_and_infinity_reach_the_sums(self, instructions):
+        X, codes = table(0, 1000, 7, 3)
+        for value in (np.nan, np.inf):
+            X[777, 6] = value
+            for form in SCATTERS:
+                with np.errstate(invalid="ignore"):
+                    moments = gather_moments(X, codes, 3, None, SCATTERS[form])
+                finite = np.isfinite(moments.scatter.pooled_diagonal())
+                assert finite[:6].all()
+                assert not finite[6]
+
+    def test_a_table_with_gaps_is_summarized_as_in_numpy(self, plainly):
+        X, codes = table(3, 3000, 4, 3)
+        X[::7, 1] = np.nan
+        found, expected = cw.summarize(X, codes), plainly(cw.summarize, X, codes)
+        same_moments(found.moments, expected.moments)
+        assert len(found.numbers.gaps) == len(expected.numbers.gaps) > 0
+
+    def test_other_types_take_the_plain_way(self):
+        codes = np.array([0, 1, 0])
+        for X in (np.arange(6).reshape(3, 2), np.ones((3, 2), dtype=">f8"), np.ones((3, 2), dtype=np.float16)):
+            assert class_sums(X, codes, None, np.zeros((2, 2)), "full") is None
+
+    def test_arguments_that_do_not_fit_are_refused(self):
+        X, out = np.ones((3, 2)), (np.empty(2), np.empty((2, 2)), np.empty((2, 2, 2)))
+        with pytest.raises(ValueError, match="do not fit"):
+            kernels.native.moments(X, np.zeros(2, dtype=np.int64), None, np.zeros((2, 2)), 0, 1, 1, *out)
+        with pytest.raises(ValueError, match="do not fit"):
+            kernels.native.moments(X, np.zeros(3, dtype=np.int64), None, np.zeros((3, 2)), 0, 1, 1, *out)
+
+
+MODELS = [
+    cw.LDA(),
+    cw.QDA(),
+    cw.NaiveBayes(),
+    cw.NearestMean(),
+    cw.RDA(share=0.3, shrink=0.2),
+    cw.LDA(standardize=True),
+]
+
+
+@compiled
+class TestScores:
+    @pytest.mark.parametrize("model", MODELS, ids=lambda model: repr(model).replace("\n", ""))
+    @pytest.mark.parametrize("features", [1, 4, 11, 20])
+    def test_equal_plain_ones(self, instructions, plainly, model, features):
+        for rows, classes, offset, dtype in [
+            (60, 2, 0.0, np.float64),
+            (501, 6, 1e6, np.float64),
+            (300, 3, 9.0, np.float32),
+        ]:
+            X, codes = table(features + 100, max(rows, 12 * features), features, classes, offset, dtype)
+            fitted = model.fit(X, codes % classes)
+            for classifier in (fitted.model_.classifier, fitted.model_.classifier.calibrated(Calibration(0.7, ()))):
+                for answer, name in METHODS.items():
+                    for view in (X, np.asfortranarray(X), list(np.asfortranarray(X).T)):
+                        fused = classifier.fused(view, answer)
+                        assert fused is not None
+                        same_answers(fused, plainly(getattr(classifier, name), X), answer)
+
+    def test_a_prior_of_zero_never_wins(self, instructions):
+        X, codes = table(5, 200, 3, 3)
+        fitted = cw.LDA(priors=[0.5, 0.0, 0.5]).fit(X, codes)
+        proba = fitted.predict_proba(X)
+        assert (proba[:, 1] == 0).all()
+        np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-14)
+        assert np.isneginf(fitted.predict_log_proba(X)[:, 1]).all()
+
+    def test_ties_are_level(self, instructions):
+        scores = Scores.linear(np.zeros(1), np.array([0.0, 1e-13, -5.0]), np.zeros((3, 1)))
+        X = np.zeros((5, 1))
+        assert (scores.answer(X, Answer.DECISION) == 0).all()
+        proba = scores.answer(X, Answer.POSTERIOR)
+        assert (proba[0] == proba[1]).all()
+
+    def test_rows_that_cannot_be_scored_are_left_to_numpy(self, instructions):
+        X, codes = table(6, 300, 4, 3)
+        classifier = cw.QDA().fit(X, codes).model_.classifier
+        for value in (np.nan, np.inf, 1e200):
+            spoiled = X.copy()
+            spoiled[137, 2] = value
+            assert classifier.fused(spoiled, Answer.POSTERIOR) is None
+            with pytest.raises(UnscorableError), np.errstate(all="ignore"):
+                classifier.posterior(spoiled)
+
+    def test_far_below_the_largest_probabilities_are_as_numpys(self, instructions):
+        logs = -np.concatenate([np.linspace(0, 745.2, 4000), [746.0, 800.0, 1e5]])
+        scores = Scores.linear(np.zeros(1), np.zeros(2), np.array([[0.0], [1.0]]))
+        proba = scores.answer(logs[:, None], Answer.POSTERIOR)
+        expected = np.exp(logs) / (1 + np.exp(logs))
+        np.testing.assert_allclose(proba[1], expected, rtol=2e-15, atol=5e-324)
+
+    def test_means_far_apart_take_the_plain_way(self):
+        X = np.concatenate([np.random.default_rng(0).standard_normal((50, 2)) + 1e4 * k for k in range(2)])
+        classifier = cw.LDA().fit(X, np.repeat([0, 1], 50)).model_.classifier
+        assert classifier.fused(X, Answer.POSTERIOR) is None
+        assert (classifier.decide(X) == np.repeat([0, 1], 50)).all()
+
+
+METHODS = {
+    Answer.POSTERIOR: "posterior",
+    Answer.LOG_POSTERIOR: "log_posterior",
+    Answer.SCORES: "announced",
+    Answer.DECISION: "decide",
+}
+
+
+def same_answers(found, expected, answer):
+    if answer is Answer.DECISION:
+        assert (found == expected).mean() > 0.99  # where the best two are level to rounding, either may be first
+    elif answer is Answer.POSTERIOR:
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+    else:
+        ours, theirs = (scores - scores.max(axis=0) for scores in (found, expected))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8)
+
+
+@compiled
+class TestLabels:
+    @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+    def test_equal_plain_ones(self, plainly, dtype):
+        limits, generator = np.iinfo(dtype), np.random.default_rng(0)
+        for start in (limits.min, 0, limits.max - 60):
+            labels = np.array([start], dtype=dtype) + generator.choice([0, 3, 4, 60], 300_000).astype(dtype)
+            found, expected = code_labels(labels), plainly(code_labels, labels)
+            assert all(np.array_equal(*pair) for pair in zip(found, expected, strict=True))
+            assert found[0].dtype == labels.dtype
+
+    def test_labels_beyond_the_first_ones(self, plainly):
+        labels = np.zeros(10_000, dtype=np.int64)
+        labels[-1], labels[-2] = -7, 20_000
+        found, expected = code_labels(labels), plainly(code_labels, labels)
+        assert all(np.array_equal(*pair) for pair in zip(found, expected, strict=True))
+        labels[-1] = 10**15
+        assert code_labels(labels)[0].tolist() == [0, 20_000, 10**15]
+
+
+@compiled
+def test_trees_equal_those_of_scikit_learn(plainly):
+    X, codes = table(8, 2000, 6, 3)
+    X[::11, 2] = np.nan
+    forest = cw.ForestClassifier(random_state=0).fit(X, codes).model_.classifier
+    for rows in (X, X[:5], X[:17].astype(np.float32), np.asfortranarray(X)):
+        np.testing.assert_allclose(forest.posterior(rows), plainly(forest.posterior, rows), rtol=1e-13)
+        expected = plainly(forest.trees.codes, rows)
+        assert np.array_equal(forest.trees.codes(rows), expected)
+        ours, theirs = forest.trees.leaves(expected), plainly(lambda codes: list(forest.trees.leaves(codes)), expected)
+        assert all(np.array_equal(*pair) for pair in zip(ours, theirs, strict=True))
+
+
+def test_an_environment_variable_turns_the_core_off():
+    check = "import os; os.environ['CLASSWISE_PLAIN'] = '1'; import classwise.kernels as k; assert not k.is_compiled()"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
