@@ -23,6 +23,7 @@ from classwise.errors import ClasswiseError, whole
 from classwise.estimators.columns import check_columns
 from classwise.estimators.fit_summary import FitSummary, SummaryTable, fit_summary, left_out
 from classwise.estimators.importance import Importance, LossSums, loss_sums
+from classwise.estimators.row_scorer import RowScorer
 from classwise.kernels.scores import Answer
 from classwise.rows.codes import code_labels, positions
 from classwise.rows.schema import SchemaReport
@@ -93,6 +94,16 @@ class Answers(ClassifierMixin, BaseEstimator):
             return self.predict_log_proba(X)
         scores = self._apply(Answer.SCORES, self._table(X))
         return np.asarray(scores[1] - scores[0])
+
+    def scorer(self) -> RowScorer:
+        """The model frozen for one row at a time, which takes microseconds: for scoring online.
+
+        >>> import classwise as cw
+        >>> scorer = cw.QDA().fit([[1], [2], [3], [6], [7], [9]], ["low"] * 3 + ["high"] * 3).scorer()
+        >>> scorer.predict([4]), scorer.predict_proba([4]).round(2)
+        ('high', array([0.56, 0.44]))
+        """
+        return RowScorer.of(self._fitted_model, self._strict)
 
     def evaluate(self, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
         """How good the model is on labeled rows: print the result, or read its measures. Results of batches add up.

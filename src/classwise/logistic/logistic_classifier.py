@@ -12,10 +12,10 @@ from scipy.special import logsumexp, ndtri
 from classwise.arrays import Array, Codes, Labels, finite, first_leader, log_normalize
 from classwise.errors import ClasswiseError, choose
 from classwise.kernels import RowsOrColumns
-from classwise.kernels.scores import Answer
+from classwise.kernels.scores import Answer, Scores
 from classwise.limits import SCORING_SIZE
 from classwise.logistic.design import Design
-from classwise.logistic.likelihood import Binary, Likelihood
+from classwise.logistic.likelihood import Binary, Likelihood, Logit, Softmax
 from classwise.logistic.posterior import Draws, Laplace, WeightPosterior
 from classwise.logistic.predictive import POINTS, at_points, lattice, log_average, log_moderated
 from classwise.rows.codes import is_sorted
@@ -74,8 +74,23 @@ class LogisticClassifier:
         """The most probable class, the first of equals; (m, p) -> (m,)."""
         return first_leader(self.log_posterior(rows))
 
-    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> None:
-        """There is no compiled kernel for all of it."""
+    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> NDArray[Any] | None:
+        """The same answer from a compiled kernel; None where probabilities are averaged, or columns not all numbers."""
+        return None if self._polynomials is None or rows is None else self._polynomials.answer(rows, answer)
+
+    @cached_property
+    def _polynomials(self) -> Scores | None:
+        """The scores as linear functions of the rows, where probabilities follow from them alone."""
+        is_linear = (
+            self.predictive == "plugin" and isinstance(self.likelihood, (Logit, Softmax)) and self.design.is_plain
+        )
+        if not is_linear or isinstance(self.beliefs, Draws):
+            return None
+        count = len(self.design.source)
+        slopes, constants = self.weights[:, :count] / self.design.scale, self.weights[:, count:].sum(axis=1)
+        if len(self.labels) == 2:  # the score of the second class against the first
+            slopes, constants = (np.concatenate([np.zeros_like(part[:1]), part]) for part in (slopes, constants))
+        return Scores.linear(self.design.center, constants + np.array(self.shift or 0.0), slopes)
 
     def observing(self) -> "LogisticClassifier":
         """The same: the mean of a column stands for what is missing."""
