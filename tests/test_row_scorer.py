@@ -39,6 +39,7 @@ def penguins():
     return table.drop(columns=["species", "year"]), table["species"]
 
 
+@pytest.mark.filterwarnings("ignore::classwise.errors.ImputedValueWarning")
 @pytest.mark.parametrize("model", [cw.LDA(), cw.NaiveBayes(), cw.BayesianLogistic(), cw.AODE()], ids=repr)
 def test_levels_and_missing_values(model, penguins):
     table, labels = penguins

@@ -151,7 +151,7 @@ class AutoAnswers(Answers):
     def _labeled(self, X: Any, y: Any, sample_weight: Any) -> Table:
         return self._table(X, required(y), sample_weight)  # all rows, because a member may need the caller's table
 
-    def _apply(self, function: Callable[[Any, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
+    def _apply(self, function: Answer | Callable[[Any, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
         refuse_unsuitable(table, allow_missing=True)
         classifier = self.model_.classifier
         if not classifier.sees_rows:
