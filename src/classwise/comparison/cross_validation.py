@@ -28,7 +28,7 @@ from classwise.comparison.schedule import Slot, announce, scheduled
 from classwise.comparison.stack import AutoClassifier
 from classwise.comparison.trial import Trial
 from classwise.comparison.verdict import CHANGED, ChangedRowsError, Ready, SecondPass, Verdict
-from classwise.engines import BLAS, Rows, in_threads
+from classwise.engines import BLAS, Rows, in_threads, kept_threads
 from classwise.engines.memory import one_by_one
 from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError
@@ -117,7 +117,7 @@ class CrossValidation(ABC):
         """The loop: prepare each candidate on the folds, and score it on held-out rows; policy: the costs of errors."""
         schedule = scheduled(candidates, self._size(asked.references is True), asked.time_limit)
         announce(schedule)
-        with progress(self.what, len(candidates) * len(self.crossing())) as bar:
+        with progress(self.what, len(candidates) * len(self.crossing())) as bar, kept_threads():
             return self._judged(
                 self._ready(slot, asked.calibrate, policy, partial(bar.step, slot.candidate.name)) for slot in schedule
             )

@@ -3,7 +3,7 @@
 from classwise.engines.dask import DaskArrays, DaskEngine, is_dask
 from classwise.engines.drawn_rows import draw
 from classwise.engines.engine import Engine, SourceEngine, total
-from classwise.engines.memory import MemoryEngine, in_threads
+from classwise.engines.memory import MemoryEngine, in_threads, kept_threads
 from classwise.engines.rows import Held, Rows, makes_rows, open_rows, register_engine
 from classwise.engines.spark import SparkEngine, is_spark
 from classwise.engines.stream import StreamEngine
@@ -24,6 +24,7 @@ __all__ = [
     "in_threads",
     "is_dask",
     "is_spark",
+    "kept_threads",
     "makes_rows",
     "open_rows",
     "register_engine",

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import local
 from typing import Any, TypeVar
 
 import numpy as np
@@ -74,9 +75,35 @@ def one_by_one(function: Callable[[T], R], tasks: Sequence[T], step: Callable[[]
     return results
 
 
+class Kept(local):
+    """The pool that this thread keeps while much of its work is short: to start threads takes as long as such work."""
+
+    pool: ThreadPoolExecutor | None = None
+
+
+KEPT = Kept()
+
+
+@contextmanager
+def kept_threads() -> Iterator[None]:
+    """Keep one pool of threads for everything inside."""
+    if KEPT.pool is not None or OURS.working:
+        yield
+        return
+    with BLAS.held() as allowed, threads(allowed) as pool:
+        KEPT.pool = pool
+        try:
+            yield
+        finally:
+            KEPT.pool = None
+
+
 @contextmanager
 def threads(tasks: int) -> Iterator[ThreadPoolExecutor]:
     """A pool of as many threads as BLAS may use, with BLAS itself held to one."""
+    if KEPT.pool is not None:
+        yield KEPT.pool
+        return
     with BLAS.held() as allowed:
         pool = ThreadPoolExecutor(min(allowed, tasks), initializer=OURS.begin)
         try:

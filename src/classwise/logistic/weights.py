@@ -14,7 +14,7 @@ import numpy as np
 
 from classwise import limits
 from classwise.arrays import Array
-from classwise.engines import BLAS
+from classwise.engines import kept_threads
 from classwise.errors import ClasswiseError
 from classwise.logistic.evidence import (
     PrecisionGroups,
@@ -79,8 +79,9 @@ class WarmStart(NamedTuple):
 def learn(rows: TrainingRows, groups: PrecisionGroups, shares: Array, near: WarmStart | None = None) -> FittedWeights:
     """The posterior of the weights, by Laplace; shares (g,): of the classes. near: a place to start from, if known."""
     refuse_too_many(rows.regression)
-    # Products are of cache-sized blocks: several threads of BLAS would spend their time waiting for each other.
-    with BLAS.held():
+    # Products are of cache-sized blocks: several threads of BLAS would spend their time waiting for each other. Passes
+    # are many and short, so that threads stay for all of them.
+    with kept_threads():
         if near is not None and _fits(near, rows, groups):
             start = near
             if near.metric is not None and near.values is not None:
@@ -254,7 +255,7 @@ def nearest(rows: TrainingRows, fitted: FittedWeights, groups: PrecisionGroups) 
     """With the Gaussian nearest to the posterior, given the precision, and its bound of the evidence."""
     assert isinstance(fitted.posterior, Laplace)
     precision = groups.precision(fitted.values, len(fitted.posterior.mean))
-    with BLAS.held():  # see learn
+    with kept_threads():  # see learn
         found = nearest_gaussian(rows.averaged, rows.regression.likelihood, fitted.posterior, precision)
     evidence = None if fitted.log_evidence is None else found.bound
     return FittedWeights(found.beliefs, fitted.values, evidence, fitted.passes + found.passes)

@@ -12,6 +12,7 @@ import numpy as np
 from classwise.arrays import EPS, Array, Codes, slices, sums_by
 from classwise.classifier.bayes import Calibration
 from classwise.engines import in_threads
+from classwise.kernels.scores import power_slopes
 
 # How far from 1 a power may be, in its logarithm, and the step of the grid that is looked at first.
 FARTHEST = 6.0
@@ -68,8 +69,9 @@ class OutOfFold:
             logs = logs[:, kept]
         logs -= logs.max(axis=0)
         np.maximum(logs, NEVER, out=logs)
-        codes, folds, weights = self.codes[kept], self.folds[kept], self.weights[kept]
-        return _Kept(logs, logs[codes, rows[: len(codes)]], folds, weights, int(self.folds.max()) + 1)
+        codes, folds, weights = self.codes[kept], self.folds[kept], np.asarray(self.weights[kept], dtype=np.float64)
+        own = logs[codes, rows[: len(codes)]]
+        return _Kept(logs, own, folds.astype(np.int64, copy=False), weights, int(self.folds.max()) + 1)
 
     def slopes(self, log_power: float) -> Slopes:
         """The loss at a power."""
@@ -140,6 +142,12 @@ class _Kept:
     count: int
 
     def slopes(self, log_power: float) -> Slopes:
+        fused = power_slopes(
+            self.logs, self.own, self.folds, self.weights, self.count, float(np.exp(log_power)), MOST_LOST
+        )
+        if fused is not None:
+            return Slopes(*fused)
+
         def of_block(block: slice) -> Array:
             values = _row_slopes(self.logs[:, block], self.own[block], float(np.exp(log_power)))
             folds, weights = self.folds[block], self.weights[block]

@@ -14,7 +14,7 @@ from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.members import SharesMember
 from classwise.comparison.stack.pool import MemberPosteriors, Pool
 from classwise.comparison.stack.trained import CrossValidated, MadeOfSums, Member, Trained, current_name
-from classwise.engines import BLAS, in_threads
+from classwise.engines import BLAS, in_threads, kept_threads
 from classwise.engines.memory import one_by_one
 from classwise.engines.progress import Deadline, progress, silent
 from classwise.errors import ClasswiseError, OutOfTimeWarning
@@ -173,7 +173,7 @@ def _combined(
     members = [crossed.log_posterior for _, crossed in taking_part]
     of_all = MemberPosteriors(members, some.codes, some.folds, weights, deadline)
     posteriors = of_all.of_rows(counted)
-    with np.errstate(divide="ignore"), BLAS.held():
+    with np.errstate(divide="ignore"), kept_threads():
         pool = posteriors.combined(combine, posteriors.powers())
         logs = _out_of_fold(of_all, counted, combine, pool, posteriors.powers_by_fold())
         lines = _described([line for line, _ in taking_part], pool, posteriors, combine)

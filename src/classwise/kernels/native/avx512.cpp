@@ -22,11 +22,12 @@ namespace {
 #include "vectors.inl"
 #include "moments.inl"
 #include "scores.inl"
+#include "slopes.inl"
 }  // namespace
 
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif
 
-const Kernels KERNELS_AVX512 = {"avx512", padded, moments, score};
+const Kernels KERNELS_AVX512 = {"avx512", padded, moments, score, slopes};
 #endif

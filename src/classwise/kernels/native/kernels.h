@@ -58,11 +58,21 @@ struct ScoreTask {
     ptrdiff_t n_out;
 };
 
+// Of rows with log posteriors u (g, n), relative to the largest, of which `own` is that of their class: the log loss
+// under the power b, and its first and second derivative in log b, summed by fold.
+struct SlopesTask {
+    const double *logs, *own, *weights;
+    const int64_t *folds;
+    ptrdiff_t g, n, folds_count;
+    double power, most_lost;
+};
+
 struct Kernels {
     const char *name;
     ptrdiff_t (*padded)(ptrdiff_t p);
     bool (*moments)(const MomentsTask &task, ptrdiff_t begin, ptrdiff_t end, MomentsSums sums);
     bool (*score)(const ScoreTask &task, ptrdiff_t begin, ptrdiff_t end, bool *is_finite);
+    void (*slopes)(const SlopesTask &task, ptrdiff_t begin, ptrdiff_t end, double *sums);
 };
 
 extern const Kernels KERNELS_PLAIN;

@@ -188,6 +188,39 @@ PyObject *score(PyObject *, PyObject *args) {
     });
 }
 
+// Temperatures ---------------------------------------------------------------------------------------------------------
+
+PyObject *slopes(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *logs_object, *own_object, *folds_object, *weights_object, *out_object;
+        double power, most_lost;
+        Py_ssize_t threads;
+        if (!PyArg_ParseTuple(args, "OOOOddnO", &logs_object, &own_object, &folds_object, &weights_object, &power,
+                              &most_lost, &threads, &out_object))
+            throw Raised();
+        Buffer logs(logs_object), own(own_object), folds(folds_object), weights(weights_object), out(out_object, true);
+        if (logs.dimensions() != 2 || out.dimensions() != 2 || out.length(0) != 3) throw Refused("logs or out are no matrix.");
+        ptrdiff_t n = logs.length(1), count = out.length(1);
+        SlopesTask task = {numbers(logs, logs.size(), "logs"), numbers(own, n, "own"), numbers(weights, n, "weights"),
+                           folds.data<const int64_t>("folds"), logs.length(0), n, count, power, most_lost};
+        if (folds.size() != n) throw Refused("folds do not fit the rows.");
+        ptrdiff_t parts = std::max<ptrdiff_t>(1, (n + ROWS_OF_PART - 1) / ROWS_OF_PART);
+        std::vector<double> sums(parts * 3 * count);
+        {
+            Released released;
+            parallel(parts, threads, [&](ptrdiff_t part) {
+                ptrdiff_t begin = part * ROWS_OF_PART;
+                kernels->slopes(task, begin, std::min(n, begin + ROWS_OF_PART), sums.data() + part * 3 * count);
+            });
+        }
+        double *found = out.data<double>("out");
+        std::fill_n(found, 3 * count, 0.0);
+        for (ptrdiff_t part = 0; part < parts; part++)
+            for (ptrdiff_t i = 0; i < 3 * count; i++) found[i] += sums[part * 3 * count + i];
+        return none();
+    });
+}
+
 // Labels ---------------------------------------------------------------------------------------------------------------
 
 const ptrdiff_t LABELS_OF_PART = 1 << 17;
@@ -459,6 +492,7 @@ PyObject *choose(PyObject *, PyObject *args) {
 PyMethodDef methods[] = {
     {"moments", moments, METH_VARARGS, "Weights, sums and products of residuals by class."},
     {"score", score, METH_VARARGS, "Scores of rows by class, posteriors or decisions; whether all are finite."},
+    {"slopes", slopes, METH_VARARGS, "The loss of held-out rows under a power, and its derivatives, by fold."},
     {"label_range", label_range, METH_VARARGS, "The lowest label and the highest."},
     {"label_codes", label_codes, METH_VARARGS, "Labels less the lowest, and which of them there are; whether all are in range."},
     {"cut_codes", cut_codes, METH_VARARGS, "How many cuts of its column each value lies above."},

@@ -15,6 +15,7 @@ namespace {
 #include "vectors.inl"
 #include "moments.inl"
 #include "scores.inl"
+#include "slopes.inl"
 }  // namespace
 
-const Kernels KERNELS_PLAIN = {"plain", padded, moments, score};
+const Kernels KERNELS_PLAIN = {"plain", padded, moments, score, slopes};
