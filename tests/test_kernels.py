@@ -131,8 +131,25 @@ class TestMoments:
 
     def test_other_types_take_the_plain_way(self):
         codes = np.array([0, 1, 0])
-        for X in (np.arange(6).reshape(3, 2), np.ones((3, 2), dtype=">f8"), np.ones((3, 2), dtype=np.float16)):
+        unaligned = np.zeros(49, dtype=np.uint8)[1:].view(np.float64).reshape(3, 2)
+        others = [
+            np.arange(6).reshape(3, 2),
+            np.ones((3, 2), dtype=">f8"),
+            np.ones((3, 2), dtype=np.float16),
+            unaligned,
+        ]
+        for X in others:
             assert class_sums(X, codes, None, np.zeros((2, 2)), "full") is None
+
+    def test_codes_of_any_integers(self):
+        X, codes = table(0, 50, 3, 2)
+        expected = class_sums(X, codes, None, np.zeros((2, 3)), "full")
+        spread = np.repeat(codes, 2)[::2]
+        unaligned = np.zeros(8 * len(codes) + 1, dtype=np.uint8)[1:].view(np.int64)
+        unaligned[:] = codes
+        for other in (codes.astype(np.int8), codes.astype(">i4"), codes.astype(np.int32), spread, unaligned):
+            found = class_sums(X, other, None, np.zeros((2, 3)), "full")
+            assert all(np.array_equal(*pair) for pair in zip(found, expected, strict=True))
 
     def test_arguments_that_do_not_fit_are_refused(self):
         X, out = np.ones((3, 2)), (np.empty(2), np.empty((2, 2)), np.empty((2, 2, 2)))

@@ -58,7 +58,8 @@ def readable(rows: RowsOrColumns) -> Any:
 
 def _is_read(values: NDArray[Any]) -> bool:
     dtype = values.dtype
-    return dtype.char in "df" and dtype.isnative and not any(step % dtype.itemsize for step in values.strides)
+    is_plain = dtype.char in "df" and dtype.isnative and values.flags.aligned
+    return is_plain and not any(step % dtype.itemsize for step in values.strides)
 
 
 # Integers in a range no wider than this have codes of two bytes.
@@ -68,7 +69,8 @@ LABELS_LOOKED_AT = 4096
 
 def code_integers(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int16]] | None:
     """The sorted distinct labels (g,), and the position of each row's label among them (n,); labels are integers."""
-    if native is None or labels.dtype.char not in "bhilqBHILQ" or not labels.dtype.isnative or not len(labels):
+    is_read = labels.dtype.char in "bhilqBHILQ" and labels.dtype.isnative and labels.flags.aligned
+    if native is None or not is_read or not len(labels):
         return None
     labels, head = np.ascontiguousarray(labels), labels[:LABELS_LOOKED_AT]
     # Most often the first labels span the range of all, which spares a pass to find it.

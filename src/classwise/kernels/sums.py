@@ -33,7 +33,7 @@ def class_sums(
     """weight (g,), total (g, p) and products of rows (n, p) with classes codes (n,); None where NumPy has to do it."""
     read = readable(rows)
     count, features = provisional.shape
-    if read is None or (form != "diagonal" and features > MOST_FEATURES) or not codes.dtype.isnative:
+    if read is None or (form != "diagonal" and features > MOST_FEATURES):
         return None
     shapes = {"full": (count, features, features), "pooled": (features, features), "diagonal": (count, features)}
     weight, total, products = np.empty(count), np.empty((count, features)), np.empty(shapes[form])
@@ -42,6 +42,6 @@ def class_sums(
     parts = max(min(numbers // WORTH_A_THREAD, most), 1)
     own = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
     centers = np.ascontiguousarray(provisional, dtype=np.float64)
-    codes = np.ascontiguousarray(codes)
+    codes = np.require(codes, np.dtype(codes.dtype.type), ["C", "A"])
     native.moments(read, codes, own, centers, FORMS[form], parts, threads_for(numbers), weight, total, products)
     return weight, total, products

@@ -66,7 +66,7 @@ class OutOfFold:
         logs = np.ascontiguousarray(self.log_posterior.T)
         kept = np.isfinite(logs[self.codes, rows])
         if not kept.all():
-            logs = logs[:, kept]
+            logs = np.ascontiguousarray(logs[:, kept])
         logs -= logs.max(axis=0)
         np.maximum(logs, NEVER, out=logs)
         codes, folds, weights = self.codes[kept], self.folds[kept], np.asarray(self.weights[kept], dtype=np.float64)

@@ -98,7 +98,6 @@ PyObject *moments(PyObject *, PyObject *args) {
         ptrdiff_t n = task.rows.n, p = task.rows.p, P = kernels->padded(p);
         if (!codes.is_integer() || codes.dimensions() != 1 || codes.size() != n || center.length(1) != p)
             throw Refused("codes or provisional means do not fit the rows.");
-        if (codes.item_size() == 1 && codes.is_signed()) throw Refused("codes of one byte are unsigned.");
         task.code_size = static_cast<int>(codes.item_size());
         task.codes = codes.start();
         if (codes.stride(0) != 1 && n > 1) throw Refused("codes are not contiguous.");
