@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -179,6 +180,22 @@ def postgres_engine() -> Iterator[Engine]:
 
 # Spark ----------------------------------------------------------------------------------------------------------------
 
+# For tables of a few rows, where planning takes longer than working: little is compiled, and little is shuffled.
+SPARK = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.default.parallelism": "3",
+    "spark.python.daemon.module": "spark_daemon",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.log.level": "ERROR",
+}
+
 
 def spark_environment() -> dict[str, str]:
     """Workers are of this Python, and find spark_daemon, which is beside this file.
@@ -191,8 +208,8 @@ def spark_environment() -> dict[str, str]:
 
 
 @contextmanager
-def spark_engine() -> Iterator[Engine]:
-    """A local session with one thread."""
+def spark_session(threads: str = "2,2") -> Iterator[Any]:
+    """A session of two threads, in which a task may fail once."""
     pytest.importorskip("pyspark")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         absent("Spark needs Java, which is not installed")
@@ -201,21 +218,14 @@ def spark_engine() -> Iterator[Engine]:
     before = {name: os.environ.get(name) for name in spark_environment()}
     os.environ |= spark_environment()
     with tempfile.TemporaryDirectory(prefix="cwspark") as folder:
-        builder = SparkSession.builder.master("local[1]").appName("classwise tests")
-        settings = {
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.sql.shuffle.partitions": "1",
-            "spark.sql.warehouse.dir": folder,
-            "spark.log.level": "ERROR",
-        }
-        for name, value in settings.items():
+        builder = SparkSession.builder.master(f"local[{threads}]").appName("classwise tests")
+        for name, value in {**SPARK, "spark.sql.warehouse.dir": folder}.items():
             builder = builder.config(name, value)
-        session = builder.getOrCreate()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Spark warns of libraries that are newer than it
+            session = builder.getOrCreate()
         try:
-            yield Spark(session)
+            yield session
         finally:
             session.stop()
             for name, value in before.items():
@@ -223,6 +233,13 @@ def spark_engine() -> Iterator[Engine]:
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = value
+
+
+@contextmanager
+def spark_engine() -> Iterator[Engine]:
+    """A session with one thread."""
+    with spark_session("1") as session:
+        yield Spark(session)
 
 
 ENGINES = {

@@ -17,10 +17,9 @@ import pytest
 import classwise as cw
 from classwise.rows.conversions import Moment, ambiguous_dates
 from classwise.rows.written_numbers import WrittenNumber, ambiguous_numbers, recognized
-from clusters import spark_session
 from serving import ARROW, Client, stream
 from sheets import write_ods, write_xlsx
-from sql_engines import ENGINES
+from sql_engines import ENGINES, spark_session
 
 N = 60
 EPOCH = dt.datetime(1970, 1, 1)

@@ -19,8 +19,8 @@ from sklearn.base import clone
 
 import classwise as cw
 from classwise.rows.sinks import write_rows
-from clusters import SPARK, dask_cluster, spark_environment, spark_session
-from sql_engines import absent, postgres_engine
+from clusters import dask_cluster
+from sql_engines import SPARK, absent, postgres_engine, spark_environment, spark_session
 
 # One process for all of them: every server is started once.
 pytestmark = [

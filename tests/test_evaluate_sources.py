@@ -16,7 +16,8 @@ from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
 from classwise.rows.sinks import write_rows
-from clusters import dask_cluster, spark_session
+from clusters import dask_cluster
+from sql_engines import spark_session
 
 pytestmark = pytest.mark.xdist_group("engines")
 

@@ -19,7 +19,8 @@ import classwise as cw
 from classwise import limits
 from classwise.rows.files import RowFile, read_rows
 from classwise.rows.sinks import open_sink, write_rows, writing
-from clusters import dask_cluster, spark_session
+from clusters import dask_cluster
+from sql_engines import spark_session
 
 RNG = np.random.default_rng(11)
 

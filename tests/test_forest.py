@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss
 import classwise as cw
 from classwise import limits
 from classwise.forest.beliefs import BELIEFS
-from clusters import spark_session
+from sql_engines import spark_session
 from surgery import closed, found, of_class, opened, replaced
 
 N = 240
