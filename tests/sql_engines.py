@@ -1,5 +1,6 @@
 """Real engines to run SQL in: DuckDB and SQLite in this process, a PostgreSQL server and a Spark session of our own."""
 
+import atexit
 import os
 import shutil
 import sqlite3
@@ -9,6 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -207,39 +209,34 @@ def spark_environment() -> dict[str, str]:
     return {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": path}
 
 
-@contextmanager
-def spark_session(threads: str = "2,2") -> Iterator[Any]:
-    """A session of two threads, in which a task may fail once."""
+@cache
+def started_spark() -> Any:
+    """A session of two threads, in which a task may fail once; it ends with this process."""
+    from pyspark.sql import SparkSession
+
+    folder = tempfile.mkdtemp(prefix="cwspark")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    builder = SparkSession.builder.master("local[2,2]").appName("classwise tests")
+    for name, value in {**SPARK, "spark.sql.warehouse.dir": folder}.items():
+        builder = builder.config(name, value)
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Spark warns of libraries that are newer than it
+        for name, value in spark_environment().items():
+            patch.setenv(name, value)
+        return builder.getOrCreate()
+
+
+def spark_session() -> Any:
+    """A session with settings and views of its own, in a Spark that is started once."""
     pytest.importorskip("pyspark")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         absent("Spark needs Java, which is not installed")
-    from pyspark.sql import SparkSession
-
-    before = {name: os.environ.get(name) for name in spark_environment()}
-    os.environ |= spark_environment()
-    with tempfile.TemporaryDirectory(prefix="cwspark") as folder:
-        builder = SparkSession.builder.master(f"local[{threads}]").appName("classwise tests")
-        for name, value in {**SPARK, "spark.sql.warehouse.dir": folder}.items():
-            builder = builder.config(name, value)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Spark warns of libraries that are newer than it
-            session = builder.getOrCreate()
-        try:
-            yield session
-        finally:
-            session.stop()
-            for name, value in before.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
+    return started_spark().newSession()
 
 
 @contextmanager
 def spark_engine() -> Iterator[Engine]:
-    """A session with one thread."""
-    with spark_session("1") as session:
-        yield Spark(session)
+    yield Spark(spark_session())
 
 
 ENGINES = {
