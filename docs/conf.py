@@ -41,6 +41,7 @@ nb_merge_streams = True
 nb_code_prompt_show = "Show the code"
 nb_code_prompt_hide = "Hide the code"
 os.environ["MATPLOTLIBRC"] = str(HERE / "matplotlibrc")  # the kernels inherit it
+os.environ["BASH_ENV"] = str(HERE / "strict.sh")  # in cells of the shell, too, whatever fails fails the build
 
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"

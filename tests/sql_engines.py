@@ -1,13 +1,16 @@
 """Real engines to run SQL in: DuckDB and SQLite in this process, a PostgreSQL server and a Spark session of our own."""
 
+import atexit
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +182,22 @@ def postgres_engine() -> Iterator[Engine]:
 
 # Spark ----------------------------------------------------------------------------------------------------------------
 
+# For tables of a few rows, where planning takes longer than working: little is compiled, and little is shuffled.
+SPARK = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.default.parallelism": "3",
+    "spark.python.daemon.module": "spark_daemon",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.log.level": "ERROR",
+}
+
 
 def spark_environment() -> dict[str, str]:
     """Workers are of this Python, and find spark_daemon, which is beside this file.
@@ -190,39 +209,34 @@ def spark_environment() -> dict[str, str]:
     return {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": path}
 
 
-@contextmanager
-def spark_engine() -> Iterator[Engine]:
-    """A local session with one thread."""
+@cache
+def started_spark() -> Any:
+    """A session of two threads, in which a task may fail once; it ends with this process."""
+    from pyspark.sql import SparkSession
+
+    folder = tempfile.mkdtemp(prefix="cwspark")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    builder = SparkSession.builder.master("local[2,2]").appName("classwise tests")
+    for name, value in {**SPARK, "spark.sql.warehouse.dir": folder}.items():
+        builder = builder.config(name, value)
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Spark warns of libraries that are newer than it
+        for name, value in spark_environment().items():
+            patch.setenv(name, value)
+        return builder.getOrCreate()
+
+
+def spark_session() -> Any:
+    """A session with settings and views of its own, in a Spark that is started once."""
     pytest.importorskip("pyspark")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         absent("Spark needs Java, which is not installed")
-    from pyspark.sql import SparkSession
+    return started_spark().newSession()
 
-    before = {name: os.environ.get(name) for name in spark_environment()}
-    os.environ |= spark_environment()
-    with tempfile.TemporaryDirectory(prefix="cwspark") as folder:
-        builder = SparkSession.builder.master("local[1]").appName("classwise tests")
-        settings = {
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.sql.shuffle.partitions": "1",
-            "spark.sql.warehouse.dir": folder,
-            "spark.log.level": "ERROR",
-        }
-        for name, value in settings.items():
-            builder = builder.config(name, value)
-        session = builder.getOrCreate()
-        try:
-            yield Spark(session)
-        finally:
-            session.stop()
-            for name, value in before.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
+
+@contextmanager
+def spark_engine() -> Iterator[Engine]:
+    yield Spark(spark_session())
 
 
 ENGINES = {

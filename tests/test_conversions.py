@@ -17,10 +17,9 @@ import pytest
 import classwise as cw
 from classwise.rows.conversions import Moment, ambiguous_dates
 from classwise.rows.written_numbers import WrittenNumber, ambiguous_numbers, recognized
-from clusters import spark_session
 from serving import ARROW, Client, stream
 from sheets import write_ods, write_xlsx
-from sql_engines import ENGINES
+from sql_engines import ENGINES, spark_session
 
 N = 60
 EPOCH = dt.datetime(1970, 1, 1)
@@ -259,16 +258,16 @@ class TestSources:
     @pytest.mark.xdist_group("engines")  # with the other tests of Spark, in a process where Java runs already
     def test_spark(self, model):
         """Its moments have a zone, that of the session."""
-        with spark_session() as session:
-            session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-            rows = GIVEN.with_columns(pl.col("time").cast(pl.String), pl.col("moment").dt.replace_time_zone("UTC"))
-            frame = session.createDataFrame(rows.to_arrow(compat_level=pl.CompatLevel.oldest())).repartition(3)
-            m = cw.NaiveBayes().fit_source(frame, target="y")
-            agrees(m.predict_proba(X), 1e-9)
-            assert [column.note.removesuffix(" in UTC") for column in m.schema_] == NOTES
-            frame.createOrReplaceTempView("given")
-            query = cw.to_sql(m, "given", "spark", ["price", "amount"], output="posteriors")
-            asked = {tuple(row)[:2]: tuple(row)[2:] for row in session.sql(query).collect()}
+        session = spark_session()
+        session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        rows = GIVEN.with_columns(pl.col("time").cast(pl.String), pl.col("moment").dt.replace_time_zone("UTC"))
+        frame = session.createDataFrame(rows.to_arrow(compat_level=pl.CompatLevel.oldest())).repartition(3)
+        m = cw.NaiveBayes().fit_source(frame, target="y")
+        agrees(m.predict_proba(X), 1e-9)
+        assert [column.note.removesuffix(" in UTC") for column in m.schema_] == NOTES
+        frame.createOrReplaceTempView("given")
+        query = cw.to_sql(m, "given", "spark", ["price", "amount"], output="posteriors")
+        asked = {tuple(row)[:2]: tuple(row)[2:] for row in session.sql(query).collect()}
         agrees([asked[price, amount] for price, amount in zip(X["price"], X["amount"], strict=True)], 1e-9)
 
     def test_from_a_sheet_of_typed_cells(self, tmp_path, model):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import warnings
 from contextlib import ExitStack
+from functools import cache
 
 import duckdb
 import numpy as np
@@ -16,7 +17,8 @@ from sklearn.linear_model import LogisticRegression
 
 import classwise as cw
 from classwise.rows.sinks import write_rows
-from clusters import dask_cluster, spark_session
+from clusters import dask_cluster
+from sql_engines import spark_session
 
 pytestmark = pytest.mark.xdist_group("engines")
 
@@ -79,22 +81,22 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def clusters():
+    """A cluster of Dask, started when it is first asked for."""
     with ExitStack() as stack:
-        yield stack
+        yield cache(lambda: stack.enter_context(dask_cluster()))
 
 
 def dask_frame(clusters):
     import dask.dataframe as dd
 
-    clusters.enter_context(dask_cluster())
+    clusters()
     return dd.from_pandas(ROWS, npartitions=4, sort=False)
 
 
-def spark_frame(clusters):
-    session = clusters.enter_context(spark_session())
+def spark_frame():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return session.createDataFrame(ARROW)
+        return spark_session().createDataFrame(ARROW)
 
 
 SOURCES = {
@@ -106,7 +108,7 @@ SOURCES = {
     "database": lambda home, clusters: f"{home / 'trees.duckdb'}#trees",
     "iterator": lambda home, clusters: (ROWS[i : i + 70] for i in range(0, N, 70)),
     "dask": lambda home, clusters: dask_frame(clusters),
-    "spark": lambda home, clusters: spark_frame(clusters),
+    "spark": lambda home, clusters: spark_frame(),
 }
 every_source = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name == "spark" else name for name in SOURCES]

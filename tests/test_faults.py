@@ -19,7 +19,8 @@ import classwise as cw
 from classwise import limits
 from classwise.rows.files import RowFile, read_rows
 from classwise.rows.sinks import open_sink, write_rows, writing
-from clusters import dask_cluster, spark_session
+from clusters import dask_cluster
+from sql_engines import spark_session
 
 RNG = np.random.default_rng(11)
 
@@ -154,17 +155,17 @@ except cw.ClasswiseError as problem:
         assert list(out.iterdir()) == []
 
     def test_interrupted(self, tmp_path):
-        make_files(tmp_path, count=40, n=2000)
+        """In the midst of rows that have no end."""
+        write_rows(pa.Table.from_pandas(make_rows(20_000), preserve_index=False), str(tmp_path / "rows.parquet"))
         cw.save(self.MODEL, tmp_path / "m.cw")
         out = tmp_path / "out"
         out.mkdir()
         script = f"""
-import sys, classwise as cw
-import classwise.estimators.scoring, classwise.export
-m = cw.load({str(tmp_path / "m.cw")!r})
+import itertools, classwise as cw, pyarrow.parquet as pq
+m, rows = cw.load({str(tmp_path / "m.cw")!r}), pq.read_table({str(tmp_path / "rows.parquet")!r})
+cw.predict(m, rows, {str(out / "o.parquet")!r})
 print("ready", flush=True)
-while True:
-    cw.predict(m, {str(tmp_path / "part-*.csv")!r}, {str(out / "o.parquet")!r}, overwrite=True)
+cw.predict(m, itertools.repeat(rows), {str(out / "o.parquet")!r}, overwrite=True)
 """
         child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert child.stdout.readline() == b"ready\n"
@@ -172,7 +173,8 @@ while True:
         child.send_signal(signal.SIGINT)
         child.communicate(timeout=60)
         assert child.returncode != 0
-        assert [path.name for path in out.iterdir()] in ([], ["o.parquet"])
+        assert [path.name for path in out.iterdir()] == ["o.parquet"]
+        assert pq.read_metadata(out / "o.parquet").num_rows == 20_000  # what was there before
 
     @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # It is open, and not yet anybody's.
     def test_interrupted_anywhere(self, tmp_path):
@@ -267,9 +269,9 @@ def test_a_task_of_spark_fails(tmp_path):
     register_pickle_by_value(sys.modules[__name__])  # Spark's workers do not know where tests are
     rows = make_rows(4000)
     marker, victim = str(tmp_path / "dead"), float(rows["c"].iloc[2500])
-    with spark_session() as session, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        frame = session.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(6)
+        frame = spark_session().createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(6)
         fragile = frame.mapInArrow(partial(die_once_arrow, marker=marker, victim=victim), frame.schema)
         close(cw.summarize(fragile, target="y"), cw.summarize(rows, target="y"))
     assert os.path.exists(marker)  # noqa: PTH110
@@ -277,7 +279,7 @@ def test_a_task_of_spark_fails(tmp_path):
 
 # Killed at random moments ---------------------------------------------------------------------------------------------
 
-ROUNDS = int(os.environ.get("CLASSWISE_KILLS", "10"))
+ROUNDS = int(os.environ.get("CLASSWISE_KILLS", "6"))
 
 # However fast the machine is, a kill comes in the middle: the work has no end, and each result has a number. For each
 # folder that it is told of, this process, which has imported all there is to import, starts another that works there.

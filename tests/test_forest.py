@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss
 import classwise as cw
 from classwise import limits
 from classwise.forest.beliefs import BELIEFS
-from clusters import spark_session
+from sql_engines import spark_session
 from surgery import closed, found, of_class, opened, replaced
 
 N = 240
@@ -141,8 +141,7 @@ class TestSources:
             dd = pytest.importorskip("dask.dataframe")
             found = forest().fit_source(dd.from_pandas(X.assign(y=Y, w=W), npartitions=3), target="y", weights="w")
         else:
-            with spark_session() as session:
-                found = forest().fit_source(session.createDataFrame(rows), target="y", weights="w")
+            found = forest().fit_source(spark_session().createDataFrame(rows), target="y", weights="w")
         counted = found.summarize(X, Y, W)
         assert found.statistics_.labels.tolist() == counted.labels.tolist()
         np.testing.assert_allclose(

@@ -38,8 +38,12 @@ ONCE = {"arrow stream", "iterator of tables"}
 SEVERAL = {name: make for name, make in SOURCES.items() if name not in ONCE}
 SEVERAL["function that makes batches"] = lambda *_: batches(ROWS)
 SEVERAL["function that makes a stream"] = lambda *_: lambda: pa.Table.from_pandas(ROWS).to_reader(500)
+# Of sources that are read alike, one; test_engines_agree.py has them all.
+ALIKE = {"pyarrow", "csv", "json lines, zstd", "parquet pattern", "list of paths", "folder of arrow files"}
+ALIKE |= {"query", "duckdb relation", "duckdb table", "postgres table"}
 every_source = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in slow else name for name in SEVERAL]
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name in slow else name for name in SEVERAL if name not in ALIKE],
 )
 
 

@@ -123,8 +123,8 @@ def test_tasks_that_have_not_begun_when_interrupted_never_do_and_no_thread_is_le
 SCRIPT = """
 import threading, sys, numpy as np, classwise as cw
 rng = np.random.default_rng(0)
-y = rng.integers(0, 10, 40_000)
-X = rng.normal(size=(40_000, 60)) + 0.2 * y[:, None]
+y = rng.integers(0, 10, 15_000)
+X = rng.normal(size=(15_000, 40)) + 0.2 * y[:, None]
 print("begun", flush=True)
 try:
     cw.compare(X, y, 20, references=False)

@@ -13,7 +13,7 @@ from classwise.comparison.stack.forest_members import ForestMember
 from classwise.comparison.stack.pool import Pool
 from sql_engines import ENGINES, Engine
 from sql_tables import CASES
-from test_sql import agree, asked, every_table, put, started_once
+from test_sql import agree, asked, every_table, put, scores_in_spark, started_once
 
 KINDS = {
     "random": {"trees": 7, "min_leaf": 10},
@@ -39,7 +39,7 @@ def test_forests_agree(engine: Engine, name: str, kind: str) -> None:
     """Offsets of a million, gaps, a row of nothing but gaps, and levels never seen."""
     case = CASES[name]()
     engine.put("new", case.columns())
-    agree(engine, fitted(name, kind), case.new)
+    agree(engine, fitted(name, kind), case.new, outputs=scores_in_spark(engine))
 
 
 def test_classes_without_rows_or_priors(engine: Engine) -> None:
@@ -48,10 +48,10 @@ def test_classes_without_rows_or_priors(engine: Engine) -> None:
     labels = np.unique(case.labels).tolist()
     m = cw.ForestClassifier(trees=5, min_leaf=30).partial_fit(case.rows, case.labels, classes=[*labels, labels[-1] * 2])
     agree(engine, m, case.new)
-    agree(engine, m.with_priors([0.5, 0.5, 0.0, 0.0]), case.new)
+    agree(engine, m.with_priors([0.5, 0.5, 0.0, 0.0]), case.new, outputs=scores_in_spark(engine))
     roots = cw.ForestClassifier(trees=3, min_leaf=len(case.rows)).fit(case.rows, case.labels)
     assert (roots.trees_.column == -1).all()
-    agree(engine, roots, case.new)
+    agree(engine, roots, case.new, outputs=scores_in_spark(engine))
 
 
 def test_a_row_with_infinity_has_no_answer(engine: Engine) -> None:
@@ -81,7 +81,7 @@ def test_members_of_a_stack(engine: Engine) -> None:
     forests = (ForestMember(name, name == "random", 6, 20) for name in ("random", "best"))
     stack.members_ |= {member.name: member.cross(rows).trained for member in forests}
     stack.pool_ = Pool(np.array([0.2, 0.5, 0.3]), np.array([1.0, 2.0, 0.7]), 1.5)
-    agree(engine, stack, case.new)
+    agree(engine, stack, case.new, outputs=scores_in_spark(engine))
 
 
 def test_what_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from test_sql import (  # noqa: F401  duckdb is a fixture
     duckdb,
     every_table,
     put,
+    scores_in_spark,
     started_once,
 )
 
@@ -50,17 +51,17 @@ def test_stacks_agree(engine: Engine, name: str) -> None:
     even = copy(model)
     count = len(model.members_)
     even.pool_ = Pool(np.full(count, 1 / count), np.linspace(0.5, 2.0, count), 1.5)
-    agree(engine, even, case.new)
+    agree(engine, even, case.new, outputs=scores_in_spark(engine))
 
 
 @pytest.mark.parametrize("member", SETS["sql"])
-@pytest.mark.parametrize("name", CASES)
+@every_table
 def test_each_member_agrees(engine: Engine, name: str, member: str) -> None:
     case = CASES[name]()
     engine.put("new", case.columns())
     model = stack(name, member)
     assert model.weights_ == {member: 1.0}
-    agree(engine, model, case.new)
+    agree(engine, model, case.new, outputs=scores_in_spark(engine))
 
 
 def gappy() -> tuple[pd.DataFrame, np.ndarray]:
@@ -90,7 +91,7 @@ def test_gaps_that_were_learned_from(engine: Engine, combine: str) -> None:
     new.iloc[2] = None
     types = {"select": "text"}
     put(engine, new.astype(object).where(new.notna(), None), types=types)
-    agree(engine, model, new)
+    agree(engine, model, new, outputs=scores_in_spark(engine))
 
 
 def test_other_priors(engine: Engine) -> None:
@@ -98,7 +99,7 @@ def test_other_priors(engine: Engine) -> None:
     engine.put("new", case.columns())
     for priors in ([0.98, 0.01, 0.01], [0.5, 0.5, 0.0]):
         moved = stack("penguins").with_priors(priors)
-        agree(engine, moved, case.new)
+        agree(engine, moved, case.new, outputs=scores_in_spark(engine))
     assert np.isneginf(asked(engine, moved, output="scores")[:, 2]).all()
 
 
@@ -111,7 +112,7 @@ def test_steps_go_up_where_they_do_in_python(engine: Engine) -> None:
     model = cw.AutoClassifier(members=["softmax, quantile steps"], folds=3).fit(frame, codes)
     assert min(map(len, model.members_["softmax, quantile steps"].encoding.cuts)) > 10
     put(engine, frame, types={"n": "whole"})
-    agree(engine, model, frame)
+    agree(engine, model, frame, outputs=scores_in_spark(engine))
 
 
 def test_rows_that_python_refuses_are_null(engine: Engine) -> None:

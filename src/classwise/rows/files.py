@@ -124,32 +124,49 @@ class RowFile:
 
     def first(self, count: int, wider: dict[str, Kind]) -> Any:
         """The first rows as a record batch, and no more of the file is read; None, if there are none. Without a column
-        of text, which alone could hold anything else than it seems to, no row is read: the batch is empty.
+        of text, which alone could hold anything else than it seems to, no row is read, and the batch has no columns.
         """
-        with self._chosen(wider, whole=False) as rows:
-            if isinstance(rows, WideTexts):
-                some = rows
-            elif "VARCHAR" in map(str, rows.types):
-                some = rows.limit(count)
-            else:
-                return marked(rows.limit(0).to_arrow_table(), self.marks)
-            return next((marked(batch, self.marks) for batch in some.to_arrow_reader(count)), None)
+        import pyarrow as pa
+
+        reading = TextReading(self.exact, False, wider)
+        with reading.widening(self.path), self.opened() as opened:
+            if opened.texts and not self._may_be_text(opened, reading):
+                return pa.table({})
+            rows = self._typed(opened, reading)
+            if not isinstance(rows, WideTexts):
+                if "VARCHAR" not in map(str, rows.types):
+                    return pa.table({})
+                rows = rows.limit(count)
+            return next((marked(batch, self.marks) for batch in rows.to_arrow_reader(count)), None)
 
     @contextmanager
     def _chosen(self, wider: dict[str, Kind], whole: bool) -> Iterator[Any]:
         """The relation of the columns asked for, as they stand in the file or of the types that their values tell."""
         reading = TextReading(self.exact, whole, wider)
         with reading.widening(self.path), self.opened() as opened:
-            asked = self._asked(list(opened.values))
-            typed = {name: opened.values[name] for name in asked if name not in self.copies}
-            told = {name: value for name, value in typed.items() if opened.texts and name not in self.text}
-            stand = {name: opened.written[self.copies[name]] for name in asked if name in self.copies}
-            if len(told) >= WIDE:
-                texts = _project(opened.rows, typed | stand, asked)
-                yield WideTexts(reading, texts, asked, frozenset(told), database().cursor())
-                return
-            rows, checked = reading.checked(opened.rows, told)
-            yield _project(rows, typed | checked | stand, asked)
+            yield self._typed(opened, reading)
+
+    def _typed(self, opened: Opened, reading: TextReading) -> Any:
+        asked = self._asked(list(opened.values))
+        typed = {name: opened.values[name] for name in asked if name not in self.copies}
+        told = self._told(opened, asked)
+        stand = {name: opened.written[self.copies[name]] for name in asked if name in self.copies}
+        if len(told) >= WIDE:
+            texts = _project(opened.rows, typed | stand, asked)
+            return WideTexts(reading, texts, asked, frozenset(told), database().cursor())
+        rows, checked = reading.checked(opened.rows, told)
+        return _project(rows, typed | checked | stand, asked)
+
+    def _told(self, opened: Opened, asked: Sequence[str]) -> dict[str, str]:
+        """The columns whose values say what they are, as SQL writes them."""
+        others = self.text.union(self.copies)
+        return {name: opened.values[name] for name in asked if opened.texts and name not in others}
+
+    def _may_be_text(self, opened: Opened, reading: TextReading) -> bool:
+        """Whether some column is, as far as the first rows tell, or there are too many columns to ask."""
+        asked = self._asked(list(opened.values))
+        told = self._told(opened, asked)
+        return len(told) < len(asked) or len(told) >= WIDE or TEXT in reading.found(opened.rows, told).values()
 
     def _asked(self, names: Sequence[str]) -> Sequence[str]:
         """The columns asked for, or an error that names one that is not there."""

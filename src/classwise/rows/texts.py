@@ -23,6 +23,9 @@ from classwise.rows.formats import Head, literal
 # So many rows tell what columns hold, until a later one tells more.
 SAMPLE = 20_480
 
+# In so many rows most columns have a value.
+FEW = 64
+
 WHOLE_WRITTEN = "\\s*[+-]?(0|[1-9][0-9]*)\\s*"
 NUMBER_WRITTEN = "(?i)\\s*[+-]?(((0|[1-9][0-9]*)([.][0-9]*)?|[.][0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)\\s*"
 DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
@@ -127,11 +130,9 @@ def find_kinds(rows: Any, values: Mapping[str, str], among: Mapping[str, Sequenc
 
     values: how SQL writes a column, by its name. One value of each says which kinds it can still be of.
     """
-    if not values:
-        return {}
-    ones = rows.aggregate(f"[{', '.join(f'any_value({value})' for value in values.values())}] AS ones")
-    firsts = ones.project("unnest(ones) AS one").project(kind_of("one")).fetchall()
-    kinds = {name: EMPTY if i is None else KINDS[i] for name, (i,) in zip(values, firsts, strict=True)}
+    kinds = _kinds_of_one(rows.limit(FEW), values)
+    if empty := {name: value for name, value in values.items() if kinds[name] is EMPTY}:
+        kinds |= _kinds_of_one(rows, empty)
     asked = {
         name: [wider for wider in upwards(kind) if wider in among[name] and wider is not TEXT]
         for name, kind in kinds.items()
@@ -139,6 +140,13 @@ def find_kinds(rows: Any, values: Mapping[str, str], among: Mapping[str, Sequenc
     }
     fitting = _fitting(rows, asked, values)
     return {name: EMPTY if kind is EMPTY else next(fitting[name], TEXT) for name, kind in kinds.items()}
+
+
+def _kinds_of_one(rows: Any, values: Mapping[str, str]) -> dict[str, Kind]:
+    """The kind of one value of each column; EMPTY, where there is none."""
+    ones = rows.aggregate(f"[{', '.join(f'any_value({value})' for value in values.values())}] AS ones")
+    found = ones.project("unnest(ones) AS one").project(kind_of("one")).fetchall()
+    return {name: EMPTY if i is None else KINDS[i] for name, (i,) in zip(values, found, strict=True)}
 
 
 def _fitting(rows: Any, asked: Mapping[str, Sequence[Kind]], values: Mapping[str, str]) -> dict[str, Iterator[Kind]]:
@@ -228,7 +236,7 @@ class TextReading:
 
         values: the columns that say what they are, by their names, as SQL writes them.
         """
-        self.kinds = self._kinds(rows, values)
+        self.kinds = self.found(rows, values)
         numbers = {name: f"n{i}" for i, (name, kind) in enumerate(self.kinds.items()) if kind.is_number}
         staged = [f"{as_number(values[name])} AS {number}" for name, number in numbers.items()]
         columns = {
@@ -237,11 +245,11 @@ class TextReading:
         }
         return rows.project(", ".join(["*", *staged])) if staged else rows, columns
 
-    def _kinds(self, rows: Any, values: Mapping[str, str]) -> dict[str, Kind]:
+    def found(self, rows: Any, values: Mapping[str, str]) -> dict[str, Kind]:
         """What each column holds, as far as the first rows and those that did not fit tell."""
         among = {name: self.among(name) for name in values}
-        unknown = {name: value for name, value in values.items() if name not in self.wider}
-        self.wider.update(find_kinds(rows.limit(SAMPLE), unknown, among))
+        if unknown := {name: value for name, value in values.items() if name not in self.wider}:
+            self.wider.update(find_kinds(rows.limit(SAMPLE), unknown, among))
         return {name: least(self.wider[name], among[name]) for name in values}
 
     def among(self, name: str) -> list[Kind]:
