@@ -19,8 +19,8 @@ from classwise.export.check_rows import CheckRows
 # How long node may take.
 SECONDS = 120
 
-# Labels and posteriors (n, g) of rows; None and NaN where there are none.
-Answered = tuple[list[Any], Array]
+# Labels and posteriors (n, g) of rows; None and NaN where there are none. Posteriors: None where only labels are told.
+Answered = tuple[list[Any], Array | None]
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,14 @@ class Agreement:
     gaps: int
     where: str
     labels: int
-    difference: float
+    difference: float | None
     unanswered: int = 0
 
     def __str__(self) -> str:
         what = f"Checked with {self.where}" + (f", {self.gaps} with gaps" if self.gaps else "")
         labels = "labels are the same" if not self.labels else f"{self.labels} labels differ"
-        found = f"{what}: {labels}, posteriors differ by at most {self.difference:.1e}"
+        differ = "no posteriors" if self.difference is None else f"posteriors differ by at most {self.difference:.1e}"
+        found = f"{what}: {labels}, {differ}"
         return found + (f", and {self.unanswered} rows have no answer." if self.unanswered else ".")
 
 
@@ -47,9 +48,11 @@ def compared(model: Any, rows: CheckRows, answered: Answered) -> Agreement:
     """What a model says of rows, beside what its export says."""
     labels, posteriors = answered
     expected, own = model.predict_proba(rows.X), model.predict(rows.X).tolist()
-    known = np.asarray(np.isfinite(posteriors).all(axis=1))
+    known = np.array([label is not None for label in labels])
+    if posteriors is not None:
+        known = np.asarray(np.isfinite(posteriors).all(axis=1))
     different = sum(a != b for a, b, is_known in zip(labels, own, known, strict=True) if is_known)
-    largest = float(np.abs(posteriors - expected)[known].max(initial=0.0))
+    largest = None if posteriors is None else float(np.abs(posteriors - expected)[known].max(initial=0.0))
     return Agreement(len(rows), int(rows.has_gap.sum()), rows.where, different, largest, int((~known).sum()))
 
 
@@ -122,11 +125,14 @@ def by_duckdb(write: Callable[[str, str], str], rows: CheckRows) -> Answered | N
     table = pa.table(columns | {ROW: list(range(len(rows)))})
     with duckdb.connect() as connection:
         connection.register(CHECKED, table)
-        labels, posteriors = (
-            sorted(connection.sql(write(CHECKED, output)).fetchall()) for output in ("label", "posteriors")
-        )
+        labels = [row[1] for row in sorted(connection.sql(write(CHECKED, "label")).fetchall())]
+        try:
+            query = write(CHECKED, "posteriors")
+        except ClasswiseError:  # some models are written for their labels alone
+            return labels, None
+        posteriors = sorted(connection.sql(query).fetchall())
     numbers = [[np.nan if value is None else value for value in row[1:]] for row in posteriors]
-    return [row[1] for row in labels], np.array(numbers, dtype=np.float64)
+    return labels, np.array(numbers, dtype=np.float64)
 
 
 CHECKED, ROW = "classwise_checked_rows", "classwise row"
