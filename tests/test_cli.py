@@ -915,7 +915,9 @@ class TestExplain:
         content = json.loads(run("export", "json", "l.cw").stdout)
         assert [row["weight"] for row in content["weights"]] == [*m.coef_[0], *m.intercept_]
         assert run("export", "sql", "l.cw", "--table", "two").stdout == cw.to_sql(m, "two") + "\n"
-        assert "; fit --set predictive=plugin (or" in fails("export", "onnx", "l.cw", "-o", "l.onnx")
+        assert "; fit --set predictive=plugin (or" in fails(
+            "export", "sql", "l.cw", "--table", "two", "--answer", "scores"
+        )
 
     def test_a_row(self, here):
         row = read_rows("penguins.csv").drop_columns(["species", "year"]).slice(2, 1)

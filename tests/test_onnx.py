@@ -231,18 +231,30 @@ def test_logistic_decisions():
     np.testing.assert_allclose(probabilities, decision.predict_proba(rows), rtol=0, atol=1e-10)
 
 
-def test_logistic_averages_that_onnx_cannot_compute():
-    X, y, _, _ = TABLES["iris"]
-    two, three = (cw.BayesianLogistic(precision=1.0).fit(X, of) for of in (y == 2, y))
-    advice = r"call set_params\(predictive='plugin'\)"
-    with pytest.raises(ClasswiseError, match=rf"'integrated' averages .* ONNX cannot; {advice} \(or 'moderated'"):
-        cw.to_onnx(two)
-    with pytest.raises(ClasswiseError, match=rf"'integrated' averages .* ONNX cannot; {advice}, which"):
-        cw.to_onnx(three)
-    with pytest.raises(ClasswiseError, match=rf"for two classes, and the model has 3; {advice}"):
-        cw.to_onnx(three.set_params(predictive="moderated"))
-    with pytest.raises(ClasswiseError, match="link='probit' takes the normal distribution function, which ONNX"):
-        cw.to_onnx(cw.BayesianLogistic(link="probit", predictive="plugin", precision=1.0).fit(X, y == 2))
+@pytest.mark.parametrize("classes", [2, 3, 4, 6])
+def test_logistic_averages_over_weights(classes):
+    """Each rule that averages over the weights, from well known scores to vast ones; and approximations."""
+    rng = np.random.default_rng(classes)
+    X = rng.normal(size=(15 * classes, 3))
+    y = np.arange(len(X)) % classes
+    rows = np.concatenate([X[:4] * factor for factor in (0.1, 1, 10, 100, 3000)])
+    rows[3, 1] = np.nan
+    model = cw.BayesianLogistic(precision=0.05).fit(X + y[:, None], y)
+    for predictive in ("integrated", "moderated", "plugin"):
+        assert_same(model.set_params(predictive=predictive), rows)
+
+
+@pytest.mark.parametrize("predictive", ["integrated", "plugin", "moderated"])
+def test_probit(predictive):
+    X, y, _, rows = TABLES["iris"]
+    model = cw.BayesianLogistic(link="probit", predictive=predictive, precision=0.01).fit(X, y == 2)
+    assert_same(model, np.concatenate([rows, 30 * rows]))
+
+
+def test_logistic_draws():
+    X, y, _, rows = TABLES["iris"]
+    model = cw.BayesianLogistic(posterior="sampled", random_state=0, precision=1.0, draws=200)
+    assert_same(model.fit(X, y == 2), rows)
 
 
 # Batches --------------------------------------------------------------------------------------------------------------
@@ -368,15 +380,27 @@ class TestDecisions:
             cw.to_onnx(decision)
 
 
-def test_a_stack_says_what_to_do():
-    X, y, _, rows = TABLES["iris"]
-    model = cw.AutoClassifier(members="fast", folds=3).fit(X, y)
-    for stack in (model, cw.Decision(model, reject=0.1, reject_label=9)):
-        with pytest.raises(ClasswiseError, match=r"is a stack, .* cw.compare\(X, y, references=False\), or .* as SQL"):
-            cw.to_onnx(stack)
-    best = cw.compare(X, y, folds=3).best
-    assert_same(best, rows)
-    assert_same(cw.Decision(best, reject=0.1, reject_label=9), rows)
+@pytest.mark.parametrize("members", ["default", ["mixtures", "tied mixtures", "one-dependence", "class shares"]])
+@pytest.mark.parametrize("table", ["iris", "penguins"])
+def test_stacks(table, members):
+    """All named members; gaps, levels never seen, other priors and costs."""
+    X, y, _, rows = TABLES[table]
+    model = cw.AutoClassifier(members=members, folds=2).fit(X, y)
+    assert_same(model, rows)
+    assert_same(model.with_priors("uniform"), rows)
+
+
+def test_a_stack_refuses_what_it_refuses_in_python():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": np.exp(rng.normal(size=60)), "b": rng.poisson(3, 60)})
+    y = X["a"] > 1
+    model = cw.AutoClassifier(members="fast", folds=2, families={"a": "lognormal", "b": "poisson"}).fit(X, y)
+    rows = np.array([[1.0, 2.0], [-1.0, 2.0], [1.0, 2.5], [1e200, 2.0], [np.nan, np.nan]])
+    session = onnxruntime.InferenceSession(cw.to_onnx(model).SerializeToString())
+    _, probabilities = session.run(None, {"a": rows[:, :1], "b": rows[:, 1:]})
+    assert np.isnan(probabilities).any(axis=1).tolist() == [False, True, True, True, False]
+    good = pd.DataFrame(rows[[0, 4]], columns=["a", "b"])
+    np.testing.assert_allclose(probabilities[[0, 4]], model.predict_proba(good), atol=1e-10)
 
 
 @pytest.mark.parametrize("priors", [{"Adelie": 1.0, "Chinstrap": 0.0, "Gentoo": 0.0}, [0.2, 0.8, 0.0]], ids=str)

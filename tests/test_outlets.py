@@ -15,6 +15,7 @@ import pytest
 
 import classwise as cw
 from serving import Client
+from standalone import node_answers, python_scorer
 
 DOCS = Path(__file__).parents[1] / "docs" / "outlets.md"
 
@@ -129,6 +130,18 @@ def onnx(m: Any, folder: Path) -> None:
     assert session.run(None, columns)[0].tolist() == m.predict(X).tolist()
 
 
+def python(m: Any, folder: Path) -> None:
+    scorer = python_scorer(m)
+    np.testing.assert_allclose(scorer.predict_proba(X), m.predict_proba(X), atol=1e-9)
+    assert scorer.predict(X) == m.predict(X).tolist()
+
+
+def javascript(m: Any, folder: Path) -> None:
+    (answer,) = node_answers(folder, [(m, X.to_dict("records"))])
+    np.testing.assert_allclose(answer["posteriors"], m.predict_proba(X), atol=1e-9)
+    assert answer["labels"] == m.predict(X).tolist()
+
+
 def regions(m: Any, folder: Path) -> None:
     cw.plot.plot_regions(m, X, Y, columns=["x", "z"]).figure.savefig(folder / "regions.png")
     plt.close("all")
@@ -152,6 +165,8 @@ OUTLETS: dict[str, Callable[[Any, Path], None]] = {
     "serve": serve,
     "SQL": sql,
     "ONNX": onnx,
+    "Python": python,
+    "JavaScript": javascript,
     "regions": regions,
     "densities": densities,
 }

@@ -54,7 +54,9 @@ if TYPE_CHECKING:
     from classwise.estimators.scoring import evaluate as evaluate
     from classwise.estimators.scoring import predict as predict
     from classwise.export import load as load
+    from classwise.export import to_js as to_js
     from classwise.export import to_onnx as to_onnx
+    from classwise.export import to_python as to_python
     from classwise.export import to_sql as to_sql
     from classwise.report import write_report as write_report
     from classwise.rows.databases import Query as Query
@@ -106,7 +108,7 @@ _HOMES = {
     ],
     "estimators.held_out": ["held_out_importance"],
     "estimators.scoring": ["evaluate", "predict"],
-    "export": ["load", "to_onnx", "to_sql"],
+    "export": ["load", "to_js", "to_onnx", "to_python", "to_sql"],
     "report": ["write_report"],
     "rows.databases": ["Query"],
     "statistics": ["ClassStatistics", "summarize"],

@@ -1,8 +1,11 @@
-"""classwise export and serve: a model for other programs, as SQL, ONNX or JSON, or over HTTP."""
+"""classwise export and serve: a model for other programs, as SQL, ONNX, Python, JavaScript or JSON, or over HTTP."""
 
 import json
+import warnings
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -12,7 +15,12 @@ from classwise.cli.verbs import Verbs, add, say
 from classwise.errors import ClasswiseError
 from classwise.rows.sinks import refuse_terminal, writing
 
-app = typer.Typer(cls=Verbs, no_args_is_help=True, help="Write a model for other programs: SQL, ONNX or JSON.")
+app = typer.Typer(
+    cls=Verbs, no_args_is_help=True, help="Write a model for other programs: SQL, ONNX, Python, JavaScript or JSON."
+)
+
+CHECK = "Rows to score both ways; by default, rows drawn from the model."
+Check: TypeAlias = Annotated[str | None, typer.Option("--check", help=CHECK, metavar="DATA")]
 
 
 def sql(
@@ -26,6 +34,7 @@ def sql(
         list[str] | None, typer.Option("--key", "-k", help="Columns to copy to the result, separated by commas.")
     ] = None,
     output: o.Output = "-",
+    check: Check = None,
     force: o.Force = False,
 ) -> None:
     """Write a query that scores the rows of a table inside its database.
@@ -34,15 +43,53 @@ def sql(
     """
     import classwise as cw
 
-    query = cw.to_sql(load_model(model), table, dialect, o.names(key), answer)
+    loaded = load_model(model)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        query = cw.to_sql(loaded, table, dialect, o.names(key), answer)
+    for one in told:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     with writing(output, force=force) as file:
+        promise("sql", loaded, gaps=not any(issubclass(one.category, cw.UnansweredRowWarning) for one in told))
         file.write((str(query).rstrip() + "\n").encode())
+    compare_answers("sql", loaded, partial(_in_duckdb, loaded), check)
+    if dialect != "duckdb":
+        say(f"The query was checked as DuckDB writes it; {dialect} was not asked.")
+
+
+def _in_duckdb(model: Any, table: str, output: str) -> str:
+    """The query that a check runs."""
+    import classwise as cw
+    from classwise.export.check import ROW
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cw.UnansweredRowWarning)  # said when the query itself was written
+        return cw.to_sql(model, table, "duckdb", [ROW], output)
+
+
+def promise(door: str, model: Any, dtype: str = "float64", gaps: bool = True) -> None:
+    """Say what an export will do as the model does, and what not. gaps: whether rows with gaps have an answer."""
+    from classwise.export.promises import promises
+
+    for line in promises(door, model, dtype, gaps):
+        say(line)
+
+
+def compare_answers(door: str, model: Any, exported: Any, source: str | None) -> None:
+    """Score rows both ways, and say how the answers differ."""
+    from classwise.export.check import PROGRAMS, check
+    from classwise.export.check_rows import drawn_rows, given_rows
+
+    rows = drawn_rows(model) if source is None else given_rows(model, source)
+    found = check(door, model, exported, rows)
+    say(f"It was not checked, because {PROGRAMS[door]} is not installed here." if found is None else str(found))
 
 
 def onnx(
     model: o.ModelFile,
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write (.onnx); - is standard output.")],
     dtype: Annotated[Literal["float64", "float32"], typer.Option(help="The type of input and output.")] = "float64",
+    check: Check = None,
     force: o.Force = False,
 ) -> None:
     """Write an ONNX graph, which runtimes of many languages can run.
@@ -52,9 +99,43 @@ def onnx(
     import classwise as cw
 
     refuse_terminal(output, "onnx")
-    graph = cw.to_onnx(load_model(model), dtype=dtype)
+    loaded = load_model(model)
+    graph = cw.to_onnx(loaded, dtype=dtype)
     with writing(output, force=force) as file:
+        promise("onnx", loaded, dtype)
         file.write(graph.SerializeToString())
+    compare_answers("onnx", loaded, graph, check)
+
+
+def python(model: o.ModelFile, output: o.Output = "-", check: Check = None, force: o.Force = False) -> None:
+    """Write one file of Python that scores rows with NumPy alone, without classwise.
+
+    Example: classwise export python model.cw -o scorer.py
+    """
+    import classwise as cw
+
+    _write_code("python", cw.to_python, model, output, check, force)
+
+
+def js(model: o.ModelFile, output: o.Output = "-", check: Check = None, force: o.Force = False) -> None:
+    """Write one ES module of JavaScript that scores rows in browsers and in node, without dependencies.
+
+    Example: classwise export js model.cw -o scorer.mjs
+    """
+    import classwise as cw
+
+    _write_code("js", cw.to_js, model, output, check, force)
+
+
+def _write_code(
+    door: str, write: Callable[[Any], str], model: str, output: str, check: str | None, force: bool
+) -> None:
+    loaded = load_model(model)
+    text = write(loaded)
+    with writing(output, force=force) as file:
+        promise(door, loaded)
+        file.write(text.encode())
+    compare_answers(door, loaded, text, check)
 
 
 def json_(model: o.ModelFile, output: o.Output = "-", force: o.Force = False) -> None:
@@ -126,6 +207,8 @@ def _plain(value: Any) -> Any:
 
 add(app, sql)
 add(app, onnx)
+add(app, python)
+add(app, js)
 add(app, json_)
 
 

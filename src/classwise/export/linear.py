@@ -15,6 +15,7 @@ from classwise.arrays import Array, Codes
 from classwise.errors import ClasswiseError
 from classwise.logistic import Laplace, LogisticClassifier, Logit, Probit
 from classwise.logistic.design import NUMBER
+from classwise.logistic.posterior import Draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,3 +104,46 @@ def _refuse(classifier: LogisticClassifier, predictive: str, program: str) -> No
             f"{len(classifier.labels)}; call set_params(predictive='plugin'), which needs no new fit, or score the "
             "rows in Python."
         )
+
+
+# Averages over the weights --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """What y, the entries of LinearScores, is mapped to: y slopes + constants; slopes (q', c), constants (c,)."""
+
+    slopes: Array
+    constants: Array
+
+
+@dataclass(frozen=True, eq=False)
+class WeightAverage:
+    """P(k | x) as an average over weights. entries: what y is. Where beliefs are Gaussian, mean: of the r contrasts of
+    scores; roots: of each contrast a, u_a with covariances u_a'u_b. Else draws: of the contrasts, draw by draw (D r).
+    """
+
+    entries: LinearScores
+    mean: Affine
+    roots: tuple[Affine, ...]
+    draws: Affine | None
+
+
+def weight_average(classifier: LogisticClassifier) -> WeightAverage:
+    """What averages over the weights of a classifier take."""
+    design, beliefs = classifier.design, classifier.beliefs
+    count, at_mean = len(design.source), (design.mean - design.center) / design.scale
+
+    def affine(part: Array) -> Affine:
+        """Of weights (q, c) of the columns of the design."""
+        return Affine(part[:count] / design.scale[:, None], at_mean @ part[:count] + part[count:].sum(axis=0))
+
+    entries = LinearScores(design.source, design.level, design.mean, np.zeros((0, count)), np.zeros(0))
+    mean = affine(beliefs.mean.T)
+    if isinstance(beliefs, Laplace):
+        contrasts, width = beliefs.mode.shape
+        roots = beliefs.root.reshape(contrasts, width, -1)
+        return WeightAverage(entries, mean, tuple(map(affine, roots)), None)
+    assert isinstance(beliefs, Draws)
+    draws = beliefs.flat.transpose(2, 0, 1).reshape(design.width, -1)
+    return WeightAverage(entries, mean, (), affine(draws))

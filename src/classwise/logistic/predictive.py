@@ -229,7 +229,9 @@ def _roots(covariance: Array, steady: bool) -> Array:
     which the signs and the order of axes do not matter: a small change of a covariance is a small change of its root.
     """
     values, axes = np.linalg.eigh(np.moveaxis(covariance, -1, 0))
-    along = axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    # Which way an axis points is up to the program that computes it: a rule makes all of them agree, and the lattice.
+    forward = (1 / np.sqrt(np.arange(1.0, len(covariance) + 1))) @ axes
+    along = axes * (np.where(forward < 0, -1.0, 1.0) * np.sqrt(np.maximum(values, 0.0)))[:, None, :]
     return np.asarray(along @ axes.transpose(0, 2, 1)) if steady else along
 
 

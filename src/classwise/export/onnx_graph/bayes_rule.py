@@ -17,10 +17,12 @@ from classwise.classifier.bayes import BayesClassifier, Calibration
 from classwise.classifier.decision import Policy
 from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.errors import ClasswiseError
-from classwise.export.linear import LinearScores, linear_scores
+from classwise.export.linear import LinearScores, linear_scores, weight_average
+from classwise.export.onnx_graph.averages import averaged_scores, needs_average
 from classwise.export.onnx_graph.densities import scores
 from classwise.export.onnx_graph.graph import Graph, Tensor
 from classwise.export.onnx_graph.input_rows import GraphRows
+from classwise.export.onnx_graph.stacks import stack_scores
 from classwise.export.onnx_graph.trees import forest_mean
 from classwise.forest.forest import Forest
 from classwise.logistic import LogisticClassifier
@@ -37,6 +39,8 @@ def logistic_scores(classifier: LogisticClassifier, rows: GraphRows) -> Tensor:
 
 
 def _scores(classifier: LogisticClassifier, rows: GraphRows) -> Tensor:
+    if needs_average(classifier):
+        return averaged_scores(classifier, *_entries(weight_average(classifier).entries, rows))
     scores = linear_scores(classifier, "ONNX")
     entries, order = _entries(scores, rows)
     score = entries @ scores.slopes.T[order] + scores.constants[None]
@@ -103,10 +107,7 @@ def _(classifier: Forest, rows: GraphRows) -> GraphPosterior:
 
 @posterior.register
 def _(classifier: PooledClassifier, rows: GraphRows) -> GraphPosterior:
-    raise ClasswiseError(
-        "An AutoClassifier is a stack, which to_onnx does not write; export the best of cw.compare(X, y, "
-        "references=False), or write the stack as SQL: cw.to_sql(AutoClassifier(members='sql').fit(X, y), ...)."
-    )
+    return _normalized(stack_scores(classifier, rows), rows)
 
 
 def _normalized(joint: Tensor, rows: GraphRows, calibration: Calibration | None = None) -> GraphPosterior:

@@ -38,6 +38,14 @@ class GraphRows(ABC):
     def part(self, columns: Sequence[int]) -> "GraphRows":
         """Some of these columns."""
 
+    def has_levels(self, column: int) -> bool:
+        """Whether a column holds places among levels."""
+        return False
+
+    def level_count(self, column: int) -> int:
+        """How many levels a column has."""
+        return 0
+
 
 @dataclass(frozen=True, eq=False)
 class DerivedRows(GraphRows):
@@ -93,6 +101,13 @@ class InputRows(GraphRows):
         if self.strict:
             self.graph.refuse(codes.equals(np.array(len(source.levels) + 1)).widen(1))
         return codes
+
+    def has_levels(self, column: int) -> bool:
+        return self.sources[self.columns[column]].levels is not None
+
+    def level_count(self, column: int) -> int:
+        levels = self.sources[self.columns[column]].levels
+        return 0 if levels is None else len(levels)
 
     def part(self, columns: Sequence[int]) -> "InputRows":
         return replace(self, columns=tuple(self.columns[j] for j in columns))

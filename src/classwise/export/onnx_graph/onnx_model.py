@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from classwise.arrays import Labels
 from classwise.classifier.bayes import Model
 from classwise.classifier.decision import Policy
+from classwise.comparison.stack.stack_model import StackModel
 from classwise.errors import ClasswiseError, choose
 from classwise.estimators import Decision, model_within
 from classwise.estimators.decisions import read_policy
@@ -19,6 +20,8 @@ from classwise.export.onnx_graph.bayes_rule import GraphPosterior, decided, labe
 from classwise.export.onnx_graph.graph import OPSET, Graph, load_onnx
 from classwise.export.onnx_graph.input_rows import GraphColumn, InputRows, Layout, refuse_levels
 from classwise.logistic import LogisticModel
+from classwise.rows.schema import Schema
+from classwise.statistics.moments import LARGEST
 
 DTYPES: dict[Any, Any] = {"float64": np.float64, "float32": np.float32}
 INPUTS: dict[Any, bool | None] = {None: None, "matrix": True, "columns": False}
@@ -64,6 +67,8 @@ def to_onnx(
     layout = Layout(choose("dtype", dtype, DTYPES), _fits_matrix(fitted, matrix), texts)
     graph = Graph(_read_opset(opset))
     rows = _open_rows(graph, fitted, layout, strict=getattr(estimator, "missing", "") == "error", outputs=outputs)
+    if isinstance(fitted, StackModel):
+        _refuse_unsuitable(rows, fitted.schema)
     of = posterior(estimator._classifier, rows)
     labels = _write_outputs(of, len(estimator.classes_), policy, announced, layout, outputs)
     made = graph.model("classwise")
@@ -139,14 +144,28 @@ def _open_rows(
     graph.reserve(*names, *outputs)
     matrix = graph.input("X", layout.dtype, count) if layout.matrix else None
     sources = []
+    has_gaps = isinstance(model, StackModel)  # which does not know of each column whether it had some
     for j in range(count):
         levels = model.levels.get(j)
-        dtype = layout.dtype if layout.matrix else layout.column_type(levels, model.missing[j] > 0)
+        dtype = layout.dtype if layout.matrix else layout.column_type(levels, has_gaps or model.missing[j] > 0)
         if levels is not None:
             refuse_levels(model.schema.name(j), levels, dtype, layout.missing)
         value = None if layout.matrix else graph.input(names[j], dtype, 1)
         sources.append(GraphColumn(value, dtype, levels))
     return InputRows(graph, strict, tuple(sources), tuple(range(count)), matrix, layout.missing)
+
+
+def _refuse_unsuitable(rows: InputRows, schema: Schema) -> None:
+    """A stack refuses values that no density could take, whichever of its members look at them."""
+    for j, column in enumerate(schema):
+        if rows.has_levels(j):
+            continue
+        values, family = rows.part([j]).numbers(), column.family
+        rows.graph.refuse(rows.graph.node("Abs", values) > LARGEST)
+        if family.name == "lognormal":
+            rows.graph.refuse(values < 0.0, values.equals(0.0))
+        if family.kind == "count":
+            rows.graph.refuse(values < 0.0, values > values.floor(), values > float(family.trials or np.inf))
 
 
 def _refuse_names(inputs: list[str], outputs: tuple[str, str]) -> None:

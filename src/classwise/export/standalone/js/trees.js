@@ -1,0 +1,30 @@
+// Forests: the mean over trees of what is believed of the leaf that a row falls into.
+
+import { CLASSIFIERS } from "./classifiers.js";
+import { UnscorableError, array, flat, logNormalize } from "./numbers.js";
+
+/** power log mean + shift, normalized. */
+function forest(classifier, row) {
+  const shift = flat(classifier.shift);
+  const mean = meanOf(classifier, row);
+  return logNormalize(mean.map((p, k) => classifier.power * Math.log(p) + shift[k]));
+}
+
+function meanOf(trees, row) {
+  if (row.some((x) => Math.abs(x) === Infinity)) throw new UnscorableError("A row holds infinity.");
+  const fill = flat(trees.fill);
+  const values = row.map((x, j) => (Number.isNaN(x) ? fill[j] : x));
+  for (const j of trees.levels) if (row[j] < 0) values[j] = fill[j];
+  const [column, cut, left, right, leaf] = ["column", "cut", "left", "right", "leaf"].map((name) => flat(trees[name]));
+  const { data: beliefs, shape } = array(trees.beliefs);
+  const total = Array(shape[1]).fill(0);
+  const roots = flat(trees.roots);
+  for (const root of roots) {
+    let node = root;
+    while (column[node] >= 0) node = values[column[node]] <= cut[node] ? left[node] : right[node];
+    for (let k = 0; k < total.length; k++) total[k] += beliefs[leaf[node] * shape[1] + k];
+  }
+  return total.map((sum) => sum / roots.length);
+}
+
+Object.assign(CLASSIFIERS, { forest });
