@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
 from math import inf
@@ -84,7 +85,7 @@ class Progress:
         self.what, self.steps, self.done = what, steps, 0
         self._make = display
         self._shown: Any = None
-        self._next = time.monotonic() + PATIENCE
+        self._next = time.monotonic() + _patience()
 
     def step(self, about: str = "") -> None:
         """One step is done; about: what it was."""
@@ -136,7 +137,7 @@ class Meter:
         self.what, self._make = what, display
         self._shown: Any = None
         self._start = time.monotonic()
-        self._next = self._start + PATIENCE
+        self._next = self._start + _patience()
         self._rows = self._inside = self._done = 0
         self._bytes = sum(part.size for part in parts) if display else 0
         self._expected = _sum_known([part.count() for part in parts]) if display else None
@@ -216,6 +217,25 @@ def span(seconds: float) -> str:
 
 
 _silence = [False]
+_watcher: ContextVar[Callable[[str], Any] | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched_by(display: Callable[[str], Any]) -> Iterator[None]:
+    """What is begun inside shows its progress on this display, at once; for programs that show it in their own way.
+
+    display: takes what is done, and returns something with `show(share, about)` and `close()`, as a TerminalLine has.
+    """
+    token = _watcher.set(display)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+def _patience() -> float:
+    """Seconds before anything is shown: a program that watches is told at once."""
+    return PATIENCE if _watcher.get() is None else 0.0
 
 
 @contextmanager
@@ -246,6 +266,8 @@ def _in_notebook() -> bool:
 
 
 def _display() -> Callable[[str], Any] | None:
+    if _watcher.get() is not None:
+        return _watcher.get()
     if _in_notebook():
         return Widget
     return TerminalLine if sys.stderr is not None and sys.stderr.isatty() else None
