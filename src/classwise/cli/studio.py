@@ -32,7 +32,9 @@ def studio(
     ] = 0,
     host: Annotated[
         str,
-        typer.Option(help="The address to listen on; another than this machine's lets others in.", rich_help_panel=PAGE),
+        typer.Option(
+            help="The address to listen on; another than this machine's lets others in.", rich_help_panel=PAGE
+        ),
     ] = "127.0.0.1",
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.", rich_help_panel=PAGE)
@@ -64,6 +66,10 @@ def studio(
         if not any(mark in data for mark in "*?:#") and not Path(data).exists():
             raise ClasswiseError(f"{data}: there is no such file.")
         sources[data] = data
-        given = {"drop": list(o.names(drop)), "families": o.pairs(families, "--families"), "missing": missing}
+        given: dict[str, Any] = {
+            "drop": list(o.names(drop)),
+            "families": o.pairs(families, "--families"),
+            "missing": missing,
+        }
         first = Open(name=data, opening=Opening(target or "", **given))
     run(sources, first, host=host, port=port, view=view, browser=browser, say=say, upload_bytes=upload_bytes)

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
 from math import inf
+from threading import Lock
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -216,7 +217,10 @@ def span(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
-_silence = [False]
+# How many are silent now; several threads may be, each within larger work of its own.
+_silence = [0]
+_silence_lock = Lock()
+_own_silence: ContextVar[bool] = ContextVar("own silence", default=False)
 _watcher: ContextVar[Callable[[str], Any] | None] = ContextVar("watcher", default=None)
 
 
@@ -241,22 +245,31 @@ def _patience() -> float:
 @contextmanager
 def silent() -> Iterator[None]:
     """Nothing is shown inside: the work is part of some larger one, which shows its own progress."""
-    before, _silence[0] = _silence[0], True
+    with _silence_lock:
+        _silence[0] += 1
+    token = _own_silence.set(True)
     try:
         yield
     finally:
-        _silence[0] = before
+        with _silence_lock:
+            _silence[0] -= 1
+        _own_silence.reset(token)
+
+
+def _is_silent() -> bool:
+    """Work that a program watches is silenced by larger work of the same thread alone: others may go on beside it."""
+    return _silence[0] > 0 if _watcher.get() is None else _own_silence.get()
 
 
 def progress(what: str, steps: int) -> Progress:
     """A count of steps, shown where somebody is looking: on a terminal, or in a notebook."""
-    return Progress(what, steps, None if _silence[0] else _display())
+    return Progress(what, steps, None if _is_silent() else _display())
 
 
 def metered(what: str, parts: Sequence[MeteredPart]) -> Meter:
     """A meter of rows, shown where somebody is looking, and else told to the log, if it listens."""
     logged = Log if LOG.isEnabledFor(logging.INFO) else None
-    return Meter(what, parts, None if _silence[0] else _display() or logged)
+    return Meter(what, parts, None if _is_silent() else _display() or logged)
 
 
 def _in_notebook() -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -87,7 +88,7 @@ def _begin(desk: Desk) -> None:
         return
 
 
-# Errors in words --------------------------------------------------------------------------------------------------------
+# Errors in words ------------------------------------------------------------------------------------------------------
 
 
 async def _tell_problem(request: Request, problem: Exception) -> Response:
@@ -113,7 +114,7 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-# The page ---------------------------------------------------------------------------------------------------------------
+# The page -------------------------------------------------------------------------------------------------------------
 
 
 def _pages() -> list[Route | Mount]:
@@ -132,7 +133,7 @@ def _pages() -> list[Route | Mount]:
     ]
 
 
-# Questions: a JSON object in, facts out ---------------------------------------------------------------------------------
+# Questions: a JSON object in, facts out -------------------------------------------------------------------------------
 
 
 def _question(kind: type[T], work: Callable[[T], Any]) -> Callable[[Request], Awaitable[Response]]:
@@ -142,9 +143,20 @@ def _question(kind: type[T], work: Callable[[T], Any]) -> Callable[[Request], Aw
         media_type(request, JSON)
         async with held_body(request, QUESTION, Room(QUESTION)) as body:
             question = checked(read_json(body), kind)
-        return answer(await asyncio.to_thread(work, question))
+        return await worded(work, question)
 
     return asked
+
+
+async def worded(work: Callable[..., Any], *given: Any) -> Response:
+    """What work answers, from a thread; where the data do not allow an answer, the reason in words.
+
+    That a class has too few rows is news about the data, and no failure of the request: the page shows it in its place.
+    """
+    try:
+        return answer(await asyncio.to_thread(work, *given))
+    except (ClasswiseError, MissingExtraError, np.linalg.LinAlgError) as problem:
+        return answer({"cannot": reason(problem)})
 
 
 class Point(Struct, frozen=True, forbid_unknown_fields=True):
@@ -190,11 +202,11 @@ def _questions(desk: Desk) -> list[Route]:
         return answer(_status(desk))
 
     async def job(request: Request) -> Response:
-        return answer(await asyncio.to_thread(desk.facts_of, request.path_params["name"]))
+        return await worded(desk.facts_of, request.path_params["name"])
 
     async def columns(request: Request) -> Response:
         name = request.query_params.get("name", "")
-        return answer(await asyncio.to_thread(desk.columns, name))
+        return await worded(desk.columns, name)
 
     return [
         Route("/api/status", status),
@@ -225,11 +237,12 @@ def _status(desk: Desk) -> dict[str, Any]:
         "table": None if desk.table is None else table_facts(desk.table),
         "menu": menu(desk.sources),
         "first": desk.first,
+        "asked": desk.asked,
         "jobs": {name: each.facts() for name in ("examine", "compare", "importance") if (each := desk.jobs[name])},
     }
 
 
-# Files: uploads and downloads -------------------------------------------------------------------------------------------
+# Files: uploads and downloads -----------------------------------------------------------------------------------------
 
 
 def _files(desk: Desk, uploads: Limits, room: Room) -> list[Route]:
@@ -237,9 +250,9 @@ def _files(desk: Desk, uploads: Limits, room: Room) -> list[Route]:
         name = request.query_params.get("name", "")
         async with held_body(request, uploads, room) as body:
             if not body:
-                raise Problem(422, f"{shown(name)} is empty.")
+                return answer({"cannot": f"{name or 'The file'} is empty."})
             kept = await asyncio.to_thread(desk.upload, name, body)
-        return answer({"name": kept, "columns": await asyncio.to_thread(desk.columns, kept)})
+        return await worded(lambda: {"name": kept, "columns": desk.columns(kept)})
 
     makers: dict[str, Callable[[Dials], Download]] = {
         "model": lambda dials: model_file(desk.opened, dials, desk.comparison),
@@ -255,7 +268,10 @@ def _files(desk: Desk, uploads: Limits, room: Room) -> list[Route]:
         media_type(request, JSON)
         async with held_body(request, QUESTION, Room(QUESTION)) as body:
             dials = checked(read_json(body), Dials)
-        made = await asyncio.to_thread(makers[kind], dials)
+        try:
+            made = await asyncio.to_thread(makers[kind], dials)
+        except (ClasswiseError, MissingExtraError) as problem:
+            return answer({"cannot": reason(problem)})
         named = {"Content-Disposition": f'attachment; filename="{made.name}"'}
         return Response(made.body, headers=named, media_type=made.media)
 

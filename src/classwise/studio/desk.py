@@ -55,11 +55,13 @@ class Pad(Struct, frozen=True, forbid_unknown_fields=True):
 class Desk:
     """sources: what may be opened, by name: files given on the command line, uploads, or rows in memory.
 
-    first: what is opened when the server starts. count: how many tables were opened; the page asks again for another.
+    first: what is opened when the server starts; asked: what was opened last, None for the pad. count: how many tables
+    were opened; the page asks again for another.
     """
 
     sources: dict[str, Any]
     first: Open
+    asked: Open | None = None
     table: StudioTable | None = None
     count: int = 0
     jobs: Jobs = field(default_factory=Jobs)
@@ -71,7 +73,7 @@ class Desk:
         """Read a table in a thread of its own; the page watches."""
         name, source, opening = self._chosen(asked)
         self.jobs.clear()
-        self.table = None
+        self.table, self.asked = None, asked
         return self.jobs.start("open", f"Reading {name}", lambda: self._adopt(name, source, opening), in_turn=False)
 
     def _chosen(self, asked: Open) -> tuple[str, Any, Opening]:
@@ -102,6 +104,7 @@ class Desk:
         if len(labels) < 2:
             raise ClasswiseError("Click in points of a second class; with one there is nothing to tell apart.")
         self.jobs.clear()
+        self.asked = None
         self.table = replace(open_table(PAD, pad_table(pad.points), Opening("label")), box=PAD_BOX)
         self.count += 1
         return self.table

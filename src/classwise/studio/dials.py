@@ -1,6 +1,7 @@
 """What a page asks for: the dials of a model, the columns it is seen in, and the decision around it.
 
-    C_k(share, shrink) = (1 - shrink) C_k(share) + shrink (tr C_k(share) / p) I,   C_k(share) = (1 - share) C_k + share C
+    C_k(share)         = (1 - share) C_k + share C_shared
+    C_k(share, shrink) = (1 - shrink) C_k(share) + shrink (tr C_k(share) / p) I
 
 Every value of the dials is a model of the same statistics: no row is read again.
 """
@@ -15,6 +16,7 @@ from classwise.comparison import Comparison
 from classwise.errors import ClasswiseError
 from classwise.estimators import Decision, GaussianClassifier
 from classwise.statistics import ClassStatistics
+from classwise.studio.quiet import quiet
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(ge=0, le=1e6)]
@@ -56,7 +58,8 @@ class Dials(Struct, frozen=True, forbid_unknown_fields=True):
 
 @lru_cache(KEPT)
 def _gaussian(statistics: ClassStatistics, options: tuple[tuple[str, Any], ...]) -> GaussianClassifier:
-    return GaussianClassifier(**dict(options)).fit_statistics(statistics)
+    with quiet():  # the notes of the table say which columns are left out
+        return GaussianClassifier(**dict(options)).fit_statistics(statistics)
 
 
 def fitted(dials: Dials, statistics: ClassStatistics, comparison: Comparison | None = None) -> Any:
@@ -72,7 +75,8 @@ def fitted(dials: Dials, statistics: ClassStatistics, comparison: Comparison | N
 
 @lru_cache(KEPT)
 def _compared(comparison: Comparison, name: str) -> Any:
-    return comparison.fitted(name)
+    with quiet():
+        return comparison.fitted(name)
 
 
 def read_priors(weights: list[float], labels: list[Any]) -> dict[Any, float]:

@@ -1,7 +1,6 @@
 """Everything that is shown can be taken away: the model file, the report, SQL, and the Python lines of the view."""
 
 import tempfile
-import warnings
 from pathlib import Path
 from pprint import pformat
 from shlex import quote
@@ -13,6 +12,7 @@ from classwise.export import to_sql
 from classwise.report import write_report
 from classwise.storage import as_bytes
 from classwise.studio.dials import Dials, decided, fitted, read_priors
+from classwise.studio.quiet import quiet
 from classwise.studio.scene import Scene
 from classwise.studio.studio_table import StudioTable
 from classwise.studio.study import sampled
@@ -35,8 +35,7 @@ def model_file(table: StudioTable, dials: Dials, comparison: Comparison | None) 
 def sql_file(table: StudioTable, dials: Dials, comparison: Comparison | None) -> Download:
     """A query that scores the rows of a table as the current model does, in DuckDB's SQL."""
     model = decided(dials, fitted(dials, table.statistics, comparison))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the query says so itself
+    with quiet():  # the query says so itself
         text = to_sql(model, table="rows")
     return Download("model.sql", "application/sql", text.encode())
 
@@ -46,8 +45,8 @@ def report_file(table: StudioTable, comparison: Comparison | None, about: dict[s
     if comparison is None:
         raise ClasswiseError("The report is about the comparison, which is not there yet; wait for it, or begin it.")
     X, y, weights = sampled(table)
-    named = {"source": table.name, "target": table.opening.target, "seed": 0}
-    with tempfile.TemporaryDirectory() as folder:
+    named: dict[str, Any] = {"source": table.name, "target": table.opening.target, "seed": 0}
+    with quiet(), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
         write_report(comparison, X, y, path, sample_weight=weights, families=_families(table), **named, **about)
         return Download("report.html", "text/html", path.read_bytes())
@@ -57,7 +56,7 @@ def _families(table: StudioTable) -> Any:
     return table.opening.read()["families"]
 
 
-# Python lines that make the same view -----------------------------------------------------------------------------------
+# Python lines that make the same view ---------------------------------------------------------------------------------
 
 
 def python_file(table: StudioTable, dials: Dials, comparison: Comparison | None) -> Download:

@@ -49,4 +49,6 @@ def pad_table(points: list[tuple[float, float, str]]) -> Any:
     import pyarrow as pa
 
     x, y, labels = ([point[i] for point in points] for i in range(3))
-    return pa.table({"x": pa.array(x, pa.float64()), "y": pa.array(y, pa.float64()), "label": pa.array(labels, pa.string())})
+    return pa.table(
+        {"x": pa.array(x, pa.float64()), "y": pa.array(y, pa.float64()), "label": pa.array(labels, pa.string())}
+    )

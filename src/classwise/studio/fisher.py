@@ -20,6 +20,7 @@ from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.estimators import LDA, GaussianClassifier
 from classwise.rows.schema import Schema
 from classwise.statistics import ClassStatistics
+from classwise.studio.quiet import quiet
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +62,11 @@ class FisherPlane:
     @classmethod
     def of(cls, statistics: ClassStatistics) -> "FisherPlane":
         """The directions of LDA; where its covariance is singular, of one that is shrunk a little."""
-        try:
-            model = LDA().fit_statistics(statistics)
-        except SingularCovarianceError:
-            model = LDA(shrink=0.05, standardize=True).fit_statistics(statistics)
+        with quiet():
+            try:
+                model = LDA().fit_statistics(statistics)
+            except SingularCovarianceError:
+                model = LDA(shrink=0.05, standardize=True).fit_statistics(statistics)
         columns = [int(block.columns[i]) for block in _joint(model) for i in range(len(block.columns))]
         return cls(model.projection_.first(2), columns)
 

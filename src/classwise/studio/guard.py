@@ -53,7 +53,7 @@ class Guard:
         async def sending(message: dict[str, object]) -> None:
             if message["type"] == "http.response.start":
                 message = {**message, "headers": [*_cleared(message), *HEADERS]}
-            await send(message)  # type: ignore[arg-type]
+            await send(message)
 
         try:
             self.check(Headers(scope=scope), scope["path"], scope["query_string"].decode("latin-1"))
@@ -67,7 +67,9 @@ class Guard:
         host = headers.get("host", "")
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
         if name.lower() not in (*LOOPBACK, *self.access.hosts):
-            raise Problem(403, "The Host of this request is another machine's; open the address that the terminal shows.")
+            raise Problem(
+                403, "The Host of this request is another machine's; open the address that the terminal shows."
+            )
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:
             raise Problem(403, "This request comes from another page, which may not ask here.")
@@ -83,8 +85,8 @@ class Guard:
             raise Problem(
                 403,
                 "The token is missing or old; open the address that the terminal shows. To open a view that you have "
-                "kept, add it to the command: classwise studio FILE --target COLUMN --view '...', with what follows # in "
-                "the address.",
+                "kept, add it to the command: classwise studio FILE --target COLUMN --view '...', with what follows # "
+                "in the address.",
             )
 
 

@@ -12,8 +12,10 @@ from classwise.classifier.evaluation_text import percents
 from classwise.comparison import Comparison
 from classwise.errors import ClasswiseError
 from classwise.estimators import GaussianClassifier
+from classwise.estimators.gaussian import Structure
 from classwise.selection.dials import DialChoice
 from classwise.studio.dials import Dials, read_priors
+from classwise.studio.quiet import quiet
 from classwise.studio.studio_table import StudioTable
 
 # Points on each side of the surface that the page draws under the square.
@@ -21,14 +23,15 @@ SIDE = 41
 
 
 @lru_cache(16)
-def dial_choice(table: StudioTable, structure: str, standardize: bool) -> DialChoice:
+def dial_choice(table: StudioTable, structure: Structure, standardize: bool) -> DialChoice:
     """The cross-validated log loss of every share and shrink that is tried, from the statistics of the folds."""
-    model = GaussianClassifier(structure=structure, share="cv", shrink="cv", standardize=standardize)  # type: ignore[arg-type]
-    return model._tune(table.crossing).record["dials_"]  # type: ignore[no-any-return]
+    model = GaussianClassifier(structure=structure, share="cv", shrink="cv", standardize=standardize)
+    with quiet():
+        return model._tune(table.crossing).record["dials_"]
 
 
 def loss_surface(table: StudioTable, dials: Dials) -> dict[str, Any]:
-    """The log loss over the square, on an even grid: (shrink, share), from 0 to 1 each; None where nothing can be fitted.
+    """The log loss over the square, on an even grid: (shrink, share), from 0 to 1 each; NaN where nothing is fitted.
 
     shade: from 0 (the least loss) to 1, by rank of the loss among those tried, which tells small differences apart.
     """
@@ -62,16 +65,19 @@ def _even(choice: DialChoice, values: Array, even: Array) -> Array:
     return surface(tuple(np.meshgrid(even, even, indexing="xy")))
 
 
-# The current model, or one of the comparison ----------------------------------------------------------------------------
+# The current model, or one of the comparison --------------------------------------------------------------------------
 
 
 @lru_cache(64)
-def _evaluation(table: StudioTable, options: tuple[tuple[str, Any], ...], priors: tuple[float, ...] | None) -> Evaluation:
+def _evaluation(
+    table: StudioTable, options: tuple[tuple[str, Any], ...], priors: tuple[float, ...] | None
+) -> Evaluation:
     """Of the model of some dials, fitted without each fold in turn, on the rows of that fold."""
     named = "empirical" if priors is None else read_priors(list(priors), table.labels)
     plan = GaussianClassifier(**dict(options), priors=named)._plan()
     crossing = table.crossing
-    (log_posterior,) = crossing.log_posteriors(crossing.started([plan]))
+    with quiet():
+        (log_posterior,) = crossing.log_posteriors(crossing.started([plan]))
     told = crossing.out_of_fold(log_posterior)
     return Evaluation.of(told.log_posterior, told.codes, crossing.labels, told.weights, auc=False)
 
@@ -92,7 +98,7 @@ def held_out_facts(table: StudioTable, dials: Dials, comparison: Comparison | No
     reliability = found.reliability()
     right, low, high = percents(found.accuracy, *found.accuracy_interval)
     return {
-        "sentence": f"Right on {right} of held-out rows (95 % interval {low} to {high}); log loss {found.log_loss:.4g}.",
+        "sentence": f"Right on {right} of 100 held-out rows ({low} to {high}); log loss {found.log_loss:.3g}.",
         "accuracy": found.accuracy,
         "log_loss": found.log_loss,
         "calibration_error": found.calibration_error,

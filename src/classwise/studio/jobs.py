@@ -2,13 +2,17 @@
 
 import logging
 import threading
-import warnings
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from classwise.engines.progress import watched_by
 from classwise.errors import ClasswiseError, MissingExtraError
+from classwise.studio.quiet import quiet
 
 LOG = logging.getLogger("classwise.studio")
 
@@ -44,8 +48,7 @@ class Job:
     def run(self, work: Callable[[], Any]) -> None:
         """Do it; whatever goes wrong is kept in words."""
         try:
-            with watched_by(self._display), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with watched_by(self._display), quiet():
                 self.result = work()
             self.state = "done"
         except StoppedError:
@@ -76,7 +79,7 @@ def reason(problem: Exception) -> str:
     line = " ".join(str(problem).split())
     if isinstance(problem, OSError) and problem.strerror:
         return f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror
-    if not isinstance(problem, ClasswiseError | MissingExtraError | ValueError):
+    if not isinstance(problem, ClasswiseError | MissingExtraError | ValueError | np.linalg.LinAlgError):
         LOG.exception("The studio met an error that it did not expect.")
         return f"Unexpected {type(problem).__name__}: {line}"
     return line
@@ -88,6 +91,7 @@ class Jobs:
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
         self._turn = threading.Lock()
+        self._threads: list[threading.Thread] = []
 
     def __getitem__(self, name: str) -> Job | None:
         return self._jobs.get(name)
@@ -97,14 +101,14 @@ class Jobs:
         if name in self._jobs:
             self._jobs[name].stop()
         job = self._jobs[name] = Job(what)
-        threading.Thread(target=self._run, args=(job, work, in_turn), daemon=True, name=f"studio {name}").start()
+        turn = self._turn if in_turn else nullcontext()
+        thread = threading.Thread(target=self._run, args=(job, work, turn), daemon=True, name=f"studio {name}")
+        self._threads = [*(each for each in self._threads if each.is_alive()), thread]
+        thread.start()
         return job
 
-    def _run(self, job: Job, work: Callable[[], Any], in_turn: bool) -> None:
-        if not in_turn:
-            job.run(work)
-            return
-        with self._turn:
+    def _run(self, job: Job, work: Callable[[], Any], turn: AbstractContextManager[Any]) -> None:
+        with turn:
             if not job.is_stopped:
                 job.run(work)
 
@@ -114,3 +118,11 @@ class Jobs:
             job.stop()
         self._jobs = {}
         self._turn = threading.Lock()  # what still runs keeps nobody waiting
+
+    def finish(self, seconds: float) -> bool:
+        """Stop all of them, and wait so long; whether all have ended."""
+        self.clear()
+        end = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(end - time.monotonic(), 0.0))
+        return not any(thread.is_alive() for thread in self._threads)

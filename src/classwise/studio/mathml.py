@@ -30,7 +30,12 @@ def equations(scene: Scene) -> dict[str, Any]:
         "sentence": "",
         "more": len(list(combinations(labels, 2))) - len(shown),
         "pairs": [
-            {"classes": [str(labels[i]), str(labels[j])], "kind": f.kind, "formula": formula(f), "matrices": matrices(f)}
+            {
+                "classes": [str(labels[i]), str(labels[j])],
+                "kind": f.kind,
+                "formula": formula(f),
+                "matrices": matrices(f),
+            }
             for (i, j), f in zip(shown, found, strict=True)
         ],
     }
@@ -46,8 +51,8 @@ def _no_polynomial(view: View) -> str:
     if not view.has_densities:
         return "This model has posteriors but no densities: its boundary has no equation of second degree."
     return (
-        "With the Bayes estimate classes are Student-t, and with text columns there are strips: the boundary is exact in "
-        "the picture, but no polynomial of second degree."
+        "With the Bayes estimate classes are Student-t, and with text columns there are strips: the boundary is exact "
+        "in the picture, but no polynomial of second degree."
     )
 
 
@@ -73,7 +78,11 @@ class MathScript(Script):
         number = plain_number(abs(coefficient))
         if factors and number == "1":
             return self.product(factors)
-        return "<mrow>" + self.gap.join([self.number(abs(coefficient)), *([self.product(factors)] if factors else [])]) + "</mrow>"
+        return (
+            "<mrow>"
+            + self.gap.join([self.number(abs(coefficient)), *([self.product(factors)] if factors else [])])
+            + "</mrow>"
+        )
 
 
 def math_number(value: float) -> str:

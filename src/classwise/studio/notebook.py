@@ -1,5 +1,6 @@
 """The studio from Python: a page in the browser, and inline where a notebook shows it."""
 
+import atexit
 import sys
 import threading
 import time
@@ -26,13 +27,14 @@ HEIGHT = 900
 class Studio:
     """A studio that runs beside the program. url: its address, with the token; a notebook shows the page inline."""
 
-    def __init__(self, server: StudioServer) -> None:
-        self._server = server
+    def __init__(self, server: StudioServer, desk: Desk) -> None:
+        self._server, self._desk = server, desk
         self._thread = threading.Thread(target=server.run, daemon=True, name="classwise studio")
         self._thread.start()
         end = time.monotonic() + PATIENCE
         while not server.server.started and self._thread.is_alive() and time.monotonic() < end:
             time.sleep(0.01)
+        atexit.register(self.close)  # work in threads must end before Python does
 
     @property
     def url(self) -> str:
@@ -40,9 +42,11 @@ class Studio:
         return self._server.url
 
     def close(self) -> None:
-        """Stop it."""
+        """Stop it, and the work behind it."""
+        atexit.unregister(self.close)
         self._server.stop()
         self._thread.join(PATIENCE)
+        self._desk.jobs.finish(PATIENCE)
 
     def __enter__(self) -> "Studio":
         return self
@@ -94,7 +98,8 @@ def studio(
         name, source, labels = _source(X, y, target)
         sources[name] = source
         first = Open(name=name, opening=Opening(labels, drop=list(drop)))
-    opened = Studio(StudioServer(Desk(sources, first), port=port, view=view))
+    desk = Desk(sources, first)
+    opened = Studio(StudioServer(desk, port=port, view=view), desk)
     if browser if browser is not None else "ipykernel" not in sys.modules:
         webbrowser.open(opened.url)
     return opened

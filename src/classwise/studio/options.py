@@ -45,7 +45,9 @@ class Opening(Struct, frozen=True, forbid_unknown_fields=True):
     def flags(self) -> str:
         """The same on the command line."""
         parts = [f"--drop {quote(','.join(self.drop))}"] if self.drop else []
-        parts += [f"--families {quote(','.join(f'{k}={v}' for k, v in self.families.items()))}"] if self.families else []
+        parts += (
+            [f"--families {quote(','.join(f'{k}={v}' for k, v in self.families.items()))}"] if self.families else []
+        )
         return " ".join([*parts, *(f"--missing {quote(mark)}" for mark in self.missing or ())])
 
     def read(self) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def _bytes(values: NDArray[Any]) -> str:
 def _paths(lines: Iterable[Array]) -> Iterator[str]:
     """Lines (m, 2) as SVG paths; NaN ends one, and the next point begins another."""
     for line in lines:
-        there = np.isfinite(line).all(axis=1)
+        there = np.asarray(np.isfinite(line).all(axis=1))
         breaks = np.flatnonzero(np.diff(there.astype(np.int8))) + 1
         for part in np.split(np.arange(len(line)), breaks):
             if len(part) > 1 and there[part[0]]:

@@ -1,4 +1,4 @@
-"""What the picture is of: a model in one or two columns, or in Fisher's plane, the rows drawn there, and how far it goes.
+"""What the picture is of: a model in one or two columns, or in Fisher's plane, and the rows that are drawn there.
 
 The box depends on the table and the columns alone, so that nothing jumps while a dial is moved.
 """
@@ -6,8 +6,6 @@ The box depends on the table and the columns alone, so that nothing jumps while 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
-
-import numpy as np
 
 from classwise.arrays import Array
 from classwise.classifier.column_view import choose_columns, read_model, usable_columns

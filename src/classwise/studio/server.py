@@ -1,6 +1,8 @@
 """Running: a page on this machine alone, until Ctrl-C."""
 
+import os
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -20,6 +22,9 @@ from classwise.studio.guard import LOOPBACK, Access
 
 # Where the page is, with the token and the view that it begins with.
 ADDRESS = "http://{host}:{port}/?token={token}{view}"
+
+# Seconds that work behind the page has to end, after Ctrl-C.
+PATIENCE = 2.0
 
 
 class StudioServer:
@@ -76,9 +81,14 @@ def run(
     otherwise. port: 0 for any that is free. view: what follows # in an address that was kept. browser: whether to open
     the page there. say: prints a line.
     """
-    server = StudioServer(Desk(sources, first), host, port, view, **options)
+    desk = Desk(sources, first)
+    server = StudioServer(desk, host, port, view, **options)
     say(f"The studio is at {server.url}")
     say("Ctrl-C stops it.")
     if browser:
         threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
     server.run()
+    if not desk.jobs.finish(PATIENCE):
+        # Work in threads cannot be stopped from outside, and Python aborts where a library of C++ is still in one.
+        sys.stderr.flush()
+        os._exit(0)

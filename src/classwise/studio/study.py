@@ -1,4 +1,4 @@
-"""The answer at the top of the page, and what stands beside it: comparison, findings, what matters, diagnosis, curves."""
+"""The answer at the top of the page, and what stands beside it: findings, what matters, diagnosis, learning curves."""
 
 from dataclasses import asdict
 from typing import Any
@@ -35,9 +35,7 @@ def compared(table: StudioTable) -> Comparison:
     families = table.opening.read()["families"]
     if table.held is None:
         return compare(readable(table), **table.named, families=families, time_limit=SECONDS, stream=True)
-    return compare(
-        table.held.X, table.held.y, sample_weight=table.held.weights, families=families, time_limit=SECONDS
-    )
+    return compare(table.held.X, table.held.y, sample_weight=table.held.weights, families=families, time_limit=SECONDS)
 
 
 def examined(table: StudioTable) -> Examination:
@@ -85,7 +83,7 @@ def sampled(table: StudioTable) -> tuple[Any, Any, Any]:
     return frame, crossing.labels[crossing.codes], crossing.table.weights
 
 
-# As plain values --------------------------------------------------------------------------------------------------------
+# As plain values ------------------------------------------------------------------------------------------------------
 
 
 def comparison_facts(found: Comparison) -> dict[str, Any]:

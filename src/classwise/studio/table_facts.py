@@ -93,11 +93,16 @@ def _cornered(dials: Dials) -> str:
     """
     corners = {
         "full": {(0, 0): "QDA", (1, 0): "LDA", (0, 1): "spherical QDA", (1, 1): "nearest mean"},
-        "diagonal": {(0, 0): "Gaussian naive Bayes", (1, 0): "diagonal LDA", (0, 1): "spherical QDA", (1, 1): "nearest mean"},
+        "diagonal": {
+            (0, 0): "Gaussian naive Bayes",
+            (1, 0): "diagonal LDA",
+            (0, 1): "spherical QDA",
+            (1, 1): "nearest mean",
+        },
         "spherical": {(0, 0): "spherical QDA", (0, 1): "spherical QDA", (1, 0): "nearest mean", (1, 1): "nearest mean"},
     }[dials.structure]
-    found = corners.get((dials.share, dials.shrink))  # type: ignore[call-overload]
-    if found is not None:
-        return str(found)
+    here = (int(dials.share), int(dials.shrink))
+    if here == (dials.share, dials.shrink):
+        return corners[here]
     kind = "RDA" if dials.structure == "full" else f"{dials.structure} RDA"
     return f"{kind}, share {dials.share:.3g}, shrink {dials.shrink:.3g}"

@@ -1,9 +1,8 @@
-"""Why a point belongs to a class: posteriors, discriminant values, each column's share, the densities in each dimension.
+"""Why a point belongs to a class: posteriors, discriminant values, each column's share, densities in each dimension.
 
-    log P(a | x) / P(b | x) = log prior_a / prior_b + sum over columns of their shares (+ volume)
+log P(a | x) / P(b | x) = log prior_a / prior_b + sum over columns of their shares (+ volume)
 """
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from classwise.classifier.column_view import ColumnView
 from classwise.classifier.explanation import Explanation, explain
 from classwise.errors import ClasswiseError
 from classwise.rows.frames import make_frame
+from classwise.studio.quiet import quiet
 from classwise.studio.scene import Scene
 
 
@@ -66,8 +66,7 @@ def row_reasons(scene: Scene, row: int) -> dict[str, Any]:
 
 def _of_model(model: Any, frame: Any) -> dict[str, Any]:
     """What the estimator itself explains of a row."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is missing was left out on purpose
+    with quiet():  # what is missing was left out on purpose
         told = model.explain(frame)
     return {
         "decision": str(told.label),
@@ -99,7 +98,11 @@ def _shares(told: Explanation, seen: set[str] | None) -> list[dict[str, Any]]:
     """The columns with their values and shares, the largest first."""
     reasons = sorted((*told.for_, *told.against), key=lambda reason: -abs(reason.share))
     return [
-        {"column": str(reason.column), "value": None if reason.value is None else str(reason.value), "share": reason.share}
+        {
+            "column": str(reason.column),
+            "value": None if reason.value is None else str(reason.value),
+            "share": reason.share,
+        }
         for reason in reasons
         if seen is None or str(reason.column) in seen
     ]

@@ -86,7 +86,7 @@ function reopen({ drop, families, missing }) {
 
 function showMatters(found) {
   const most = Math.max(...found.lines.map((line) => line.increase), 1e-12);
-  const lines = found.lines.slice(0, 6).map((line) => make("div", { class: "line" },
+  const lines = found.lines.slice(0, 5).map((line) => make("div", { class: "line" },
     make("span", { title: line.name }, line.name), make("div", { class: "track" }, bar(line.increase / most)),
     make("span", { class: "quiet", title: "How much the log loss rises without it" }, `+${short(Math.max(line.increase, 0)) || 0}`)));
   fill($("matter-list"), make("p", { class: "small quiet" }, found.sentence), make("div", { class: "bars" }, ...lines));

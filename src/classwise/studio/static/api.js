@@ -15,26 +15,47 @@ async function asked(path, options) {
   return reply;
 }
 
-export const get = async (path) => (await asked(`/api/${path}`)).json();
+// Where the data do not allow an answer, the server says why.
+async function answered(reply) {
+  const found = await reply.json();
+  if (found?.cannot) throw new Error(found.cannot);
+  return found;
+}
+
+export const get = async (path) => answered(await asked(`/api/${path}`));
+
+// How many questions are under way, for whoever waits for the page to come to rest.
+let open = 0;
+function count(step) {
+  open += step;
+  document.body.dataset.asking = open;
+}
 
 export async function ask(path, body) {
   const headers = { "Content-Type": "application/json" };
-  return (await asked(`/api/${path}`, { method: "POST", headers, body: JSON.stringify(body) })).json();
+  count(1);
+  try {
+    return await answered(await asked(`/api/${path}`, { method: "POST", headers, body: JSON.stringify(body) }));
+  } finally {
+    setTimeout(count, 0, -1);
+  }
 }
 
 export async function upload(file) {
   const path = `/api/upload?name=${encodeURIComponent(file.name)}`;
   const headers = { "Content-Type": "application/octet-stream" };
-  return (await asked(path, { method: "POST", headers, body: file })).json();
+  return answered(await asked(path, { method: "POST", headers, body: file }));
 }
 
 export async function download(kind, dials) {
   const headers = { "Content-Type": "application/json" };
   const reply = await asked(`/api/download/${kind}`, { method: "POST", headers, body: JSON.stringify(dials) });
+  if (!reply.headers.get("content-disposition")) return answered(reply);
   const name = /filename="(.+)"/.exec(reply.headers.get("content-disposition"))[1];
   const link = document.createElement("a");
   link.href = URL.createObjectURL(await reply.blob());
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  return name;
 }

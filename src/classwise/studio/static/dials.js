@@ -11,7 +11,7 @@ export function showSwitches() {
   $("reject").value = state.reject;
   $("reject-out").textContent = state.reject ? state.reject.toFixed(3) : "off";
   $("priors-reset").hidden = !state.priors;
-  for (const [k, input] of [...$("priors").querySelectorAll("input")].entries()) {
+  for (const [k, input] of [...$("priors").querySelectorAll("input")].slice(0, table.facts.classes.length).entries()) {
     if (!state.priors) input.value = table.facts.classes[k].share;
     else if (document.activeElement !== input) input.value = state.priors[k];
   }
@@ -37,7 +37,7 @@ function movePrior(k, value) {
 }
 
 document.addEventListener("priors", ({ detail }) => {
-  [...$("priors").querySelectorAll("output")].forEach((output, k) => {
+  [...$("priors").querySelectorAll("output")].slice(0, detail.length).forEach((output, k) => {
     output.textContent = detail[k].toFixed(3);
     output.dataset.prior = detail[k];
   });

@@ -1,5 +1,7 @@
 // The drawing pad: points are clicked in by class, and the model follows at once.
+import { freshAnswer, progress } from "./answer.js";
 import { ask } from "./api.js";
+import { makeCosts, makePriors } from "./dials.js";
 import { adopt } from "./opening.js";
 import { $, fill, latest, make, table, tell } from "./page.js";
 import { redraw } from "./picture.js";
@@ -20,6 +22,7 @@ function classes() {
 // What is there before the server can fit anything: empty axes, and the points.
 async function bare() {
   table.facts = { name: "drawing pad", target: "label", rows: state.pad.length, drawn: state.pad.length, classes: bareClasses(), columns: [{ name: "x" }, { name: "y" }], fisher: false, notes: [] };
+  makePriors(); makeCosts(); freshAnswer(); progress(null);
   $("table-name").textContent = "drawing pad";
   $("table-facts").textContent = "Click points in; two classes make a boundary.";
   const box = [[0, 10], [0, 10]], side = 1;
@@ -41,7 +44,7 @@ export const showPad = latest(async () => {
   try {
     if (new Set(state.pad.map((point) => point[2])).size < 2) throw new Error("");
     const facts = await ask("pad", { points: state.pad });
-    await adopt(facts, facts.count);
+    adopt(facts, facts.count);
     tell("picture-problem", null);
   } catch (problem) {
     await bare();

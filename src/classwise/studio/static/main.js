@@ -3,7 +3,7 @@ import { ask, download } from "./api.js";
 import { showSwitches, startDials } from "./dials.js";
 import { showPad, startPad } from "./drawing.js";
 import { showLesson, startLessons } from "./lessons.js";
-import { openExample, reopen, startOpening, watch, whenReady } from "./opening.js";
+import { begin, startOpening, whenReady } from "./opening.js";
 import { $, table, tell, toast } from "./page.js";
 import { columnMenus, legend, redraw, redraws, startPicture } from "./picture.js";
 import { showPanel, showPanelSoon, startPanels } from "./panels.js";
@@ -59,6 +59,4 @@ showPanel();
 
 window.studio = { redraws, state };
 if (state.pad) showPad();
-else if (state.example) openExample(state.example, state);
-else if (state.file && state.target) watch().then(() => { if (table.facts?.name === state.file && (state.drop.length || state.missing || Object.keys(state.families).length)) reopen(); });
-else watch();
+else begin().catch((problem) => tell("page-problem", problem.message));

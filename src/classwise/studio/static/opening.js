@@ -3,7 +3,7 @@ import { freshAnswer, progress, watchJobs } from "./answer.js";
 import { ask, get, upload } from "./api.js";
 import { makeCosts, makePriors } from "./dials.js";
 import { $, fill, make, table, tell, thousands } from "./page.js";
-import { columnMenus, forget, legend } from "./picture.js";
+import { columnMenus, freshPicture, legend } from "./picture.js";
 import { change, opening, state, usual } from "./state.js";
 
 const FRESH = ["x", "y", "priors", "costs", "reject", "model", "point", "row", "drop", "families", "missing", "pad"];
@@ -12,17 +12,30 @@ let menu = null, ready = () => {};
 export const whenReady = (listener) => { ready = listener; };
 
 // A table is there: everything that depends on its columns and classes is made anew.
-export async function adopt(facts, count) {
+export function adopt(facts, count) {
   const other = table.facts && JSON.stringify(table.facts.classes.map((each) => each.label)) !== JSON.stringify(facts.classes.map((each) => each.label));
   table.facts = facts; table.count = count;
   if (other || state.priors?.length !== facts.classes.length) change({ priors: state.priors?.length === facts.classes.length ? state.priors : null, costs: state.costs?.length === facts.classes.length ? state.costs : null });
-  $("table-name").textContent = facts.name;
+  $("table-name").textContent = facts.name.split(/[\\/]/).pop();
+  $("open").title = facts.name;
   $("table-facts").textContent = `${thousands(facts.rows)} rows, ${facts.classes.length} classes of ${facts.target}`;
-  document.title = `${facts.name} · classwise studio`;
+  document.title = `${$("table-name").textContent} · classwise studio`;
   freshAnswer();
-  await forget();
+  freshPicture();
   makePriors(); makeCosts(); columnMenus(); legend();
   ready();
+}
+
+// What the address asks for; an address without a table asks for the one that the studio was started with.
+export async function begin() {
+  const status = await get("status");
+  const named = state.file ? { name: state.file, opening: opening() } : state.example ? { example: state.example, opening: opening() } : null;
+  const wanted = { name: null, example: null, ...(named ?? status.first) };
+  if (!wanted.name && !wanted.example) { menu = status.menu; askTarget(null); return; }
+  if (wanted.name && !wanted.opening.target) { menu = status.menu; askTarget(wanted.name); return; }
+  const sorted = (asked) => JSON.stringify([asked?.name, asked?.example, asked?.opening.drop, asked?.opening.families, asked?.opening.missing]);
+  if (sorted(status.asked) === sorted(wanted)) { watch(); return; }
+  await open(wanted);
 }
 
 let watching = 0;
@@ -36,10 +49,9 @@ export async function watch() {
     const job = status.opening;
     if (job?.state === "failed") { progress(null); $("sentence").textContent = "This table cannot be opened."; tell("page-problem", job.problem); return; }
     if (job?.state === "running") { $("sentence").textContent = `${job.what} …`; progress(job); }
-    if (status.table && status.count !== table.count) { tell("page-problem", null); progress(null); await adopt(status.table, status.count); }
+    if (status.table && status.count !== table.count) { tell("page-problem", null); progress(null); adopt(status.table, status.count); }
     const busy = job?.state === "running" || (await watchJobs(status.jobs));
     if (!busy && status.table) return;
-    if (!job && !status.table) { askTarget(status.first.name); return; }
     await new Promise((done) => setTimeout(done, 250));
   }
 }
@@ -54,6 +66,7 @@ async function open(asked) {
 }
 
 export function openExample(name, patch = {}) {
+  table.facts = null;
   change({ ...usual(FRESH), file: null, target: null, example: name, ...patch });
   return open({ example: name });
 }
@@ -76,6 +89,7 @@ async function askTarget(name, columns = null) {
 }
 
 function openFile() {
+  table.facts = null;
   change({ ...usual(FRESH), example: null, file: chosen, target: $("target").value });
   open({ name: chosen, opening: opening() });
 }

@@ -2,7 +2,7 @@
 import { ask } from "./api.js";
 import { drawLine } from "./line.js";
 import { $, colors, fill, latest, make, percent, swatch, table, tell, thousands } from "./page.js";
-import { drawPlane, markPoint, placed, redrawPlane, showGenerated } from "./plane.js";
+import { clearPlane, drawPlane, markPoint, placed, redrawPlane, showGenerated } from "./plane.js";
 import { ALONE, FISHER, change, dials, state } from "./state.js";
 
 let drawn = null;    // which table, columns and theme the picture is of
@@ -156,9 +156,16 @@ async function generate() {
   } catch (problem) { tell("picture-problem", problem.message); }
 }
 
-export function forget() {
+function forget() {
   $("forget").hidden = true;
   return showGenerated(null);
+}
+
+// Another table is there.
+export function freshPicture() {
+  $("forget").hidden = true;
+  drawn = kind = latestPicture = cross = hovered = null;
+  clearPlane();
 }
 
 export function startPicture() {

@@ -76,7 +76,7 @@ function traces() {
   const rows = points.points.map((own, k) => ({
     type: "scatter", mode: "markers", x: own.x, y: own.y, name: table.facts.classes[k].label, hoverinfo: "skip",
     marker: {
-      color: tones[k], symbol: table.facts.classes[k].symbol, size: crowded ? 5 : 8, opacity: crowded ? 0.75 : 0.95,
+      color: tones[k], symbol: table.facts.classes[k].symbol, size: crowded ? 5 : table.facts.drawn > 60 ? 8 : 11, opacity: crowded ? 0.75 : 0.95,
       line: { color: edge, width: crowded ? 0.4 : 0.8 },
     },
   }));
@@ -111,7 +111,10 @@ export async function showGenerated(rows) {
   if (current && points) await drawPlane(current, points);
 }
 
-export const hasGenerated = () => generated !== null;
+// Another table: nothing of the old one is drawn again.
+export function clearPlane() {
+  points = current = generated = asked = null;
+}
 
 // Where on the picture a pointer is, in the units of the columns; and the row that lies under it, if one does.
 export function placed(event) {

@@ -7,7 +7,8 @@ let best = null;
 
 // Under the Bayes estimate only two corners are models: the prior does the sharing and shrinking.
 function within(share, shrink) {
-  const kept = (value) => Math.min(Math.max(Math.round(value * 100) / 100, 0), 1);
+  // The edges catch: corners are models with names, and easy to hit.
+  const kept = (value) => (value < 0.02 ? 0 : value > 0.98 ? 1 : Math.round(value * 100) / 100);
   if (state.estimate === "bayes") return { share: share < 0.5 ? 0 : 1, shrink: 0 };
   return { share: kept(share), shrink: kept(shrink) };
 }
@@ -80,7 +81,10 @@ export function startSquare() {
   pad.addEventListener("pointerdown", (event) => { pad.setPointerCapture(event.pointerId); drag(event); });
   pad.addEventListener("pointermove", (event) => { if (pad.hasPointerCapture(event.pointerId)) drag(event); });
   for (const name of ["share", "shrink"]) {
-    $(name).addEventListener("input", () => turn(Number($("share").value), Number($("shrink").value)));
+    $(name).addEventListener("input", () => {
+      const exact = { share: Number($("share").value), shrink: Number($("shrink").value) };
+      change({ ...(state.estimate === "bayes" ? within(exact.share, 0) : exact), model: null });
+    });
   }
   for (const corner of document.querySelectorAll(".corners button")) {
     corner.addEventListener("click", () => turn(Number(corner.dataset.share), Number(corner.dataset.shrink)));
