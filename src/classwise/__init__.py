@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from classwise.statistics import summarize as summarize
     from classwise.storage import describe as describe
     from classwise.storage import save as save
+    from classwise.studio import studio as studio
 
 __version__ = "0.1.0"
 
@@ -113,6 +114,7 @@ _HOMES = {
     "rows.databases": ["Query"],
     "statistics": ["ClassStatistics", "summarize"],
     "storage": ["describe", "save"],
+    "studio": ["studio"],
 }
 
 __all__ = sorted(["datasets", "plot", *(name for names in _HOMES.values() for name in names)])

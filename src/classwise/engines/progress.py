@@ -5,9 +5,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
 from math import inf
+from threading import Lock
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -84,7 +86,7 @@ class Progress:
         self.what, self.steps, self.done = what, steps, 0
         self._make = display
         self._shown: Any = None
-        self._next = time.monotonic() + PATIENCE
+        self._next = time.monotonic() + _patience()
 
     def step(self, about: str = "") -> None:
         """One step is done; about: what it was."""
@@ -136,7 +138,7 @@ class Meter:
         self.what, self._make = what, display
         self._shown: Any = None
         self._start = time.monotonic()
-        self._next = self._start + PATIENCE
+        self._next = self._start + _patience()
         self._rows = self._inside = self._done = 0
         self._bytes = sum(part.size for part in parts) if display else 0
         self._expected = _sum_known([part.count() for part in parts]) if display else None
@@ -215,28 +217,59 @@ def span(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
-_silence = [False]
+# How many are silent now; several threads may be, each within larger work of its own.
+_silence = [0]
+_silence_lock = Lock()
+_own_silence: ContextVar[bool] = ContextVar("own silence", default=False)
+_watcher: ContextVar[Callable[[str], Any] | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched_by(display: Callable[[str], Any]) -> Iterator[None]:
+    """What is begun inside shows its progress on this display, at once; for programs that show it in their own way.
+
+    display: takes what is done, and returns something with `show(share, about)` and `close()`, as a TerminalLine has.
+    """
+    token = _watcher.set(display)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+def _patience() -> float:
+    """Seconds before anything is shown: a program that watches is told at once."""
+    return PATIENCE if _watcher.get() is None else 0.0
 
 
 @contextmanager
 def silent() -> Iterator[None]:
     """Nothing is shown inside: the work is part of some larger one, which shows its own progress."""
-    before, _silence[0] = _silence[0], True
+    with _silence_lock:
+        _silence[0] += 1
+    token = _own_silence.set(True)
     try:
         yield
     finally:
-        _silence[0] = before
+        with _silence_lock:
+            _silence[0] -= 1
+        _own_silence.reset(token)
+
+
+def _is_silent() -> bool:
+    """Work that a program watches is silenced by larger work of the same thread alone: others may go on beside it."""
+    return _silence[0] > 0 if _watcher.get() is None else _own_silence.get()
 
 
 def progress(what: str, steps: int) -> Progress:
     """A count of steps, shown where somebody is looking: on a terminal, or in a notebook."""
-    return Progress(what, steps, None if _silence[0] else _display())
+    return Progress(what, steps, None if _is_silent() else _display())
 
 
 def metered(what: str, parts: Sequence[MeteredPart]) -> Meter:
     """A meter of rows, shown where somebody is looking, and else told to the log, if it listens."""
     logged = Log if LOG.isEnabledFor(logging.INFO) else None
-    return Meter(what, parts, None if _silence[0] else _display() or logged)
+    return Meter(what, parts, None if _is_silent() else _display() or logged)
 
 
 def _in_notebook() -> bool:
@@ -246,6 +279,8 @@ def _in_notebook() -> bool:
 
 
 def _display() -> Callable[[str], Any] | None:
+    if _watcher.get() is not None:
+        return _watcher.get()
     if _in_notebook():
         return Widget
     return TerminalLine if sys.stderr is not None and sys.stderr.isatty() else None

@@ -205,14 +205,25 @@ def draw_view(axes: Any, view: View, points: Array | None, y: Any, details: Deta
     grid = np.column_stack([values.ravel() for values in np.meshgrid(*sides)])
     scores = view.scores(grid).reshape(-1, details.side, details.side)
     _fill(axes, view.styles, sides, scores)
-    for first, second in rivals(scores, view.model.priors_):
-        for piece in _pieces(view, first, second, box, sides, scores):
-            axes.plot(*visible(view, first, second, piece).T, color=ink(), linewidth=1.3, zorder=2.5)
+    for line in boundary_lines(view, box, sides, scores):
+        axes.plot(*line.T, color=ink(), linewidth=1.3, zorder=2.5)
     draw_refused(axes, view, sides, grid)
     draw_ellipses(axes, view, sides, details.sigmas)
     _draw_contours(axes, view, sides, grid, details.contours)
     draw_rows(axes, view.styles, points, y, details.size)
     axes.set(xlim=box[0], ylim=box[1])
+
+
+def boundary_lines(
+    view: View, box: Array, sides: list[Array], scores: Array, count: int = CURVE_POINTS
+) -> Iterator[Array]:
+    """The boundaries between regions, each (m, 2), NaN where a third class is more probable than both.
+
+    sides: the axes of a grid in the box; scores (g, m1, m0): on it; count: points on each piece that is a polynomial's.
+    """
+    for first, second in rivals(scores, view.model.priors_):
+        for piece in _pieces(view, first, second, box, sides, scores, count):
+            yield visible(view, first, second, piece)
 
 
 def rivals(scores: Array, priors: Array) -> list[tuple[int, int]]:
@@ -229,11 +240,13 @@ def visible(view: View, first: int, second: int, piece: Array) -> Array:
     return np.where((others <= np.maximum(scores[first], scores[second]))[:, None], piece, np.nan)
 
 
-def _pieces(view: View, first: int, second: int, box: Array, sides: list[Array], scores: Array) -> list[Array]:
+def _pieces(
+    view: View, first: int, second: int, box: Array, sides: list[Array], scores: Array, count: int
+) -> list[Array]:
     """The curves on which two classes score the same: from polynomials if there are any, else by bisection."""
     has_costs = view.decision is not None and view.decision.costs is not None
     if view.polynomials is not None and not has_costs:
-        return list(boundary(view.polynomials[first], view.polynomials[second]).curve(box, CURVE_POINTS))
+        return list(boundary(view.polynomials[first], view.polynomials[second]).curve(box, count))
 
     def leads(points: Array) -> Any:
         own, other = view.scores(points)[[first, second]]

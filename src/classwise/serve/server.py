@@ -45,7 +45,7 @@ def run(
     """
     limits = limits or Limits()
     app = create_app(models, limits, reload_seconds=reload_seconds)
-    listening = _listen(host, port)
+    listening = listen(host, port)
     config = uvicorn.Config(
         app,
         http=partial(PatientConnection, limits=limits),  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ def _logging(level: str) -> dict[str, Any]:
     return {**uvicorn.config.LOGGING_CONFIG, "loggers": loggers}
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """A socket that listens; an error that says why it cannot."""
     if type(port) is not int or not 0 <= port <= 65535:
         raise ClasswiseError(f"port={port!r} is not a port; give a whole number from 0 to 65535.")

@@ -1,0 +1,75 @@
+"""What the page asks about the table that is open, each answered from its statistics."""
+
+from typing import Any
+
+import numpy as np
+
+from classwise.errors import ClasswiseError
+from classwise.studio.curves import line_picture
+from classwise.studio.desk import Desk
+from classwise.studio.dials import Dials
+from classwise.studio.held_out import held_out_facts, loss_surface
+from classwise.studio.mathml import equations
+from classwise.studio.picture import plane_picture, plane_points
+from classwise.studio.scene import Scene
+from classwise.studio.table_facts import model_name
+from classwise.studio.why import point_answer, point_reasons, row_reasons
+
+# The most rows to draw from a model at once.
+MOST_GENERATED = 5000
+
+
+def _scene(desk: Desk, dials: Dials) -> Scene:
+    return Scene.of(desk.opened, dials, desk.comparison)
+
+
+def picture(desk: Desk, dials: Dials) -> dict[str, Any]:
+    """All that a dial changes."""
+    scene = _scene(desk, dials)
+    drawn = plane_picture(scene) if scene.count == 2 else line_picture(scene)
+    priors = scene.view.model.priors_
+    return drawn | {"columns": scene.view.names, "model": model_name(dials, desk.comparison), "priors": priors}
+
+
+def points(desk: Desk, dials: Dials) -> dict[str, Any]:
+    """The rows that are drawn, in the columns seen."""
+    scene = _scene(desk, dials)
+    return plane_points(scene) if scene.count == 2 else {"names": scene.view.names, "points": None}
+
+
+def hover(desk: Desk, dials: Dials, point: list[float]) -> dict[str, Any]:
+    """Posterior and contributions at a point."""
+    return point_answer(_scene(desk, dials), point)
+
+
+def why(desk: Desk, dials: Dials, point: list[float], row: int | None) -> dict[str, Any]:
+    """All reasons at a point, or for a row that is drawn."""
+    scene = _scene(desk, dials)
+    return point_reasons(scene, point) if row is None else row_reasons(scene, row)
+
+
+def surface(desk: Desk, dials: Dials) -> dict[str, Any]:
+    """The log loss under the square."""
+    return loss_surface(desk.opened, dials)
+
+
+def held_out(desk: Desk, dials: Dials) -> dict[str, Any]:
+    """How good the current model is on rows that it has not seen."""
+    return held_out_facts(desk.opened, dials, desk.comparison)
+
+
+def equation(desk: Desk, dials: Dials) -> dict[str, Any]:
+    """The boundaries of the picture, typeset."""
+    return equations(_scene(desk, dials))
+
+
+def generated(desk: Desk, dials: Dials, count: int, seed: int) -> dict[str, Any]:
+    """Rows drawn from the model, in the columns seen, by class."""
+    if not 1 <= count <= MOST_GENERATED:
+        raise ClasswiseError(f"count={count} is not a number of rows from 1 to {MOST_GENERATED}.")
+    scene = _scene(desk, dials)
+    if not scene.view.has_densities:
+        raise ClasswiseError("This model has no densities to draw rows from; choose a Gaussian or naive Bayes model.")
+    rows, labels = scene.model.classifier_.sample(count, np.random.default_rng(seed))
+    drawn = scene.projected(rows)
+    return {"points": [drawn[labels == label].T for label in scene.model.classes_]}

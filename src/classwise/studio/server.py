@@ -1,0 +1,94 @@
+"""Running: a page on this machine alone, until Ctrl-C."""
+
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from secrets import token_urlsafe
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+
+from classwise.serve.server import PatientConnection, listen
+from classwise.serve.settings import Limits
+from classwise.studio.app import create_studio
+from classwise.studio.desk import Desk, Open
+from classwise.studio.guard import LOOPBACK, Access
+
+# Where the page is, with the token and the view that it begins with.
+ADDRESS = "http://{host}:{port}/?token={token}{view}"
+
+# Seconds that work behind the page has to end, after Ctrl-C.
+PATIENCE = 2.0
+
+
+class StudioServer:
+    """A server that listens already; its address holds the token."""
+
+    def __init__(self, desk: Desk, host: str = "127.0.0.1", port: int = 0, view: str = "", **options: Any) -> None:
+        self.token = token_urlsafe(24)
+        self.socket: socket.socket = listen(host, port)
+        self.port = int(self.socket.getsockname()[1])
+        access = Access(self.token, () if host in LOOPBACK else (host.lower(), socket.gethostname().lower()))
+        self.app: Starlette = create_studio(desk, access, **options)
+        self.server = uvicorn.Server(_config(self.app))
+        self.url = ADDRESS.format(host=host, port=self.port, token=self.token, view=f"#{view}" if view else "")
+
+    def run(self) -> None:
+        """Answer until Ctrl-C."""
+        with suppress(KeyboardInterrupt):
+            self.server.run(sockets=[self.socket])
+
+    def stop(self) -> None:
+        """Stop after the requests under way."""
+        self.server.should_exit = True
+
+
+def _config(app: Starlette) -> uvicorn.Config:
+    limits = Limits(body_seconds=600.0, stop_seconds=1)
+    return uvicorn.Config(
+        app,
+        http=partial(PatientConnection, limits=limits),  # type: ignore[arg-type]
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=limits.stop_seconds,
+    )
+
+
+def run(
+    sources: dict[str, Any],
+    first: Open,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    view: str = "",
+    browser: bool = True,
+    say: Callable[[str], None] = print,
+    **options: Any,
+) -> None:
+    """Open the studio and answer until Ctrl-C.
+
+    sources: what may be opened, by name; first: what is opened at once. host: this machine alone, unless told
+    otherwise. port: 0 for any that is free. view: what follows # in an address that was kept. browser: whether to open
+    the page there. say: prints a line.
+    """
+    desk = Desk(sources, first)
+    server = StudioServer(desk, host, port, view, **options)
+    say(f"The studio is at {server.url}")
+    say("Ctrl-C stops it.")
+    if browser:
+        threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
+    server.run()
+    if not desk.jobs.finish(PATIENCE):
+        # Work in threads cannot be stopped from outside, and Python aborts where a library of C++ is still in one.
+        sys.stderr.flush()
+        os._exit(0)
