@@ -1,7 +1,9 @@
 """The documentation: every code cell is executed, and a cell that fails fails the build."""
 
+import hashlib
 import os
 import re
+import sys
 from pathlib import Path
 
 # Imported here so that the font cache exists before the cells run, and its notice stays off the pages.
@@ -13,6 +15,7 @@ import classwise
 from classwise import errors
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # mathml.py
 logger = logging.getLogger(__name__)
 
 project = "classwise"
@@ -20,9 +23,12 @@ author = "The classwise developers"
 copyright = "the classwise developers"
 version = release = classwise.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_design", "mathml"]
 exclude_patterns = ["_build", "jupyter_execute"]
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_dmath_allow_space = False  # `$12.50 or $3` is money
+myst_dmath_double_inline = True
+html_math_renderer = "mathml"
 myst_heading_anchors = 3
 
 html_theme = "furo"
@@ -32,8 +38,17 @@ html_css_files = ["pages.css"]
 html_show_sphinx = False
 smartquotes = False  # x'A x is a product with a transpose, not an apostrophe
 
-# Cells run afresh on every build: a cache would hide a change in the library.
-nb_execution_mode = "force"
+
+
+def source_digest():
+    """A name for the state of the library: the outputs of another state are not used."""
+    paths = sorted(Path(classwise.__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
+
+
+# A page runs again if its code or anything in the library has changed.
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE / "_build" / "executed" / source_digest())
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
 nb_execution_timeout = 60
