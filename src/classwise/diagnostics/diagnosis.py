@@ -119,15 +119,33 @@ def diagnose(
 ) -> Diagnosis:
     """What the rows say about the choice between QDA, RDA, LDA, naive Bayes and their Bayesian and shrunk kin.
 
-    X, y, families: as in `summarize`. sample_weight (n,): a weight of two is the row twice.
-    held_out: what models did on held-out rows, by their names in `compare`, the one that was chosen first; as
-        `comparison.evaluations` has it. Advice then says what came out, and nothing that the outcome speaks against.
+    Parameters
+    ----------
+    X, y : array or table of shape (n, p) and array of shape (n,)
+        As in `summarize`.
+    sample_weight : array of shape (n,), optional
+        A weight of two is the row twice.
+    families : str or mapping from column to family, default="auto"
+        As in `summarize`.
+    held_out : mapping from name to Evaluation, optional
+        What models did on held-out rows, by their names in `compare`, the one that was chosen first; as
+        `comparison.evaluations` has it. Advice then says what came out, and nothing that the outcome speaks
+        against.
 
+    Returns
+    -------
+    Diagnosis
+        The tests, and the advice.
+
+    Notes
+    -----
     Box's M asks whether classes share a covariance, Mardia's tests whether they are Gaussian, the spectrum whether rows
     suffice for so many columns: all of the numbers, and of rows that have them all. Which classes overlap is asked of
     all columns. Each comes with an advice that looks at sizes as well as at p-values, and all advice fits together;
     `sentences()` has what is worth saying of it. It takes three passes over the rows.
 
+    Examples
+    --------
     >>> import classwise as cw
     >>> from sklearn.datasets import load_iris
     >>> iris = load_iris()
