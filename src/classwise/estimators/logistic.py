@@ -61,8 +61,8 @@ class BayesianLogistic(Answers):
     precision : float, array or str, default="evidence"
         The precision of the prior. A number (0 for no prior: maximum likelihood); "evidence" for the one with
         the largest marginal likelihood; "relevance" for one such precision per column, which switches off
-        columns that do not matter; or a mapping from a column, or a tuple of columns, to a number or "evidence", where all
-        other columns form one more group. scikit-learn's C is 1 / precision.
+        columns that do not matter; or a mapping from a column, or a tuple of columns, to a number or
+        "evidence", where all other columns form one more group. scikit-learn's C is 1 / precision.
     fit_intercept : bool, default=True
         Whether scores have an intercept.
     penalize_intercept : bool, default=False
