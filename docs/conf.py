@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import classwise
 from classwise import errors
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))  # mathml.py
+sys.path.insert(0, str(HERE))  # mathml.py, docstrings.py
 logger = logging.getLogger(__name__)
 
 project = "classwise"
@@ -23,7 +22,7 @@ author = "The classwise developers"
 copyright = "the classwise developers"
 version = release = classwise.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_design", "mathml"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_design", "mathml", "docstrings"]
 exclude_patterns = ["_build", "jupyter_execute"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_dmath_allow_space = False  # `$12.50 or $3` is money
@@ -37,7 +36,6 @@ html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_show_sphinx = False
 smartquotes = False  # x'A x is a product with a transpose, not an apostrophe
-
 
 
 def source_digest():
@@ -59,51 +57,6 @@ os.environ["MATPLOTLIBRC"] = str(HERE / "matplotlibrc")  # the kernels inherit i
 
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-
-# Docstrings are plain text: prose, lists of options, indented formulas and doctests ----------------------------------
-
-OPTION = re.compile(r"(?P<names>\w+(, \w+)*( \([^)]*\))?): ")
-
-
-def plain_to_rst(lines: list[str]) -> list[str]:
-    """A plain docstring as reStructuredText: formulas literal, options a list, nothing else marked up."""
-    result = []
-    for block in "\n".join(lines).strip("\n").split("\n\n"):
-        rows = block.strip("\n").split("\n")
-        if rows[0].startswith(">>>"):
-            result += rows
-        elif all(row.startswith(" ") for row in rows):
-            result += ["::", "", *(f"    {row}" for row in rows)]
-        else:
-            result += _prose(rows)
-        result.append("")
-    return result
-
-
-def _prose(rows: list[str]) -> list[str]:
-    """Sentences, and options as a list: an option starts a line with its name and a colon."""
-    result, depth = [], ""
-    for row in rows:
-        option = OPTION.match(row)
-        if option:
-            result += ["", f"* ``{option['names']}``: {_escape(row[option.end() :])}"]
-            depth = "  "
-        else:
-            result.append(depth + _escape(row.strip()))
-    return result
-
-
-def _escape(text: str) -> str:
-    """The characters that mean something to reStructuredText as themselves, and `code` as code."""
-    parts = re.split(r"`([^`]+)`", text)
-    plain = [re.sub(r"([\\*_|]|^[-+])", r"\\\1", part) for part in parts[::2]]
-    code = [f"``{part}``" for part in parts[1::2]]
-    return "".join(a + b for a, b in zip(plain, [*code, ""], strict=True))
-
-
-def render_docstring(app, what, name, obj, options, lines):
-    lines[:] = plain_to_rst(lines)
-
 
 # What the build checks ------------------------------------------------------------------------------------------------
 
@@ -134,7 +87,6 @@ def check_provoked_errors(app, doctree):
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", render_docstring)
     app.connect("env-get-outdated", read_every_page)
     app.connect("env-check-consistency", check_public_names)
     app.connect("doctree-read", check_provoked_errors)

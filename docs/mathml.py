@@ -20,6 +20,7 @@ def mathml(tex, display):
     """TeX as a MathML element; environments of lines are aligned, as browsers understand it."""
     plain = tex.replace("{aligned}", "{align*}")
     found = convert(plain, display=display)
+    found = re.sub(r"<mo>(&#x0007C;|&#x02016;)</mo>", r'<mo lspace="0" rspace="0">\1</mo>', found)
     found = re.sub(r'columnalign="(\w+)"', r'style="text-align: \1"', found)
     return FUNCTION.sub(r'\1<mspace width="0.17em" />', found.replace("<mi>&</mi>", "<mi>&amp;</mi>"))
 
