@@ -63,8 +63,8 @@ def density_grid(m: Any, columns: Any = None, at: Any = None, X: Any = None) -> 
     m : estimator
         A fitted estimator.
     columns : column, sequence or mapping, optional
-        One or two, by name or position, or a mapping from column to the values wanted; the first column
-        unless given. All others are integrated out, or held at a value: at={column: value}.
+        One or two, by name or position, or a mapping from column to the values wanted; by default the
+        first column. All others are integrated out, or held at a value: at={column: value}.
     at : mapping from column to value, optional
         Values at which other columns are held.
     X : array or table of shape (n, p), optional

@@ -213,7 +213,7 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
         if self.share not in (0, 1) or self.shrink not in (0,):
             raise ClasswiseError(
                 f"estimate='bayes' has share=0 or share=1 and shrink=0, not share={self.share!r} and "
-                f"shrink={self.shrink!r}: how much classes and features lend each other is the prior's to say."
+                f"shrink={self.shrink!r}: the prior determines how much classes and features share."
             )
         return Believed(structure, self.share == 1, self.prior, self.tol)
 

@@ -239,13 +239,13 @@ def _draw_histogram(axes: Any, weight: Array, style: Any, alone: bool) -> None:
 def _say(axes: Any, under: Any, title: str, label: Any) -> None:
     """Write the names of the axes, and what it means to be off the diagonal."""
     what = "the class decided for" if label is None else repr(label)
-    under.set(xlabel=f"announced probability of {what}", ylabel="% of rows")
+    under.set(xlabel=f"predicted probability of {what}", ylabel="% of rows")
     under.set_ylim(bottom=0)
-    axes.set(ylabel="share that came true", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    axes.set(ylabel="observed share", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     axes.tick_params(labelbottom=False)
     if title:
         axes.set_title(title, loc="right", fontsize="medium")
-    below, above = ("too sure", "not sure enough") if label is None else ("announced too often", "too rarely")
+    below, above = ("too sure", "not sure enough") if label is None else ("predicted too often", "too rarely")
     axes.text(0.97, 0.06, below, color=toned(GRAY), ha="right")
     axes.text(0.03, 0.92, above, color=toned(GRAY))
     for panel in (axes, under):

@@ -260,7 +260,7 @@ class ClassStatistics:
     def part(self, columns: Sequence[int]) -> Self:
         """The same, seen as part of the table: messages call columns by their places there.
 
-        Sums of |d|⁴ are left behind, where the other columns have a part in them.
+        Sums of |d|⁴ are dropped if the other columns have a part in them.
         """
         schema, parts = self.schema.part(columns), dict(self.parts)
         kept = [i for i, j in enumerate(self.schema.places["gaussian"]) if j in set(columns)]

@@ -258,9 +258,9 @@ def save(
     statistics: bool = True,
     source: str | Iterable[str] | None = None,
 ) -> None:
-    """Write a fitted estimator (by custom `.cw`) or a statistic (`.cws`) to one file, which `load` reads.
+    """Write a fitted estimator (usually `.cw`) or a statistic (`.cws`) to one file, which `load` reads.
 
-    A loaded model gives the same answers, to the last bit, and goes on learning. The file appears when it is complete;
+    A loaded model gives the same answers, to the last bit, and keeps learning. The file appears when it is complete;
     one of that name is replaced.
 
     Parameters
@@ -271,7 +271,7 @@ def save(
         The path of the file.
     statistics : bool, default=True
         False leaves out what was gathered from the rows, for privacy and size. The model answers as before,
-        but cannot go on learning.
+        but cannot keep learning.
     source : str or list of str, optional
         The name of the table, or the names of the tables, that the rows came from; kept for `describe`.
 

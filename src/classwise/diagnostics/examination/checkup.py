@@ -64,16 +64,16 @@ def examine(
     missing: Sequence[str] | None = None,
     random_state: int = 0,
 ) -> Examination:
-    """Say what each column of a table is taken for and why, and what is wrong with the table, with what mends it.
+    """Check a table before you fit: how each column is read and why, what is wrong with it, and how to fix it.
 
-    Findings are problems, which you should act on, and notes, which are done for you or good to know. Each has the flag
-    that mends it in the shell and the argument that does in Python. Nothing is changed or left out here.
+    Findings are problems, which you should act on, and notes, which are done for you or good to know. Each comes
+    with the flag that fixes it in the shell, and the argument that fixes it in Python. Nothing is changed or left out.
 
     Parameters
     ----------
     X, y : array, table or source, and array of shape (n,)
-        As for all estimators; target may then say what the labels are called. Or, without y, X is whatever
-        holds or yields rows, as for `compare`, and target, weights and columns are names of its columns.
+        As for all estimators; target is then the name of the labels. Without y, X is any source of rows, as for
+        `compare`, and target, weights and columns are names of its columns.
     target : str, optional
         The column of labels.
     weights : str, optional
@@ -81,13 +81,13 @@ def examine(
     sample_weight : array of shape (n,), optional
         Rows of weight zero do not count; otherwise weights only say how large classes are.
     columns : sequence of labels, optional
-        Those to look at; all unless given.
+        The columns to check; by default all.
     families : str or mapping from column to family, default="auto"
-        What columns are, as in NaiveBayes.
+        How to model columns whose type is misleading, as in NaiveBayes.
     missing : sequence of str, optional
-        What stands for a missing value in files, instead of the usual; as --missing in the shell.
+        The texts that count as missing values in files, instead of the usual ones; --missing in the shell.
     random_state : int, default=0
-        Deals rows into halves, and draws a sample where there are more than 2 million values.
+        The seed that divides rows into halves, and draws a sample where there are more than 2 million values.
 
     Returns
     -------

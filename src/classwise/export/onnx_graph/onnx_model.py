@@ -42,10 +42,10 @@ def to_onnx(
     dtype : {"float64", "float32"}, default="float64"
         "float64" or "float32", of the numbers that go in and of the probabilities. Inside all is float64.
     opset : int, optional
-        The version of ONNX's operators; 18 unless given, which onnxruntime 1.15 and later run.
+        The version of ONNX's operators; by default 18, which onnxruntime 1.15 and later run.
     inputs : {"matrix", "columns"}, optional
         "matrix", one input X (n, p) of numbers; "columns", one input (n, 1) for each column, by its name.
-        Unless given, a model of an array has a matrix, and a model of a table has columns.
+        By default a model of an array has a matrix, and a model of a table has columns.
     outputs : tuple of str, default=('label', 'probabilities')
         What the label (n,) and the probabilities (n, g) are called.
     missing : str or sequence of str, default=""
@@ -173,7 +173,7 @@ def _refuse_names(inputs: list[str], outputs: tuple[str, str]) -> None:
     if clash:
         raise ClasswiseError(
             f"The column {clash[0]!r} has the name of an output; name the outputs otherwise, such as "
-            "outputs=('announced', 'posterior')."
+            "outputs=('decision', 'posterior')."
         )
     if outputs[0] == outputs[1] or "" in (*inputs, *outputs):
         raise ClasswiseError(

@@ -31,7 +31,7 @@ def to_sql(
     columns : sequence of str, default=()
         Those of the table to carry along, such as a key. They come first.
     output : str, default="label"
-        "label" is what predict announces, in a column of that name. "posteriors" is predict_proba, in a
+        "label" is what predict returns, in a column of that name. "posteriors" is predict_proba, in a
         column posterior_<label> for each label in their order. "scores" is predict_log_proba, in
         score_<label>. Where labels differ by case alone, the later ones have a number after them: posterior_A
         and posterior_a_2.
