@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from classwise.storage import describe as describe
     from classwise.storage import save as save
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The module of each public name, as in the imports above, which only type checkers read. A name is imported on first
 # use, so that `classwise --help` does not wait for SciPy.
