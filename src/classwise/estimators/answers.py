@@ -4,6 +4,7 @@ protocol.
 
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -45,6 +46,14 @@ class Answers(ClassifierMixin, BaseEstimator):
 
     n_features_in_: int
     feature_names_in_: Labels
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """In a notebook: the options, as scikit-learn shows them, and what was estimated."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle and self.__sklearn_is_fitted__():
+            with suppress(ClasswiseError):  # the first batches may be too few rows for a model
+                bundle["text/html"] += self.summary()._repr_html_()
+        return bundle
 
     @property
     def _fitted_model(self) -> FittedModel:

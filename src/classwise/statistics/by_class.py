@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from math import exp
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 
+from classwise import limits
 from classwise.arrays import Array, Codes, Labels, spread
 from classwise.errors import StatisticsError
 from classwise.rows.codes import is_sorted, positions, union_labels
@@ -34,6 +36,7 @@ from classwise.statistics.quartics import Quartics
 from classwise.statistics.scatter import DiagonalScatter, Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import save, stored
+from classwise.tabular import html_table
 
 
 @stored("ClassStatistics", kind="statistics")
@@ -194,6 +197,16 @@ class ClassStatistics:
         classes, features = ("class" if g == 1 else "classes"), ("feature" if p == 1 else "features")
         form = self.moments.scatter.name if self.parts else "no"
         return f"ClassStatistics({g} {classes}, {p} {features}, weight {self.weight.sum():.6g}, {form} scatter)"
+
+    def _repr_html_(self) -> str:
+        """The weight of each class, and its means of the first columns of numbers."""
+        places = self.schema.places["gaussian"][: limits.SUMMARY_LINES] if self.parts else []
+        means = self.mean[:, : len(places)] if places else np.empty((len(self.labels), 0))
+        names = self.features or [f"x{j}" for j in range(self.n_features)]
+        header = ("class", "weight", *(f"mean of {names[j]}" for j in places))
+        rows = zip(self.labels.tolist(), self.weight, means, strict=True)
+        cells = [(str(label), f"{weight:.6g}", *(f"{mean:.5g}" for mean in row)) for label, weight, row in rows]
+        return f"<p>{escape(repr(self))}</p>{html_table([header, *cells])}"
 
     # Arithmetic ---------------------------------------------------------------------------------------------------
 
