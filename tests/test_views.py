@@ -61,8 +61,10 @@ def test_a_fitted_estimator_shows_numbers(model):
     assert "<td>Gentoo</td>" in after
 
 
-def test_a_view_does_not_fail_while_there_are_too_few_rows():
-    assert "text/html" in cw.QDA().partial_fit([[1.0, 2.0], [3.0, 5.0]], ["a", "b"])._repr_mimebundle_()
+def test_neither_view_nor_completion_fails_while_there_are_too_few_rows():
+    m = cw.QDA().partial_fit([[1.0, 2.0], [3.0, 5.0]], ["a", "b"])
+    assert m._repr_mimebundle_() == {"text/plain": "QDA()"}
+    assert "partial_fit" in dir(m)
 
 
 def test_help_is_a_map():

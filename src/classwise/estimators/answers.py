@@ -4,7 +4,6 @@ protocol.
 
 from abc import abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -49,11 +48,20 @@ class Answers(ClassifierMixin, BaseEstimator):
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         """In a notebook: the options, as scikit-learn shows them, and what was estimated."""
-        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
-        if "text/html" in bundle and self.__sklearn_is_fitted__():
-            with suppress(ClasswiseError):  # the first batches may be too few rows for a model
+        try:
+            bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+            if "text/html" in bundle and self.__sklearn_is_fitted__():
                 bundle["text/html"] += self.summary()._repr_html_()
+        except ClasswiseError:  # the first batches may be too few rows for a model
+            return {"text/plain": repr(self)}
         return bundle
+
+    def __dir__(self) -> list[str]:
+        """The names that there are. scikit-learn asks for every attribute, which takes enough rows for a model."""
+        try:
+            return list(super().__dir__())
+        except ClasswiseError:
+            return list(object.__dir__(self))
 
     @property
     def _fitted_model(self) -> FittedModel:
