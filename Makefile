@@ -4,7 +4,9 @@ BIN := .venv/bin
 CHECKED := arrays bayes decision evaluation laws leave_one_out mixed_laws naive_bayes projection schema \
 	statistics worked_examples
 
-.PHONY: demo check test lint bench bench-mixed bench-selection bench-sql bench-scale docs clean
+RELEASE ?= bare cli
+
+.PHONY: demo check test lint release bench bench-mixed bench-selection bench-sql bench-scale docs clean
 
 demo: .venv/demo.stamp  ## compare the family on penguins, print the table, write a report with pictures
 	$(BIN)/classwise datasets penguins -o penguins.csv --force
@@ -16,11 +18,15 @@ test: .venv/test.stamp  ## all tests, slow ones too, and all doctests
 check: .venv/test.stamp  ## the tests to run between two edits: under a minute
 	$(BIN)/python -m pytest -q -n auto -m "not slow" $(addprefix tests/test_,$(addsuffix .py,$(CHECKED)))
 
-lint: .venv/test.stamp .venv/lint.stamp  ## style, types, import contract
+lint: .venv/test.stamp .venv/lint.stamp  ## style, types (also of a user's script), import contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+
+release: .venv/release.stamp  ## wheel and sdist, checked, and installed in clean environments: RELEASE="bare cli all"
+	$(BIN)/python scripts/check_release.py $(RELEASE)
 
 bench: .venv/test.stamp  ## ratios to scikit-learn, measured in one run
 	$(BIN)/python benchmarks/core.py
@@ -38,7 +44,7 @@ bench-scale: .venv/bench.stamp  ## files larger than memory: learning beside mer
 	$(BIN)/python benchmarks/scale.py --clusters
 
 docs: .venv/docs.stamp  ## the documentation, every example executed
-	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	$(BIN)/sphinx-build -j auto -W --keep-going -b html docs docs/_build/html
 
 .venv/%.stamp: pyproject.toml | .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"

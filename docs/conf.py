@@ -1,7 +1,8 @@
 """The documentation: every code cell is executed, and a cell that fails fails the build."""
 
+import hashlib
 import os
-import re
+import sys
 from pathlib import Path
 
 # Imported here so that the font cache exists before the cells run, and its notice stays off the pages.
@@ -13,6 +14,7 @@ import classwise
 from classwise import errors
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # mathml.py, docstrings.py
 logger = logging.getLogger(__name__)
 
 project = "classwise"
@@ -20,9 +22,12 @@ author = "The classwise developers"
 copyright = "the classwise developers"
 version = release = classwise.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_design", "mathml", "docstrings"]
 exclude_patterns = ["_build", "jupyter_execute"]
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_dmath_allow_space = False  # `$12.50 or $3` is money
+myst_dmath_double_inline = True
+html_math_renderer = "mathml"
 myst_heading_anchors = 3
 
 html_theme = "furo"
@@ -32,8 +37,16 @@ html_css_files = ["pages.css"]
 html_show_sphinx = False
 smartquotes = False  # x'A x is a product with a transpose, not an apostrophe
 
-# Cells run afresh on every build: a cache would hide a change in the library.
-nb_execution_mode = "force"
+
+def source_digest():
+    """A name for the state of the library: the outputs of another state are not used."""
+    paths = sorted(Path(classwise.__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
+
+
+# A page runs again if its code or anything in the library has changed.
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE / "_build" / "executed" / source_digest())
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
 nb_execution_timeout = 60
@@ -45,51 +58,6 @@ os.environ["BASH_ENV"] = str(HERE / "strict.sh")  # in cells of the shell, too, 
 
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-
-# Docstrings are plain text: prose, lists of options, indented formulas and doctests ----------------------------------
-
-OPTION = re.compile(r"(?P<names>\w+(, \w+)*( \([^)]*\))?): ")
-
-
-def plain_to_rst(lines: list[str]) -> list[str]:
-    """A plain docstring as reStructuredText: formulas literal, options a list, nothing else marked up."""
-    result = []
-    for block in "\n".join(lines).strip("\n").split("\n\n"):
-        rows = block.strip("\n").split("\n")
-        if rows[0].startswith(">>>"):
-            result += rows
-        elif all(row.startswith(" ") for row in rows):
-            result += ["::", "", *(f"    {row}" for row in rows)]
-        else:
-            result += _prose(rows)
-        result.append("")
-    return result
-
-
-def _prose(rows: list[str]) -> list[str]:
-    """Sentences, and options as a list: an option starts a line with its name and a colon."""
-    result, depth = [], ""
-    for row in rows:
-        option = OPTION.match(row)
-        if option:
-            result += ["", f"* ``{option['names']}``: {_escape(row[option.end() :])}"]
-            depth = "  "
-        else:
-            result.append(depth + _escape(row.strip()))
-    return result
-
-
-def _escape(text: str) -> str:
-    """The characters that mean something to reStructuredText as themselves, and `code` as code."""
-    parts = re.split(r"`([^`]+)`", text)
-    plain = [re.sub(r"([\\*_|]|^[-+])", r"\\\1", part) for part in parts[::2]]
-    code = [f"``{part}``" for part in parts[1::2]]
-    return "".join(a + b for a, b in zip(plain, [*code, ""], strict=True))
-
-
-def render_docstring(app, what, name, obj, options, lines):
-    lines[:] = plain_to_rst(lines)
-
 
 # What the build checks ------------------------------------------------------------------------------------------------
 
@@ -120,7 +88,6 @@ def check_provoked_errors(app, doctree):
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", render_docstring)
     app.connect("env-get-outdated", read_every_page)
     app.connect("env-check-consistency", check_public_names)
     app.connect("doctree-read", check_provoked_errors)

@@ -631,7 +631,7 @@ class TestDecisions:
         model = getattr(decision, "model_", decision.model)
         explained = run("explain", file, "two.csv", "--row", "2")
         assert explained.stdout == f"{model.explain(TWO[1:2])}\n"
-        assert f"note: the Decision announces {str(decision.predict(TWO[1:2])[0])!r}" in explained.stderr
+        assert f"note: the Decision predicts {str(decision.predict(TWO[1:2])[0])!r}" in explained.stderr
         functions = getattr(model, "classification_functions", lambda: f"g(a) = {model.discriminant('a')}\n")
         assert str(functions()) in run("explain", file).stdout
         drawn = read_stdout(run("sample", file, "-n", "5"))
@@ -660,7 +660,7 @@ class TestDecisions:
         decision = cw.Decision(stack, costs={"a": {"b": 4}}, reject={"posterior": 0.6})
         cw.save(decision, "stack.cw")
         assert read_stdout(run("predict", "stack.cw", "two.csv"))["label"].tolist() == decision.predict(TWO).tolist()
-        assert "note: the Decision announces" in run("explain", "stack.cw", "two.csv").stderr
+        assert "note: the Decision predicts" in run("explain", "stack.cw", "two.csv").stderr
         assert "members" in json.loads(run("export", "json", "stack.cw").stdout)["of"]
 
 

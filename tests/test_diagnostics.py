@@ -194,7 +194,7 @@ def test_tests_of_gaussian_samples_reject_as_often_as_they_say():
 @pytest.mark.parametrize(
     ("draw", "says"),
     [
-        (lambda rng, shape: rng.normal(size=shape), "Nothing speaks against Gaussian classes: LDA"),
+        (lambda rng, shape: rng.normal(size=shape), "Nothing speaks against Gaussian classes, which LDA"),
         (
             lambda rng, shape: rng.standard_t(4, size=shape),
             "not Gaussian: more values far out than a Gaussian expects in classes 0 and 1",

@@ -369,7 +369,7 @@ class TestReliability:
         np.testing.assert_allclose(histogram.get_data().values, expected)
         curve = m.evaluate(rows, labels).reliability()
         np.testing.assert_allclose(axes.lines[1].get_ydata(), curve.observed)
-        assert under.get_xlabel() == "announced probability of the class decided for"
+        assert under.get_xlabel() == "predicted probability of the class decided for"
 
     def test_scikit_learn_and_several(self):
         rows, labels = visits(1)

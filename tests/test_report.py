@@ -165,7 +165,7 @@ def test_points_in_pictures_say_which_row_they_are(comparison, page):
     found = [json.loads(html.unescape(text)) for text in re.findall(r"data-points='([^']*)'", page)]
     bins, regions, projected = found
     assert all(0 < across < 1 and 0 < down < 1 for points in found for across, down, _ in points)
-    assert bins[0][2].startswith("announced ")
+    assert bins[0][2].startswith("predicted ")
     rows = {int(re.match(r"row (\d+): ", text)[1]) for _, _, text in projected}
     assert len(rows) == len(projected) > 300
     for _, _, text in regions:

@@ -1,5 +1,28 @@
 """classwise: classify by modeling each class.
 
+Start here
+    compare(X, y)            every model on the same folds: which one to trust; .best is the winner
+    examine(table, target=)  what is wrong with a table, before you fit
+    AutoClassifier()         the best probabilities without tuning
+    datasets.penguins()      a table to try it on
+
+Estimators, with the interface of scikit-learn
+    LDA, QDA, RDA, NearestMean, GaussianClassifier     one Gaussian per class
+    NaiveBayes, AODE                                   columns of any kind, independent or nearly so
+    MixtureClassifier, BayesianLogistic, ForestClassifier
+    Decision(model, costs=, reject=, novelty=)         decides by expected cost
+
+After a fit
+    m.predict(X), m.predict_proba(X), m.evaluate(X, y), m.explain(row), m.importance(X, y), m.sample(n), print(m)
+    plot.plot_regions(m, X, y) and other pictures
+
+Rows that add, or do not fit in memory
+    summarize(X, y)                                    statistics: +, -, .save(path); m.fit_statistics(statistics)
+    m.fit_source("rows/*.parquet", target="y"), predict(m, source, sink), evaluate(m, source, target="y")
+
+Elsewhere
+    save, load, describe, to_sql, to_onnx, write_report; in the shell: classwise --help
+
 1. A statistic is a summary you can add.
 2. A density is what a statistic lets us believe about a class.
 3. A classifier is a prior and one density per class; a decision is a posterior and a cost.
@@ -66,7 +89,7 @@ if TYPE_CHECKING:
     from classwise.storage import save as save
     from classwise.studio import studio as studio
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The module of each public name, as in the imports above, which only type checkers read. A name is imported on first
 # use, so that `classwise --help` does not wait for SciPy.

@@ -41,6 +41,22 @@ def banana(n: int = 400, random_state: Any = None, *, noise: float = 0.25) -> tu
 
     The points lie on two half circles of radius 1, one turned around and moved by (1, 0.5), with Gaussian noise.
 
+    Parameters
+    ----------
+    n : int, default=400
+        The number of rows; half of them in each class.
+    random_state : int, RandomState or Generator, optional
+        The seed of what is drawn at random.
+    noise : float, default=0.25
+        The standard deviation of the noise.
+
+    Returns
+    -------
+    X, y
+        Rows of shape (n, 2) and labels of shape (n,).
+
+    Examples
+    --------
     >>> X, y = banana(6, random_state=0)
     >>> X.shape, y.tolist()
     ((6, 2), [0, 0, 0, 1, 1, 1])
@@ -58,12 +74,28 @@ def gaussians(
 ) -> tuple[Array, Codes]:
     """Rows drawn from Gaussian classes; X (n, p) and y (n,).
 
-    means (g, p): of the classes.
-    covariances: (g, p, p), one (p, p) for all classes, or the name of an example, which also sets the means. The
-        examples are named after their boundary: "line", "almost line", "circle", "ellipse", "parabola", "hyperbola" and
-        "pair of lines".
-    priors (g,): equal by default.
+    Parameters
+    ----------
+    n : int, default=400
+        The number of rows.
+    means : array of shape (g, p), optional
+        The class means.
+    covariances : array or str, optional
+        (g, p, p), one (p, p) for all classes, or the name of an example, which also sets the means. The
+        examples are named after their boundary: "line", "almost line", "circle", "ellipse", "parabola",
+        "hyperbola" and "pair of lines".
+    priors : array of shape (g,), optional
+        Equal by default.
+    random_state : int, RandomState or Generator, optional
+        The seed of what is drawn at random.
 
+    Returns
+    -------
+    X, y
+        Rows of shape (n, p) and labels of shape (n,).
+
+    Examples
+    --------
     >>> X, y = gaussians(300, covariances="circle", random_state=0)
     >>> X.shape, sorted(set(y.tolist()))
     ((300, 2), [0, 1])
@@ -87,6 +119,24 @@ def gaussians(
 def simplex(n: int = 1000, classes: int = 10, distance: float = 3.0, random_state: Any = None) -> tuple[Array, Codes]:
     """Many equidistant classes: spheres at the corners of a simplex; X (n, classes) and y (n,).
 
+    Parameters
+    ----------
+    n : int, default=1000
+        The number of rows.
+    classes : int, default=10
+        The number of classes, and of columns.
+    distance : float, default=3.0
+        The distance between any two class means.
+    random_state : int, RandomState or Generator, optional
+        The seed of what is drawn at random.
+
+    Returns
+    -------
+    X, y
+        Rows of shape (n, classes) and labels of shape (n,).
+
+    Examples
+    --------
     >>> X, y = simplex(50, classes=4, random_state=0)
     >>> X.shape
     (50, 4)
@@ -97,6 +147,13 @@ def simplex(n: int = 1000, classes: int = 10, distance: float = 3.0, random_stat
 def petals() -> tuple[Array, Codes]:
     """Eight petal lengths of two classes, few enough to work by hand; X (8, 1) and y (8,).
 
+    Returns
+    -------
+    X, y
+        Rows of shape (8, 1) and labels of shape (8,).
+
+    Examples
+    --------
     >>> X, y = petals()
     >>> X[y == 1].ravel().tolist()
     [5.8, 6.7, 7.0]
@@ -108,8 +165,18 @@ def petals() -> tuple[Array, Codes]:
 def penguins(backend: str | None = None) -> tuple[Any, Labels]:
     """The penguins, ready to fit: X (344, 6), a table with text and missing values, and y (344,), the species.
 
-    backend: as in `load_penguins`.
+    Parameters
+    ----------
+    backend : str, optional
+        As in `load_penguins`.
 
+    Returns
+    -------
+    X, y
+        A table of shape (344, 6) and labels of shape (344,).
+
+    Examples
+    --------
     >>> X, y = penguins()
     >>> X.shape, sorted(set(y.tolist()))
     ((344, 6), ['Adelie', 'Chinstrap', 'Gentoo'])
@@ -124,8 +191,18 @@ def load_penguins(backend: str | None = None) -> Any:
 
     The table comes with classwise (Horst, Hill and Gorman 2020, CC0; data/README.md names the source).
 
-    backend: the library of the table, "pandas", "polars" or "pyarrow"; by default the first one that is installed.
+    Parameters
+    ----------
+    backend : str, optional
+        The library of the table, "pandas", "polars" or "pyarrow"; by default the first one that is installed.
 
+    Returns
+    -------
+    table of shape (344, 8)
+        The penguins.
+
+    Examples
+    --------
     >>> load_penguins().columns.tolist()[:3]
     ['species', 'island', 'bill_length_mm']
     """

@@ -58,11 +58,26 @@ class DensityGrid:
 def density_grid(m: Any, columns: Any = None, at: Any = None, X: Any = None) -> DensityGrid:
     """The density and the posterior of each class on a grid of one or two columns of a model.
 
-    columns: one or two, by name or position, or a mapping from column to the values wanted; the first column unless
-    given. All others are integrated out, or held at a value: at={column: value}. X: rows that the grid should cover,
-    besides the model's own reach. A column of numbers is divided into 1000 steps, or 120 if there are two columns;
-    counts and categories have their own values.
+    Parameters
+    ----------
+    m : estimator
+        A fitted estimator.
+    columns : column, sequence or mapping, optional
+        One or two, by name or position, or a mapping from column to the values wanted; by default the
+        first column. All others are integrated out, or held at a value: at={column: value}.
+    at : mapping from column to value, optional
+        Values at which other columns are held.
+    X : array or table of shape (n, p), optional
+        Rows that the grid should cover, besides the model's own reach. A column of numbers is divided into
+        1000 steps, or 120 if there are two columns; counts and categories have their own values.
 
+    Returns
+    -------
+    DensityGrid
+        The grid, with densities and posteriors.
+
+    Examples
+    --------
     >>> import classwise as cw
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)

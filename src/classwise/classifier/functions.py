@@ -26,6 +26,7 @@ from classwise.densities import Block, Categorical, Constant, Gaussian
 from classwise.densities.categorical import Levels
 from classwise.densities.count_data import CountDensity
 from classwise.errors import NotAvailableError
+from classwise.tabular import html_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,13 @@ class FisherProjection:
         if count is None:
             return self
         return FisherProjection(self.center, self.directions[:, :count], self.ratios[:count], self.means[:, :count])
+
+    def _repr_html_(self) -> str:
+        """The weight of each column of numbers in each direction, and the share of the between-class variance."""
+        header = ("column", *(f"LD{i + 1}" for i in range(len(self.ratios))))
+        rows = [(f"x{j}", *(f"{weight:.5g}" for weight in weights)) for j, weights in enumerate(self.directions)]
+        shares = ("between-class variance", *(f"{ratio:.2%}" for ratio in self.ratios))
+        return html_table([header, *rows, shares])
 
 
 def overall_mean(means: Array, priors: Array) -> Array:

@@ -17,6 +17,7 @@ So a threshold for whole rows is carried over to rows with gaps: the two of equa
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from classwise.arrays import Array, Labels, patterns
 from classwise.classifier.bayes import BayesClassifier
 from classwise.errors import ClasswiseError
 from classwise.storage import stored
+from classwise.tabular import html_table
 
 # EM stops when no prior moves by more than this, or after so many steps.
 STILL = 1e-10
@@ -91,6 +93,12 @@ class PriorShift(Mapping[Any, float]):
         lines = [f"  {label!s}: {old:.4g} -> {_shown(new, error)}" for label, old, new, error in rows]
         verdict = "the priors have shifted" if self.has_shifted else "no shift that the rows could show"
         return "\n".join([f"PriorShift: {verdict} (chi-square {self.statistic:.4g}, p = {self.p_value:.3g})", *lines])
+
+    def _repr_html_(self) -> str:
+        found = zip(self.labels.tolist(), self.before, self.estimate, self.error, strict=True)
+        cells = [(str(label), f"{old:.4g}", _shown(new, error)) for label, old, new, error in found]
+        heading = repr(self).split("\n", 1)[0]
+        return f"<p>{escape(heading)}</p>{html_table([('class', 'before', 'estimate'), *cells])}"
 
 
 def _shown(prior: float, error: float) -> str:

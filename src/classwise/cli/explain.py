@@ -58,7 +58,7 @@ def explain(
         if text is not None
     }
     if fitted is not loaded:
-        note(f"the Decision announces {loaded.predict(X).tolist()[0]!r}; here is how its model weighs the row.")
+        note(f"the Decision predicts {loaded.predict(X).tolist()[0]!r}; here is how its model weighs the row.")
     print_lines(str(fitted.explain(X, **chosen)))
 
 
@@ -200,7 +200,7 @@ def _drawn(kind: PictureKind, m: Any, X: Any, y: Any, options: dict[str, Any]) -
 
     if kind == "confusion" and model_within(m) is not m:
         raise ClasswiseError(
-            "A confusion is of the most probable classes, and a Decision may announce others, or none; classwise "
+            "A confusion is of the most probable classes, and a Decision may predict others, or none; classwise "
             "evaluate counts it for the model within."
         )
     if kind == "regions":

@@ -49,35 +49,71 @@ def compare(
     `print` shows the answer, with the best model of each kind; `.table()` lists all models; `.best` is the winner,
     fitted on all rows; `.fitted(name)` is any other model.
 
-    X, y: as for all estimators. With `target`, X is any source of rows, as for `summarize`, and target, columns,
-        weights and groups are names of columns.
-    folds: a number of stratified folds, the fold of each row, a scikit-learn splitter, or pairs (train, test).
-    groups (n,): rows of one group stay in one fold.
-    models: further models by name: classwise estimators, any classifier with fit and predict_proba, or a `Candidate`
-        (`classwise.comparison.candidates`), which defines how it is fitted without a fold. They may win. A classifier
-        of another library is scored as it is, without a temperature.
-    only: kinds of models to compare, such as ["lda", "qda", "naive-bayes"], or models by name. The class shares stay in
-        the comparison.
-    rule: "best" chooses the model with the least log loss; "simplest", the one with the fewest free parameters within
-        one standard error of the best. `.choose` applies another rule later.
-    by: the measure to rank by: "log_loss", "error", "brier" or "cost"; by default "cost" if costs are given, and else
-        "log_loss".
-    costs: the cost of mistakes, as in `Decision`: {true: {decided: cost}}, a matrix, or a function that returns one of
-        these for given labels. Each model then makes the decisions of least expected cost, and is charged for them.
-    time_limit: about how many seconds the comparison may take. Models that would take longer are left out, and the
-        answer names them; None leaves nothing out. The time of a model is estimated from the size of the table, so that
-        the same rows lead to the same models on every machine.
-    references: whether to include the stack, the class shares, and scikit-learn's softmax regression and nearest
-        neighbors, which cannot win. With a stream, "auto" leaves the last two out, and True fits them on a sample.
-    calibrate: "temperature" also scores each model with a temperature, except logistic regression, whose probabilities
-        are fitted to the labels already, and the stack, which has its own; None scores all models as they are.
-    families: how to model the columns, as in NaiveBayes.
-    stream: with `target`, whether to read the rows as a stream, in two passes with flat memory; "auto" does so above 20
-        million values. Folds are then a number, and rows are assigned to them at random, always in the same way. The
-        first pass fits the models; the second scores every row.
-    sample: with a stream, the number of rows that are drawn at random to choose options and temperatures. Covariances
-        are those of all rows. Logistic regression is fitted on the sample.
+    Parameters
+    ----------
+    X, y : array, table or source, and array of shape (n,)
+        As for all estimators. With `target`, X is any source of rows, as for `summarize`, and target,
+        columns, weights and groups are names of columns.
+    folds : int, array of shape (n,), splitter or pairs of index arrays, default=10
+        A number of stratified folds, the fold of each row, a scikit-learn splitter, or pairs (train, test).
+    target : str, optional
+        The column of labels.
+    columns : sequence of str, optional
+        The columns to use, by name or position; by default all.
+    weights : str, optional
+        The column of weights; by default all rows have weight one.
+    sample_weight : array of shape (n,), optional
+        The weight of each row: two counts a row twice, zero not at all; by default all are one.
+    groups : array of shape (n,), optional
+        Rows of one group stay in one fold.
+    models : mapping from name to estimator, optional
+        Further models by name: classwise estimators, any classifier with fit and predict_proba, or a
+        `Candidate` (`classwise.comparison.candidates`), which defines how it is fitted without a fold. They
+        may win. A classifier of another library is scored as it is, without a temperature.
+    only : sequence of str, optional
+        Kinds of models to compare, such as ["lda", "qda", "naive-bayes"], or models by name. The class shares
+        stay in the comparison.
+    rule : str, default="best"
+        "best" chooses the model with the least log loss; "simplest", the one with the fewest free parameters
+        within one standard error of the best. `.choose` applies another rule later.
+    by : str, optional
+        The measure to rank by: "log_loss", "error", "brier" or "cost"; by default "cost" if costs are given,
+        and else "log_loss".
+    costs : matrix, mapping or function, optional
+        The cost of mistakes, as in `Decision`: {true: {decided: cost}}, a matrix, or a function that returns
+        one of these for given labels. Each model then makes the decisions of least expected cost, and is
+        charged for them.
+    time_limit : float or None, default=60.0
+        About how many seconds the comparison may take. Models that would take longer are left out, and the
+        answer names them; None leaves nothing out. The time of a model is estimated from the size of the
+        table, so that the same rows lead to the same models on every machine.
+    references : bool or str, default="auto"
+        Whether to include the stack, the class shares, and scikit-learn's softmax regression and nearest
+        neighbors, which cannot win. With a stream, "auto" leaves the last two out, and True fits them on a
+        sample.
+    calibrate : {"temperature"} or None, default="temperature"
+        "temperature" also scores each model with a temperature, except logistic regression, whose
+        probabilities are fitted to the labels already, and the stack, which has its own; None scores all
+        models as they are.
+    families : str or mapping from column to family, default="auto"
+        How to model the columns, as in NaiveBayes.
+    random_state : int, default=0
+        The seed of folds, samples and models.
+    stream : bool or str, default="auto"
+        With `target`, whether to read the rows as a stream, in two passes with flat memory; "auto" does so
+        above 20 million values. Folds are then a number, and rows are assigned to them at random, always in
+        the same way. The first pass fits the models; the second scores every row.
+    sample : int, default=100000
+        With a stream, the number of rows that are drawn at random to choose options and temperatures.
+        Covariances are those of all rows. Logistic regression is fitted on the sample.
 
+    Returns
+    -------
+    Comparison
+        The result of every model.
+
+    Examples
+    --------
     >>> import classwise as cw
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)

@@ -181,16 +181,36 @@ def learning_curve(
 ) -> LearningCurve:
     """Error and log loss of models on held-out rows against the number of training rows.
 
-    X, y: as for all estimators. With `target`, X is any source of rows, as for `summarize`, and target and columns are
-        names of columns. Up to 20 million values are held in memory; of more, a uniform sample of that size is drawn.
-        Rows without a label are left out, and a warning counts them.
-    models: classifiers by name, of classwise or of scikit-learn; by default LDA, and scikit-learn's softmax regression
-        on standardized numbers and one-hot levels.
-    sizes: of the training subsets; by default evenly spaced on a logarithmic scale.
-    repeats: how often rows are split at random. The subsets of a split are nested, keep the class shares, and have at
-        least two rows of each class.
-    held_out: the share of rows that each split holds out.
+    Parameters
+    ----------
+    X, y : array, table or source, and array of shape (n,)
+        As for all estimators. With `target`, X is any source of rows, as for `summarize`, and target and
+        columns are names of columns. Up to 20 million values are held in memory; of more, a uniform sample of
+        that size is drawn. Rows without a label are left out, and a warning counts them.
+    models : mapping from name to estimator, optional
+        Classifiers by name, of classwise or of scikit-learn; by default LDA, and scikit-learn's softmax
+        regression on standardized numbers and one-hot levels.
+    target : str, optional
+        The column of labels.
+    columns : sequence of str, optional
+        The columns to use, by name or position; by default all.
+    sizes : sequence of int, optional
+        The sizes of the training subsets; by default evenly spaced on a logarithmic scale.
+    repeats : int, default=20
+        How often rows are split at random. The subsets of a split are nested, keep the class shares, and have
+        at least two rows of each class.
+    held_out : float, default=0.3
+        The share of rows that each split holds out.
+    random_state : int, RandomState or Generator, default=0
+        The seed of the splits.
 
+    Returns
+    -------
+    LearningCurve
+        The scores of every model at every size.
+
+    Examples
+    --------
     >>> import classwise as cw
     >>> X, y = cw.datasets.gaussians(400, covariances="line", random_state=0)
     >>> curve = learning_curve(X, y, sizes=[10, 50, 250], repeats=10)

@@ -42,9 +42,22 @@ from classwise.storage import stored
 class NormalInverseWishart:
     """C ~ inverse Wishart(nu, scale); m | C ~ N(mean, C / kappa), for every class alike.
 
-    mean (p,) or one number for all features; scale (p, p), its diagonal (p,), or one number. The prior mean of C is
-    scale / (nu - p - 1), and the prior is worth kappa rows for the mean, and nu for the covariance.
+    The prior mean of C is scale / (nu - p - 1). The prior counts as kappa rows for the mean, and as nu rows for the
+    covariance.
 
+    Parameters
+    ----------
+    mean : float or array of shape (p,)
+        The expected mean of each feature; one number for all features.
+    kappa : float
+        The number of rows that the prior counts as for the mean.
+    nu : float
+        The degrees of freedom: the number of rows that the prior counts as for the covariance.
+    scale : float or array of shape (p,) or (p, p)
+        The scale matrix, its diagonal, or one number for a multiple of the identity.
+
+    Examples
+    --------
     >>> import classwise as cw
     >>> prior = cw.NormalInverseWishart(mean=0.0, kappa=0.1, nu=4, scale=1.0)
     >>> m = cw.QDA(estimate="bayes", prior=prior).fit([[0.0, 1.0], [5.0, 5.0]], ["a", "b"])

@@ -62,7 +62,7 @@ class Diagnosis:
         return {name: section.advice for name, section in self.sections.items()}
 
     def sentences(self, shell: bool = False) -> tuple[str, ...]:
-        """What is worth saying, the most useful first: three sentences at most, and maybe none.
+        """The most useful advice first: at most three sentences, and possibly none.
 
         shell: whether they speak of flags of the command line, rather than of arguments in Python.
         """
@@ -117,17 +117,34 @@ def diagnose(
     families: Families = "auto",
     held_out: Mapping[str, Evaluation] | None = None,
 ) -> Diagnosis:
-    """What the rows say about the choice between QDA, RDA, LDA, naive Bayes and their Bayesian and shrunk kin.
+    """Test what the choice between QDA, RDA, LDA and naive Bayes, plain, Bayesian or shrunk, depends on.
 
-    X, y, families: as in `summarize`. sample_weight (n,): a weight of two is the row twice.
-    held_out: what models did on held-out rows, by their names in `compare`, the one that was chosen first; as
-        `comparison.evaluations` has it. Advice then says what came out, and nothing that the outcome speaks against.
+    Parameters
+    ----------
+    X, y : array or table of shape (n, p) and array of shape (n,)
+        As in `summarize`.
+    sample_weight : array of shape (n,), optional
+        The weight of each row: two counts a row twice, zero not at all; by default all are one.
+    families : str or mapping from column to family, default="auto"
+        As in `summarize`.
+    held_out : mapping from name to Evaluation, optional
+        The results of models on held-out rows, by their names in `compare`, the chosen one first, such as
+        `comparison.evaluations`. The advice then takes these results into account, and never contradicts them.
 
-    Box's M asks whether classes share a covariance, Mardia's tests whether they are Gaussian, the spectrum whether rows
-    suffice for so many columns: all of the numbers, and of rows that have them all. Which classes overlap is asked of
-    all columns. Each comes with an advice that looks at sizes as well as at p-values, and all advice fits together;
-    `sentences()` has what is worth saying of it. It takes three passes over the rows.
+    Returns
+    -------
+    Diagnosis
+        The tests, and the advice.
 
+    Notes
+    -----
+    Box's M tests whether classes share a covariance, and Mardia's tests whether they are Gaussian. The spectrum shows
+    whether there are enough rows for the number of columns. These use the columns of numbers, and rows without missing
+    numbers. The overlap of classes uses all columns. Each test comes with advice that considers effect sizes as well as
+    p-values. `sentences()` has the most useful advice. It takes three passes over the rows.
+
+    Examples
+    --------
     >>> import classwise as cw
     >>> from sklearn.datasets import load_iris
     >>> iris = load_iris()
@@ -146,7 +163,7 @@ def diagnose(
       setosa        50      3.08  0.113      26.5  0.028               1.11
       versicolor    50      3.02  0.126      22.9  0.910               0.95
       virginica     50      3.15  0.098      24.3  0.434               1.01
-      => Nothing speaks against Gaussian classes: LDA, QDA and RDA mean what they say.
+      => Nothing speaks against Gaussian classes, which LDA, QDA and RDA assume.
     <BLANKLINE>
     Rank of the correlations within classes
       class       rows    rank  effective rank  condition  rows per parameter

@@ -138,7 +138,7 @@ def _if_gaussian(numbers: NumberFacts) -> str:
         return f"Nothing speaks against Gaussian classes, but {classes(blind)} could show only gross deviations."
     if numbers.mild:
         return f"{capitalized(classes(numbers.mild))}: not exactly Gaussian, but by too little to matter."
-    return "Nothing speaks against Gaussian classes: LDA, QDA and RDA mean what they say."
+    return "Nothing speaks against Gaussian classes, which LDA, QDA and RDA assume."
 
 
 def _shape(numbers: NumberFacts) -> str:

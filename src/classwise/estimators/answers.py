@@ -48,6 +48,23 @@ class Answers(ClassifierMixin, BaseEstimator):
     n_features_in_: int
     feature_names_in_: Labels
 
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """In a notebook: the options, as scikit-learn shows them, and what was estimated."""
+        try:
+            bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+            if "text/html" in bundle and self.__sklearn_is_fitted__():
+                bundle["text/html"] += self.summary()._repr_html_()
+        except ClasswiseError:  # the first batches may be too few rows for a model
+            return {"text/plain": repr(self)}
+        return bundle
+
+    def __dir__(self) -> list[str]:
+        """The names that there are. scikit-learn asks for every attribute, which takes enough rows for a model."""
+        try:
+            return list(super().__dir__())
+        except ClasswiseError:
+            return list(object.__dir__(self))
+
     @property
     def _fitted_model(self) -> FittedModel:
         """The fitted model: a classifier, and the columns of its rows."""
@@ -76,20 +93,64 @@ class Answers(ClassifierMixin, BaseEstimator):
     # Rows -----------------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Labels:
-        """The most probable label of each row; (n,). Ties go to the first label."""
+        """The most probable label of each row; (n,). Ties go to the first label.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows to classify.
+
+        Returns
+        -------
+        array of shape (n,)
+            The labels.
+        """
         chosen = self._apply(Answer.DECISION, self._table(X))
         return self.classes_[chosen]
 
     def predict_proba(self, X: Any) -> Array:
-        """P(k | x); (n, g), columns in the order of `classes_`."""
+        """P(k | x); (n, g), columns in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, g)
+            The probability of each class, in the order of `classes_`.
+        """
         return self._apply(Answer.POSTERIOR, self._table(X)).T
 
     def predict_log_proba(self, X: Any) -> Array:
-        """log P(k | x), exact where the probability itself underflows; (n, g)."""
+        """log P(k | x), exact where the probability itself underflows; (n, g).
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, g)
+            The log of the probability of each class.
+        """
         return self._apply(Answer.LOG_POSTERIOR, self._table(X)).T
 
     def decision_function(self, X: Any) -> Array:
-        """log P(k | x) (n, g); for two classes the log odds of the second, (n,)."""
+        """log P(k | x) (n, g); for two classes the log odds of the second, (n,).
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, g), or (n,) for two classes
+            The log of the posteriors, or the log odds of the second class.
+        """
         if len(self._fitted().classes_) > 2:
             return self.predict_log_proba(X)
         scores = self._apply(Answer.SCORES, self._table(X))
@@ -98,6 +159,13 @@ class Answers(ClassifierMixin, BaseEstimator):
     def scorer(self) -> RowScorer:
         """The model frozen for one row at a time, which takes microseconds: for scoring online.
 
+        Returns
+        -------
+        RowScorer
+            Takes a row as a sequence of values, or as a mapping from column names to values.
+
+        Examples
+        --------
         >>> import classwise as cw
         >>> scorer = cw.QDA().fit([[1], [2], [3], [6], [7], [9]], ["low"] * 3 + ["high"] * 3).scorer()
         >>> scorer.predict([4]), scorer.predict_proba([4]).round(2)
@@ -108,6 +176,22 @@ class Answers(ClassifierMixin, BaseEstimator):
     def evaluate(self, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
         """How good the model is on labeled rows: print the result, or read its measures. Results of batches add up.
 
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        Evaluation
+            The measures; they add up over batches.
+
+        Examples
+        --------
         >>> import classwise as cw
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
@@ -144,6 +228,22 @@ class Answers(ClassifierMixin, BaseEstimator):
     def reject_curve(self, X: Any, y: Any, sample_weight: Any = None) -> RejectCurve:
         """Error against coverage on labeled rows, if only the rows with the highest posteriors are decided.
 
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        RejectCurve
+            The error at each coverage.
+
+        Examples
+        --------
         >>> import classwise as cw
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
@@ -160,6 +260,18 @@ class Answers(ClassifierMixin, BaseEstimator):
         The result maps each label to its prior, for `with_priors`. The priors are the maximum likelihood estimate if
         the shift is significant (p < 0.05), and else those of the model. It also has standard errors and the test.
 
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        PriorShift
+            The priors by label, with standard errors and the test.
+
+        Examples
+        --------
         >>> import classwise as cw, numpy as np
         >>> rng = np.random.default_rng(0)
         >>> m = cw.LDA().fit(np.r_[rng.normal(0, 1, 500), rng.normal(3, 1, 500)][:, None], [0] * 500 + [1] * 500)
@@ -173,10 +285,22 @@ class Answers(ClassifierMixin, BaseEstimator):
     def explain(self, row: Any, label: Any = None, against: Any = None) -> Explanation:
         """Why a row is assigned to a class: each column's share of the log odds, and the smallest change that flips it.
 
-        row: a table of one row, a mapping from column to value, or the values in order.
-        label: the class to explain; by default the most probable one.
-        against: the class to compare it with; by default the most probable of the others.
+        Parameters
+        ----------
+        row : table of one row, mapping or sequence
+            A table of one row, a mapping from column to value, or the values in order.
+        label : label, optional
+            The class to explain; by default the most probable one.
+        against : label, optional
+            The class to compare it with; by default the most probable of the others.
 
+        Returns
+        -------
+        Explanation
+            The share of each column, and the smallest change that changes the decision.
+
+        Notes
+        -----
         The log odds of the two classes are the sum of the prior's share, the share of each column, and a part that
         belongs to no single column: the volumes of joint Gaussians, or the interaction of columns in a stack. The share
         of a column comes from its densities in generative models; from its weight times the distance from its mean in
@@ -185,6 +309,8 @@ class Answers(ClassifierMixin, BaseEstimator):
         `flip` is the smallest change of one column, in standard deviations, after which the model decides for another
         class. If you name classes, it is the smallest change to the named class that is not decided for now.
 
+        Examples
+        --------
         >>> import classwise as cw
         >>> m = cw.LDA().fit([[1, 0], [2, 1], [3, 0], [6, 2], [7, 0], [8, 1]], ["low"] * 3 + ["high"] * 3)
         >>> print(m.explain([4, 1]))
@@ -229,6 +355,26 @@ class Answers(ClassifierMixin, BaseEstimator):
         random_state. The standard error is that of the paired differences, over rows and over shuffles. Use rows that
         the model was not fitted on; `held_out_importance` holds rows out by itself.
 
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+        repeats : int, default=5
+            How often a column is shuffled, where the model cannot integrate it out.
+        random_state : int, RandomState or Generator, default=0
+            The seed of what is drawn at random.
+
+        Returns
+        -------
+        Importance
+            The importance of each column, with its standard error.
+
+        Examples
+        --------
         >>> import classwise as cw
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
@@ -262,6 +408,13 @@ class Answers(ClassifierMixin, BaseEstimator):
         stack its members. Long tables are cut: `means_`, `covariances_`, `parameters_` and `coefficients()` have all
         numbers.
 
+        Returns
+        -------
+        FitSummary
+            The tables; it prints as text, and as HTML in notebooks.
+
+        Examples
+        --------
         >>> import classwise as cw
         >>> m = cw.QDA().fit([[1, 0], [2, 1], [3, 0], [6, 2], [7, 0], [9, 1]], ["low"] * 3 + ["high"] * 3)
         >>> print(m)

@@ -44,20 +44,61 @@ class AODE(SummaryEstimator):
 
     The statistics count how often each pair of levels occurs together in each class. They add up like all statistics.
 
-    bins: how many quantile bins (ranges) a number is cut into; a number with at most 10 distinct values has a bin for
-        each. The density within a bin is uniform. Later batches (partial_fit) keep the bins of the first.
-    backoff: the number of pseudo-rows that draw p(x_j | x_i, k) toward p(x_j | k); above 0.
-    smoothing: the number of pseudo-rows that draw p(x_j | k) toward the share of the level in all classes; above 0.
-    families: columns of numbers to treat as categories, such as {"grade": "categorical"}; or "auto".
-    priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
-        labels.
-    missing: "integrate" leaves missing values out, at fit and at predict; "level" counts them as a level of their own;
-        "error" refuses them. Levels that were not seen at fit are integrated out.
-    ties: "first" predicts the first label, "random" one drawn with random_state.
+    Parameters
+    ----------
+    bins : int, default=7
+        How many quantile bins (ranges) a number is cut into; a number with at most 10 distinct values has a
+        bin for each. The density within a bin is uniform. Later batches (partial_fit) keep the bins of the
+        first.
+    backoff : float, default=8.0
+        The number of pseudo-rows that draw p(x_j | x_i, k) toward p(x_j | k); above 0.
+    smoothing : float, default=2.0
+        The number of pseudo-rows that draw p(x_j | k) toward the share of the level in all classes; above 0.
+    families : str or mapping from column to family, default="auto"
+        Columns of numbers to treat as categories, such as {"grade": "categorical"}; or "auto".
+    priors : str, mapping or sequence, default="empirical"
+        "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of
+        sorted labels.
+    missing : {"integrate", "level", "error"}, default="integrate"
+        "integrate" leaves missing values out, at fit and at predict; "level" counts them as a level of their
+        own; "error" refuses them. Levels that were not seen at fit are integrated out.
+    ties : {"first", "random"}, default="first"
+        "first" predicts the first label, "random" one drawn with random_state.
+    random_state : int, RandomState or Generator, optional
+        The seed of what is drawn at random.
 
+    Attributes
+    ----------
+    classes_
+        The labels, sorted.
+    priors_
+        The prior of each class; (g,).
+    classifier_
+        The classifier without the scikit-learn interface.
+    families_
+        The family of each column, by name (or position): "ranges", "categorical" or "bernoulli".
+    feature_names_in_
+        The names of the columns, if they have names.
+    log_marginal_likelihood_
+        Log p(rows | labels) with all parameters integrated out: for estimate="bayes" with a proper prior.
+    model_
+        The fitted model without the scikit-learn interface.
+    n_features_in_
+        The number of columns.
+    parameters_
+        The estimates of each column, by name (or position): arrays over the classes, (g,) each.
+    schema_
+        How the model reads each column, as a table: type, kind, family, levels, missing values.
+    statistics_
+        What was gathered from the rows; statistics add and subtract.
+
+    Notes
+    -----
     A category with more than 100 levels keeps the 99 most frequent ones; all others are pooled into one level. The pair
     counts take g L² numbers, where L is the number of levels of all columns; more than 2 GiB of them are refused.
 
+    Examples
+    --------
     >>> import classwise as cw, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.choice(["heads", "tails"], size=(400, 2))

@@ -41,19 +41,46 @@ class Decisions(NamedTuple):
 class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Decide at least expected cost, reject rows that are better left undecided, and detect novel rows.
 
-    model: an estimator. If it is fitted, it is used as it is until fit is called here.
-    costs: costs[i][j] is the cost of deciding for label j when label i is true: a matrix in the order of sorted labels,
-        or a mapping {true: {decided: cost}}. Pairs that a mapping leaves out cost 1 if wrong, 0 if right.
-    reject: the cost of leaving a row undecided; or {"posterior": 0.9}, the least posterior of a decided label.
-    novelty: the share of ordinary rows that may be flagged as novel, such as 0.01.
-    law: the rule for novelty. With "leave-one-out" a row is novel if its log_evidence is below that of all but this
-        share of the training rows, each left out in turn. With "chi-square", for Gaussian classes, a row is novel if it
-        is further from every class than the chi-square law allows. A row with gaps is compared with rows of the same
-        gaps.
-    reject_label, novel_label: the labels of rejected and novel rows. "auto" is "reject" and "novel", or, where labels
-        are numbers, -1 and -2, or the next numbers below the labels. Predictions then have the type of the labels, and
+    Parameters
+    ----------
+    model : estimator
+        An estimator. If it is fitted, it is used as it is until fit is called here.
+    costs : matrix, mapping or function, optional
+        costs[i][j] is the cost of deciding for label j when label i is true: a matrix in the order of sorted
+        labels, or a mapping {true: {decided: cost}}. Pairs that a mapping leaves out cost 1 if wrong, 0 if
+        right.
+    reject : float or mapping, optional
+        The cost of leaving a row undecided; or {"posterior": 0.9}, the least posterior of a decided label.
+    novelty : float, optional
+        The share of ordinary rows that may be flagged as novel, such as 0.01.
+    law : str, default="leave-one-out"
+        The rule for novelty. With "leave-one-out" a row is novel if its log_evidence is below that of all but
+        this share of the training rows, each left out in turn. With "chi-square", for Gaussian classes, a row
+        is novel if it is further from every class than the chi-square law allows. A row with gaps is compared
+        with rows of the same gaps.
+    reject_label, novel_label : label, default="auto"
+        The labels of rejected and novel rows. "auto" is "reject" and "novel", or, where labels are numbers,
+        -1 and -2, or the next numbers below the labels. Predictions then have the type of the labels, and
         scikit-learn's metrics count two more classes. reject_label_ and novel_label_ hold the labels in use.
 
+    Attributes
+    ----------
+    classes_
+        The labels, sorted.
+    announced_
+        All labels that predict may return: the classes, and with reject or novelty their labels; of one
+        dtype.
+    model_
+        The fitted model without the scikit-learn interface.
+    novel_label_
+        The label of novel rows.
+    reject_label_
+        The label of rejected rows.
+    threshold_
+        The log evidence below which a row is novel.
+
+    Examples
+    --------
     >>> import classwise as cw
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
@@ -88,7 +115,22 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     feature_names_in_: Labels
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model, and with novelty, learn the threshold below which rows are novel."""
+        """Fit the model, and with novelty, learn the threshold below which rows are novel.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows to learn from.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
+        """
         share = self._checked_novelty()
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         model = clone(self.model).fit(X, y, **weights)
@@ -103,8 +145,22 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Fit the model to a source of rows, by its own fit_source.
 
-        source, target, columns, weights: as for the other estimators. With novelty, whose threshold is learned from
-        single rows, the rows must fit in memory.
+        Parameters
+        ----------
+        source : path, pattern, query, table or stream
+            Rows, as for the other estimators. With novelty, whose threshold is learned from single rows, they must
+            fit in memory.
+        target : str
+            The column of labels.
+        columns : sequence of str, optional
+            The columns to learn from; by default all others.
+        weights : str, optional
+            The column of weights; by default all rows have weight one.
+
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
         """
         named: dict[str, Any] = {"target": target, "columns": columns, "weights": weights}
         if self._checked_novelty() is None:
@@ -145,13 +201,39 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.threshold_ = learned_threshold(model._ordinary(share), evidence, model.present(rows), weights, share)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows decided correctly; rejected and novel rows count as wrong."""
+        """The share of rows decided correctly; rejected and novel rows count as wrong.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        float
+            The share of rows.
+        """
         labels, missing = read_labels(y)
         right = np.array([own == label for own, label in zip(self.predict(X).tolist(), labels.tolist(), strict=True)])
         return float(np.average(right if missing is None else right & ~missing, weights=sample_weight))
 
     def decide(self, X: Any) -> Decisions:
-        """The label of each row, its expected cost, and whether the row is rejected or novel."""
+        """The label of each row, its expected cost, and whether the row is rejected or novel.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        Decisions
+            Labels, costs, and which rows are rejected or novel.
+        """
         model = self._fitted_model()
         decided = self._policy(model.classes_).decide(model.predict_proba(X).T)
         novel = self._is_novel(X, len(decided.codes))
@@ -161,30 +243,109 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return Decisions(labels, np.where(novel, np.nan, decided.cost), decided.refused & ~novel, novel)
 
     def predict(self, X: Any) -> Labels:
-        """The label of each row, which may be reject_label_ or novel_label_; (n,)."""
+        """The label of each row, which may be reject_label_ or novel_label_; (n,).
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows to classify.
+
+        Returns
+        -------
+        array of shape (n,)
+            The labels.
+        """
         return self.decide(X).labels
 
     def predict_proba(self, X: Any) -> Array:
-        """P(k | x) of the model; (n, g)."""
+        """P(k | x) of the model; (n, g).
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, g)
+            The probability of each class, in the order of `classes_`.
+        """
         return np.asarray(self._fitted_model().predict_proba(X))
 
     def explain(self, row: Any, label: Any = None, against: Any = None) -> Any:
-        """Why the model assigns a row to a class; costs, reject and novelty have no influence."""
+        """Why the model assigns a row to a class; costs, reject and novelty have no influence.
+
+        Parameters
+        ----------
+        row : table of one row, mapping or sequence
+            The row: a table of one row, a mapping from column to value, or the values in order.
+        label : label, optional
+            The class.
+        against : label, optional
+            The class to compare with; by default the most probable of the others.
+
+        Returns
+        -------
+        Explanation
+            The share of each column, and the smallest change that changes the decision.
+        """
         return self._fitted_model().explain(row, label, against)
 
     def evaluate(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Log loss, calibration and error of the model on labeled rows; costs, reject and novelty have no influence.
 
         `score` is the share of rows that the Decision decides correctly.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        Evaluation
+            The measures; they add up over batches.
         """
         return self._fitted_model().evaluate(X, y, sample_weight)
 
     def importance(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
-        """Which columns matter to the probabilities of the model; options: as for the model."""
+        """Which columns matter to the probabilities of the model.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+        **options : dict
+            Further options, as for the method of the model.
+
+        Returns
+        -------
+        Importance
+            The importance of each column, with its standard error.
+        """
         return self._fitted_model().importance(X, y, sample_weight, **options)
 
     def expected_costs(self, X: Any) -> Array:
-        """The expected cost of each decision; (n, g)."""
+        """The expected cost of each decision; (n, g).
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, g)
+            The cost of each decision.
+        """
         model = self._fitted_model()
         return self._policy(model.classes_).expected(model.predict_proba(X).T).T
 
@@ -197,6 +358,17 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """A new Decision: the same costs, reject and novelty, with the model under other class priors.
 
         Novelty by leave-one-out is an error, because its threshold was learned under the priors of fit.
+
+        Parameters
+        ----------
+        priors : str, mapping or sequence
+            The class priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the
+            order of the sorted labels.
+
+        Returns
+        -------
+        estimator
+            A new estimator; this one stays as it is.
         """
         if self.novelty is not None and not choose("law", self.law, LAWS):
             raise ClasswiseError(

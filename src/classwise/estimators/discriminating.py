@@ -99,7 +99,19 @@ class Discriminating(GenerativeAnswers):
 
         For a calibrated model it is multiplied by the power, plus a shift: the log posterior, up to a shared term.
 
-        columns, at: as for `boundary`.
+        Parameters
+        ----------
+        label : label
+            The class.
+        columns : sequence of columns, optional
+            As for `boundary`.
+        at : mapping from column to value, optional
+            As for `boundary`.
+
+        Returns
+        -------
+        Discriminant
+            The function, with its coefficients.
         """
         section = read_section(self.model_.schema, columns, at)
         return self._discriminant(label, section).slice(section.at)
@@ -109,9 +121,24 @@ class Discriminating(GenerativeAnswers):
     ) -> Boundary:
         """f(x) = x'W x + w'x + w0, the log odds: positive where `first` is more probable than `second`.
 
-        columns: draw the boundary in these columns, by name or position; the others are integrated out.
-        at: {column: value} holds columns at a value; the boundary is in the remaining ones.
+        Parameters
+        ----------
+        first : label
+            The class for which the function is positive.
+        second : label
+            The class for which it is negative.
+        columns : sequence of columns, optional
+            Draw the boundary in these columns, by name or position; the others are integrated out.
+        at : mapping from column to value, optional
+            {column: value} holds columns at a value; the boundary is in the remaining ones.
 
+        Returns
+        -------
+        Boundary
+            The function, with its coefficients, kind and points.
+
+        Examples
+        --------
         >>> import classwise as cw
         >>> X = [[-1, -1], [-1, 1], [2, 0], [3, 0]]
         >>> edge = cw.GaussianClassifier(share="average").fit(X, [-1, -1, 1, 1]).boundary(1, -1)
@@ -132,6 +159,18 @@ class Discriminating(GenerativeAnswers):
         If class k is Gaussian, the distances of its rows are chi-square with p degrees of freedom. For a row with gaps
         the distance uses the present values, and has as many degrees of freedom.
 
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, g)
+            The squared distance of each row from each class.
+
+        Examples
+        --------
         >>> import classwise as cw
         >>> m = cw.NearestMean().fit([[0, 1], [0, 3], [6, 1], [6, 3]], ["a", "a", "b", "b"])
         >>> m.distances([[3, 2], [3, float("nan")]])

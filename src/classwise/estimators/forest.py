@@ -56,26 +56,68 @@ class ForestClassifier(Answers):
     Rows can be counted later or elsewhere, and removed again. With the same cuts, the model is exactly the one that
     counting all remaining rows at once would give.
 
-    cuts: "random" draws one cut for each of some columns and keeps the best of them (extremely randomized trees);
-        "best" searches the best cut of each, on rows drawn with replacement (a random forest).
-    trees: the number of trees.
-    min_leaf: the least number of rows in a leaf when it is grown; None is 1, or 2 where best cuts are searched on more
-        than 10,000 rows.
-    belief: how the counts in a leaf become probabilities. "leaves" smooths every node toward its parent by half a row;
-        "pure leaves" smooths far less, and mixes in one percent of equal odds; "prunings" averages over all ways to
-        prune the tree; "cv" takes the one of these with the least log loss on held-out rows, after calibration.
-    calibrate: "temperature" raises posteriors to the power that fits held-out rows best, because the mean of many trees
-        is underconfident; None leaves them as they are.
-    folds: how rows are held out to choose the belief and the temperature: a number of stratified folds, the fold of
-        each row, or a scikit-learn splitter. Further trees, each grown without some folds, predict the rows of these.
-    families: how to read columns whose type is misleading, such as {"zip": "categorical"}.
-    priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
-        labels. Posteriors are multiplied by the ratio of these priors to the class shares of the rows.
-    random_state: the seed of folds, cuts and samples; None is 0.
+    Parameters
+    ----------
+    cuts : {"random", "best"}, default="random"
+        "random" draws one cut for each of some columns and keeps the best of them (extremely randomized
+        trees); "best" searches the best cut of each, on rows drawn with replacement (a random forest).
+    trees : int, default=200
+        The number of trees.
+    min_leaf : int, optional
+        The least number of rows in a leaf when it is grown; None is 1, or 2 where best cuts are searched on
+        more than 10,000 rows.
+    belief : {"cv", "leaves", "pure leaves", "prunings"}, default="cv"
+        How the counts in a leaf become probabilities. "leaves" smooths every node toward its parent by half a
+        row; "pure leaves" smooths far less, and mixes in one percent of equal odds; "prunings" averages over
+        all ways to prune the tree; "cv" takes the one of these with the least log loss on held-out rows,
+        after calibration.
+    calibrate : {"temperature"} or None, default="temperature"
+        "temperature" raises posteriors to the power that fits held-out rows best, because the mean of many
+        trees is underconfident; None leaves them as they are.
+    folds : int, array of shape (n,) or splitter, default=5
+        How rows are held out to choose the belief and the temperature: a number of stratified folds, the fold
+        of each row, or a scikit-learn splitter. Further trees, each grown without some folds, predict the
+        rows of these.
+    families : str or mapping from column to family, default="auto"
+        How to read columns whose type is misleading, such as {"zip": "categorical"}.
+    priors : str, mapping or sequence, default="empirical"
+        "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of
+        sorted labels. Posteriors are multiplied by the ratio of these priors to the class shares of the rows.
+    random_state : int, RandomState or Generator, default=0
+        The seed of folds, cuts and samples; None is 0.
 
+    Attributes
+    ----------
+    classes_
+        The labels, sorted.
+    priors_
+        The prior of each class; (g,).
+    belief_
+        How counts in leaves become probabilities, as chosen.
+    classifier_
+        The classifier without the scikit-learn interface.
+    families_
+        The family of each column, by name (or position).
+    feature_names_in_
+        The names of the columns, if they have names.
+    model_
+        The fitted model without the scikit-learn interface.
+    n_features_in_
+        The number of columns.
+    schema_
+        How the model reads each column, as a table: type, kind, family, levels, missing values.
+    statistics_
+        What was gathered from the rows; statistics add and subtract.
+    trees_
+        The trees, with their cuts.
+
+    Notes
+    -----
     Trees are grown on at most 50,000 rows, drawn at random; all rows are counted. Missing numbers are replaced by the
     mean of their column. A category is cut by the order of its levels; missing and unseen levels come last.
 
+    Examples
+    --------
     >>> import classwise as cw
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -126,6 +168,22 @@ class ForestClassifier(Answers):
 
         X is an array or a pandas, polars or Arrow table; it may hold text, categories, booleans and missing values.
         groups (n,): rows of one group stay in one fold.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows to learn from.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+        groups : array of shape (n,), optional
+            Rows of one group stay in one fold.
+
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
         """
         plan = self._plan()
         source, table, counted = read_counted(X, required(y), sample_weight, self.families)
@@ -143,12 +201,26 @@ class ForestClassifier(Answers):
     ) -> Self:
         """Fit to a source of rows, which may be larger than memory; it is then read twice.
 
-        source: as for `summarize` with a target, if it can be read twice: the path of a CSV, TSV, JSON, Parquet or
+        Parameters
+        ----------
+        source : path, pattern, query, table or stream
+            As for `summarize` with a target, if it can be read twice: the path of a CSV, TSV, JSON, Parquet or
             Arrow file, a pattern, a query, a database table, a lazy frame, a function that returns batches, or a
             DataFrame of Dask or Spark.
-        target, weights: the columns of labels and weights.
-        columns: the columns to learn from; by default all others.
+        target : str
+            The column of labels.
+        columns : sequence of str, optional
+            The columns to learn from; by default all others.
+        weights : str, optional
+            The column of weights; by default all rows have weight one.
 
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
+
+        Notes
+        -----
         The first pass draws 50,000 rows and grows the trees on them; the second counts all rows.
         """
         plan = self._plan()
@@ -171,8 +243,22 @@ class ForestClassifier(Answers):
         The result is the same as that of counting all rows at once in these trees. A later batch may have new classes.
         A new level comes after the last one, like a missing level.
 
-        classes: the labels that may occur; others are an error. A class without rows so far is in classes_, with a
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows to learn from.
+        y : array of shape (n,)
+            The labels of the rows.
+        classes : sequence of labels, optional
+            The labels that may occur; others are an error. A class without rows so far is in classes_, with a
             prior and posteriors of zero.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
         """
         if not self.__sklearn_is_fitted__():
             first = self._first_batch(X, y, sample_weight, classes)
@@ -190,6 +276,20 @@ class ForestClassifier(Answers):
     def summarize(self, X: Any, y: Any, sample_weight: Any = None) -> ClassStatistics:
         """The statistics of further rows, counted in the leaves of this forest. Add them to `statistics_`, and pass the
         sum to `fit_statistics`.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        ClassStatistics
+            Statistics that add up.
         """
         trees = self._fitted().trees_
         source = open_source(X)
@@ -202,6 +302,16 @@ class ForestClassifier(Answers):
 
         The belief and temperature that were chosen on held-out rows stay. An estimator that is not fitted takes the
         trees from the statistics. It needs belief other than "cv" and calibrate=None, because counts hold no rows out.
+
+        Parameters
+        ----------
+        statistics : ClassStatistics
+            What `summarize` returned, or a sum of such statistics.
+
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
         """
         if not isinstance(statistics, ClassStatistics):
             raise ClasswiseError(f"fit_statistics takes what summarize returns, not {type(statistics).__name__}.")
@@ -287,6 +397,17 @@ class ForestClassifier(Answers):
         """The same model under other class priors: a new estimator, without a new fit.
 
         P(k | x) is multiplied by the ratio of the new prior to the share of the class in the rows, and normalized.
+
+        Parameters
+        ----------
+        priors : str, mapping or sequence
+            The class priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the
+            order of the sorted labels.
+
+        Returns
+        -------
+        estimator
+            A new estimator; this one stays as it is.
         """
         model = self.model_
         other = copy(self)
@@ -303,6 +424,22 @@ class ForestClassifier(Answers):
         and the temperature stay, although the row had a part in them. The result is therefore more optimistic than a
         fit without the row. `belief_losses_` has the log loss of trees on rows that they were not grown on.
 
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        array of shape (n, g)
+            The log posteriors of each row, from a model that has not seen it.
+
+        Examples
+        --------
         >>> import classwise as cw
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)

@@ -44,39 +44,105 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
         C_k(share)         = (1 - share) C_k + share C_shared
         C_k(share, shrink) = (1 - shrink) C_k(share) + shrink (tr C_k(share) / p) I
 
-    structure: "full", "diagonal" (features independent within a class) or "spherical" (one variance for all features,
-        which shrinking does not change).
-    share: 0 for a separate covariance of each class, 1 for one that all classes share, any value between, "average" for
-        the unweighted mean of the class covariances, or "cv" to choose by cross-validation.
-    shrink: 0 for the covariance as estimated, 1 for a sphere, any value between, "oas" for the amount of Chen et al.
-        (2010), "ledoit-wolf" for that of Ledoit and Wolf (2004), or "cv" to choose by cross-validation.
-    estimate: "mle" divides scatter by n_k (shared: n), "unbiased" by n_k - 1 (shared: n - g); "bayes" integrates mean
-        and covariance out, so that classes are Student-t (with share 0 or 1, and shrink 0).
-    prior: for estimate="bayes": "weak" (a weak prior in the units of the data), "geisser" (the limiting prior
-        |C|^-(p+1)/2), "evidence" (the strengths with the largest marginal likelihood), "cv" or "loo" (the strength that
-        classifies held-out rows best, in folds or one by one), or a NormalInverseWishart.
-    priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
-        labels.
-    standardize: shrink (or take the sphere) in units of each feature's overall standard deviation; means_ and
+    Parameters
+    ----------
+    structure : {"full", "diagonal", "spherical"}, default="full"
+        "full", "diagonal" (features independent within a class) or "spherical" (one variance for all
+        features, which shrinking does not change).
+    share : float or {"average", "cv"}, default=0.0
+        0 for a separate covariance of each class, 1 for one that all classes share, any value between,
+        "average" for the unweighted mean of the class covariances, or "cv" to choose by cross-validation.
+    shrink : float or {"oas", "ledoit-wolf", "cv"}, default=0.0
+        0 for the covariance as estimated, 1 for a sphere, any value between, "oas" for the amount of Chen et
+        al. (2010), "ledoit-wolf" for that of Ledoit and Wolf (2004), or "cv" to choose by cross-validation.
+    estimate : {"mle", "unbiased", "bayes"}, default="mle"
+        "mle" divides scatter by n_k (shared: n), "unbiased" by n_k - 1 (shared: n - g); "bayes" integrates
+        mean and covariance out, so that classes are Student-t (with share 0 or 1, and shrink 0).
+    prior : {"weak", "geisser", "evidence", "cv", "loo"} or NormalInverseWishart, default="weak"
+        For estimate="bayes": "weak" (a weak prior in the units of the data), "geisser" (the limiting prior
+        |C|^-(p+1)/2), "evidence" (the strengths with the largest marginal likelihood), "cv" or "loo" (the
+        strength that classifies held-out rows best, in folds or one by one), or a NormalInverseWishart.
+    priors : str, mapping or sequence, default="empirical"
+        "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of
+        sorted labels.
+    standardize : bool, default=False
+        Shrink (or take the sphere) in units of each feature's overall standard deviation; means_ and
         covariances_ stay in the units of X.
-    calibrate: "temperature" raises posteriors to the power that fits held-out rows best (calibration_ holds it). It
+    calibrate : {"temperature"}, optional
+        "temperature" raises posteriors to the power that fits held-out rows best (calibration_ holds it). It
         changes no decision.
-    folds: how rows are held out for "cv" and calibrate: a number of stratified folds, the fold of each row, or a
+    folds : int, array of shape (n,) or splitter, default=10
+        How rows are held out for "cv" and calibrate: a number of stratified folds, the fold of each row, or a
         scikit-learn splitter.
-    families: how to model columns whose type is misleading, such as {"visits": "poisson", "grade": "categorical"}. The
-        Gaussian is over the columns of numbers; all others are independent of it within a class.
-    smoothing: pseudo-rows at each level of a category; 0 is maximum likelihood.
-    min_frequency: levels with a smaller share of the rows are pooled, together with unseen levels; from 1 on it is a
+    families : str or mapping from column to family, default="auto"
+        How to model columns whose type is misleading, such as {"visits": "poisson", "grade": "categorical"}.
+        The Gaussian is over the columns of numbers; all others are independent of it within a class.
+    smoothing : float, default=1.0
+        Pseudo-rows at each level of a category; 0 is maximum likelihood.
+    min_frequency : float, default=0.0
+        Levels with a smaller share of the rows are pooled, together with unseen levels; from 1 on it is a
         weight instead of a share.
-    missing: "integrate" integrates missing values out at predict, and uses EM at fit (em_ has its course); "level" also
-        learns from the fact that a value is missing; "error" refuses missing values.
-    tol: EM for missing values stops when the log-likelihood per row gains less than this; cross-validation uses at
-        least 1e-8.
-    ties: "first" predicts the first label, "random" one drawn with random_state.
+    missing : {"integrate", "level", "error"}, default="integrate"
+        "integrate" integrates missing values out at predict, and uses EM at fit (em_ has its course); "level"
+        also learns from the fact that a value is missing; "error" refuses missing values.
+    tol : float, default=1e-10
+        EM for missing values stops when the log-likelihood per row gains less than this; cross-validation
+        uses at least 1e-8.
+    ties : {"first", "random"}, default="first"
+        "first" predicts the first label, "random" one drawn with random_state.
+    random_state : int, RandomState or Generator, optional
+        The seed of what is drawn at random.
 
+    Attributes
+    ----------
+    classes_
+        The labels, sorted.
+    priors_
+        The prior of each class; (g,).
+    calibration_
+        The power of the posteriors and its log loss, with calibrate="temperature".
+    classifier_
+        The classifier without the scikit-learn interface.
+    coef_
+        The weights of the linear classification functions, if all classes share a covariance.
+    covariances_
+        The covariance matrix of each class, or the shape of its Student-t; (g, p, p), read-only where shared.
+    dials_
+        The log loss of every pair of share and shrink, where "cv" chose them.
+    em_
+        The course of EM: iterations, log-likelihood, convergence; None without EM.
+    families_
+        The family of each column, by name (or position).
+    feature_names_in_
+        The names of the columns, if they have names.
+    gaussian_
+        The Gaussians of the columns of numbers: means and covariances, or location and shape of a Student-t.
+    intercept_
+        The constants of the linear classification functions; (g,), and (1,) for two classes.
+    log_marginal_likelihood_
+        Log p(rows | labels) with all parameters integrated out: for estimate="bayes" with a proper prior.
+    means_
+        The mean of each class in the Gaussian columns, or the location of its Student-t; (g, p).
+    model_
+        The fitted model without the scikit-learn interface.
+    n_features_in_
+        The number of columns.
+    parameters_
+        The estimates of each column, by name (or position): arrays over the classes, (g,) each.
+    prior_choice_
+        The log loss of every strength of the prior, where prior="cv" or "loo" chose it.
+    schema_
+        How the model reads each column, as a table: type, kind, family, levels, missing values.
+    statistics_
+        What was gathered from the rows; statistics add and subtract.
+
+    Notes
+    -----
     A constant column of numbers is left out, with a warning and a note in schema_. With full structure, so is a column
     that repeats another one, in the same or in other units. `sample` returns both.
 
+    Examples
+    --------
     >>> X = [[1.8], [2.1], [2.5], [3.2], [3.8], [5.8], [6.7], [7.0]]
     >>> m = GaussianClassifier().fit(X, [0, 0, 0, 0, 0, 1, 1, 1])
     >>> m.predict_proba([[4.6], [5.0]]).round(4)
@@ -147,7 +213,7 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
         if self.share not in (0, 1) or self.shrink not in (0,):
             raise ClasswiseError(
                 f"estimate='bayes' has share=0 or share=1 and shrink=0, not share={self.share!r} and "
-                f"shrink={self.shrink!r}: how much classes and features lend each other is the prior's to say."
+                f"shrink={self.shrink!r}: the prior determines how much classes and features share."
             )
         return Believed(structure, self.share == 1, self.prior, self.tol)
 
@@ -200,8 +266,18 @@ class GaussianClassifier(Discriminating, SummaryEstimator):
         in the class, minus the mean of these logs over the classes. Notebooks show formulas; `_repr_latex_` returns
         LaTeX.
 
-        columns: functions of these columns alone, by name or position; the others are integrated out.
+        Parameters
+        ----------
+        columns : sequence of columns, optional
+            Functions of these columns alone, by name or position; the others are integrated out.
 
+        Returns
+        -------
+        ClassificationFunctions
+            One function per class.
+
+        Examples
+        --------
         >>> import pandas as pd
         >>> rows = pd.DataFrame({"length": [1.0, 2, 3, 6, 7, 8], "color": ["red", "red"] + ["blue"] * 3 + ["red"]})
         >>> GaussianClassifier(share=1).fit(rows, ["low"] * 3 + ["high"] * 3).classification_functions()

@@ -121,7 +121,19 @@ class GenerativeAnswers(Answers):
         return dict(zip(keys, self.classifier_.density.parameters(), strict=True))
 
     def with_priors(self, priors: Priors) -> Self:
-        """The same model under other class priors: a new estimator, without a new fit."""
+        """The same model under other class priors: a new estimator, without a new fit.
+
+        Parameters
+        ----------
+        priors : str, mapping or sequence
+            The class priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the
+            order of the sorted labels.
+
+        Returns
+        -------
+        estimator
+            A new estimator; this one stays as it is.
+        """
         other = type(self)(**{**self.get_params(deep=False), "priors": priors})
         model = self.model_
         given = replace(self._plan(), priors=priors).class_priors(self.statistics_)
@@ -136,26 +148,81 @@ class GenerativeAnswers(Answers):
     # Rows -----------------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Labels:
-        """The most probable label of each row; (n,). Ties go to the first label, or at random with ties="random"."""
+        """The most probable label of each row; (n,). Ties go to the first label, or at random with ties="random".
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows to classify.
+
+        Returns
+        -------
+        array of shape (n,)
+            The labels.
+        """
         if self.ties != "random":
             return super().predict(X)
         scores = self._apply(Answer.SCORES, self._table(X))
         return self.classes_[break_ties(scores, read_generator(self.random_state))]
 
     def log_joint(self, X: Any) -> Array:
-        """log prior_k + log p(x | k); (n, g)."""
+        """log prior_k + log p(x | k); (n, g).
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, g)
+            The log joint of each row and class.
+        """
         return self._apply(BayesClassifier.log_joint, self._table(X)).T
 
     def log_density(self, X: Any) -> Array:
-        """log p(x | k), missing values integrated out; columns that were left out (schema_) do not count; (n, g)."""
+        """log p(x | k), missing values integrated out; columns that were left out (schema_) do not count; (n, g).
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, g)
+            The log density of each row in each class.
+        """
         return self._apply(BayesClassifier.log_density, self._table(X)).T
 
     def log_evidence(self, X: Any) -> Array:
-        """log p(x), the log density of each row under the model: low for novel rows; (n,)."""
+        """log p(x), the log density of each row under the model: low for novel rows; (n,).
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n,)
+            The log evidence of each row.
+        """
         return self._apply(BayesClassifier.log_evidence, self._table(X))
 
     def present(self, X: Any) -> NDArray[np.bool_]:
-        """Which values of each row are present (not missing); (n, p)."""
+        """Which values of each row are present (not missing); (n, p).
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of bool of shape (n, p)
+            True where there is a value.
+        """
         has_levels = self._has_levels
         return self._apply(lambda _, rows: is_present(rows, has_levels).T, self._table(X)).T
 
@@ -168,7 +235,22 @@ class GenerativeAnswers(Answers):
         return np.array([column.family.has_levels for column in self.model_.schema])
 
     def nll(self, X: Any, y: Any, sample_weight: Any = None) -> NegativeLogLikelihood:
-        """Negative log-likelihood of labeled rows, split into .labels and .features; .total is their sum."""
+        """Negative log-likelihood of labeled rows, split into .labels and .features; .total is their sum.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        NegativeLogLikelihood
+            The two parts and their sum.
+        """
         table = self._labeled(X, y, sample_weight)
         codes = self._codes_of(table)
         weights = np.ones(len(table)) if table.weights is None else table.weights
@@ -180,6 +262,18 @@ class GenerativeAnswers(Answers):
         """n new rows (n, p) and their labels (n,), drawn from the fitted model.
 
         The rows are a table like the training rows: of the same library, with the same column types.
+
+        Parameters
+        ----------
+        n : int, default=1
+            The number of rows to draw.
+        random_state : int, RandomState or Generator, optional
+            The seed of what is drawn at random.
+
+        Returns
+        -------
+        X, y
+            The rows, as a table if the model was fitted on one, and their labels of shape (n,).
         """
         if not (isinstance(n, (int, np.integer)) and n >= 0):
             raise ClasswiseError(f"n={n!r} is not a number of rows.")
@@ -191,12 +285,28 @@ class GenerativeAnswers(Answers):
     ) -> PredictiveCheck:
         """A predictive check: do samples of the model look like the rows, in each class, column and pair of columns?
 
-        X, y: the training rows, or others.
-        draws: the number of samples. Each has as many rows of each class as y, and gaps where X has gaps.
-        pairs: whether to measure pairs of columns too; None does so for up to 40 columns.
+        Parameters
+        ----------
+        X, y : array or table of shape (n, p) and array of shape (n,)
+            The training rows, or others.
+        draws : int, default=200
+            The number of samples. Each has as many rows of each class as y, and gaps where X has gaps.
+        pairs : bool, optional
+            Whether to measure pairs of columns too; None does so for up to 40 columns.
+        random_state : int, RandomState or Generator, default=0
+            The seed of what is drawn at random.
 
+        Returns
+        -------
+        PredictiveCheck
+            The measures in which rows and samples are compared.
+
+        Notes
+        -----
         The result prints the measures in which rows and samples differ, and what may help.
 
+        Examples
+        --------
         >>> import classwise as cw, numpy as np
         >>> rng = np.random.default_rng(0)
         >>> X, y = rng.normal(size=(300, 2)), np.repeat(["a", "b"], 150)
@@ -215,7 +325,19 @@ class GenerativeAnswers(Answers):
     def density_grid(self, columns: Any = None, at: Any = None, X: Any = None) -> DensityGrid:
         """p(x | k) and P(k | x) on a grid of one or two columns; the others are integrated out or held at a value.
 
-        columns, at, X: as for `classwise.plot.density_grid`.
+        Parameters
+        ----------
+        columns : column, sequence or mapping, optional
+            As for `classwise.plot.density_grid`.
+        at : mapping from column to value, optional
+            As for `classwise.plot.density_grid`.
+        X : array or table of shape (n, p), optional
+            As for `classwise.plot.density_grid`.
+
+        Returns
+        -------
+        DensityGrid
+            The grid, with densities and posteriors.
         """
         return density_grid(self._fitted(), columns, at, X)
 

@@ -36,14 +36,37 @@ def held_out_importance(
 ) -> Importance:
     """Which columns matter on held-out rows: an `Importance`, as `m.importance(X, y)` returns.
 
-    estimator: any classifier, fitted or not. It is not changed: copies of it are fitted without each fold, and scored
-        on the rows of the fold. For a classifier of another library, columns are shuffled.
-    folds: a number of stratified folds, the fold of each row, or a scikit-learn splitter.
-    repeats: how often a column is shuffled, if the model cannot integrate it out.
-    most_rows: the most rows to use; of more rows, this many are drawn at random.
+    Parameters
+    ----------
+    estimator : classifier
+        Any classifier, fitted or not. It is not changed: copies of it are fitted without each fold, and
+        scored on the rows of the fold. For a classifier of another library, columns are shuffled.
+    X : array or table of shape (n, p)
+        Rows.
+    y : array of shape (n,)
+        The labels of the rows.
+    sample_weight : array of shape (n,), optional
+        The weight of each row: two counts a row twice, zero not at all; by default all are one.
+    folds : int, array of shape (n,) or splitter, default=5
+        A number of stratified folds, the fold of each row, or a scikit-learn splitter.
+    repeats : int, default=5
+        How often a column is shuffled, if the model cannot integrate it out.
+    most_rows : int, default=5000
+        The most rows to use; of more rows, this many are drawn at random.
+    random_state : int, RandomState or Generator, default=0
+        The seed of what is drawn at random.
 
+    Returns
+    -------
+    Importance
+        The importance of each column, with its standard error.
+
+    Notes
+    -----
     Rows of a class that no other fold has are left out.
 
+    Examples
+    --------
     >>> import classwise as cw
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)

@@ -54,29 +54,82 @@ class BayesianLogistic(Answers):
         probit  P(second | x) = Φ(w'x + w0), of two classes
         prior   weights ~ N(0, 1 / precision), independent; with softmax, the weights of every class
 
-    link: "logit" or "probit".
-    precision: of the prior. A number (0 for no prior: maximum likelihood); "evidence" for the one with the largest
-        marginal likelihood; "relevance" for one such precision per column, which switches off columns that do not
-        matter; or a mapping from a column, or a tuple of columns, to a number or "evidence", where all other columns
-        form one more group. scikit-learn's C is 1 / precision.
-    fit_intercept: whether scores have an intercept.
-    penalize_intercept: whether the intercept has the prior too; otherwise its prior is flat.
-    standardize: put the prior on the weights of standardized numbers: divided by their standard deviation, and centered
-        if there is an intercept. One-hot columns of categories are centered, but not divided. Attributes such as coef_
-        are always in the columns' own units.
-    predictive: "integrated" averages over the posterior; "plugin" uses the most probable weights as if they were known
-        (their means, with another posterior than "laplace"); "moderated" is MacKay's closed-form approximation of
-        "integrated".
-    posterior: "laplace" is the Gaussian around the most probable weights, with the full Hessian; "variational" is the
-        Gaussian nearest to the posterior, which is slower, and better if rows are few or classes almost separable;
-        "sampled" draws from the exact posterior by Gibbs sampling (logit; needs the extra `sample`). All three use the
-        precision that the Laplace approximation gives.
-    draws: the number of draws, in four chains, after a burn-in of as many.
-    random_state: the seed of the draws.
-    families: how to read columns whose type is misleading, such as {"zip": "categorical"}.
-    missing: "mean" replaces missing values by the mean of their column, with a warning at fit, and treats unseen levels
-        as missing; "error" refuses missing values.
+    Parameters
+    ----------
+    link : {"logit", "probit"}, default="logit"
+        "logit" or "probit".
+    precision : float, array or str, default="evidence"
+        The precision of the prior. A number (0 for no prior: maximum likelihood); "evidence" for the one with
+        the largest marginal likelihood; "relevance" for one such precision per column, which switches off
+        columns that do not matter; or a mapping from a column, or a tuple of columns, to a number or
+        "evidence", where all other columns form one more group. scikit-learn's C is 1 / precision.
+    fit_intercept : bool, default=True
+        Whether scores have an intercept.
+    penalize_intercept : bool, default=False
+        Whether the intercept has the prior too; otherwise its prior is flat.
+    standardize : bool, default=True
+        Put the prior on the weights of standardized numbers: divided by their standard deviation, and
+        centered if there is an intercept. One-hot columns of categories are centered, but not divided.
+        Attributes such as coef_ are always in the columns' own units.
+    predictive : {"integrated", "plugin", "moderated"}, default="integrated"
+        "integrated" averages over the posterior; "plugin" uses the most probable weights as if they were
+        known (their means, with another posterior than "laplace"); "moderated" is MacKay's closed-form
+        approximation of "integrated".
+    posterior : {"laplace", "variational", "sampled"}, default="laplace"
+        "laplace" is the Gaussian around the most probable weights, with the full Hessian; "variational" is
+        the Gaussian nearest to the posterior, which is slower, and better if rows are few or classes almost
+        separable; "sampled" draws from the exact posterior by Gibbs sampling (logit; needs the extra
+        `sample`). All three use the precision that the Laplace approximation gives.
+    draws : int, default=2000
+        The number of draws, in four chains, after a burn-in of as many.
+    families : str or mapping from column to family, default="auto"
+        How to read columns whose type is misleading, such as {"zip": "categorical"}.
+    missing : {"mean", "error"}, default="mean"
+        "mean" replaces missing values by the mean of their column, with a warning at fit, and treats unseen
+        levels as missing; "error" refuses missing values.
+    random_state : int, RandomState or Generator, optional
+        The seed of the draws.
 
+    Attributes
+    ----------
+    classes_
+        The labels, sorted.
+    priors_
+        The share of each class in the training rows, or the priors given to with_priors; (g,).
+    classifier_
+        The classifier without the scikit-learn interface.
+    coef_
+        The most probable weights in the columns' own units (posterior means, if posterior is not "laplace").
+    coef_cov_
+        Posterior covariance of all weights, class after class, each in the order of coef_names_; (k q, k q).
+    coef_names_
+        The names of the weights: columns, levels as "column=level", and the intercept last.
+    coef_std_
+        Posterior standard deviations of coef_; with softmax, of weights relative to the mean of the classes.
+    diagnostics_
+        With posterior="sampled": effective sample size and R-hat of each weight that is sampled (contrasts).
+    families_
+        The family of each column, by name (or position).
+    feature_names_in_
+        The names of the columns, if they have names.
+    intercept_
+        The intercepts; (1,) or (g,), as coef_.
+    intercept_std_
+        Posterior standard deviations of intercept_.
+    log_marginal_likelihood_
+        Log P(labels | rows) given the precision, with the weights integrated out by Laplace's approximation.
+    n_features_in_
+        The number of columns.
+    passes_
+        The number of passes over all rows that computed the curvature; passes for gradients alone do not
+        count.
+    precision_
+        The precision of the prior on the weights of each column, by name (or position).
+    schema_
+        How the model reads each column, as a table: type, kind, family, levels, missing values.
+
+    Examples
+    --------
     >>> import classwise as cw
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -120,6 +173,20 @@ class BayesianLogistic(Answers):
         """Fit to rows X (n, p) and labels y (n,). A row of weight two counts twice, a row of weight zero not at all.
 
         X is an array or a pandas, polars or Arrow table. The fit takes several passes over the rows, in chunks.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows to learn from.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
         """
         return self._fit(X, y, sample_weight, None)
 
@@ -128,12 +195,26 @@ class BayesianLogistic(Answers):
     ) -> Self:
         """Fit to a source of rows with flat memory: the same model as from a table of all rows.
 
-        source: as for `summarize` with a target, if it can be read several times: the path of a CSV, TSV, JSON, Parquet
-            or Arrow file, a pattern, a query, a database table, a lazy frame, a function that returns batches, or a
-            DataFrame of Dask or Spark.
-        target, weights: the columns of labels and weights.
-        columns: the columns to learn from; by default all others.
+        Parameters
+        ----------
+        source : path, pattern, query, table or stream
+            As for `summarize` with a target, if it can be read several times: the path of a CSV, TSV, JSON,
+            Parquet or Arrow file, a pattern, a query, a database table, a lazy frame, a function that returns
+            batches, or a DataFrame of Dask or Spark.
+        target : str
+            The column of labels.
+        columns : sequence of str, optional
+            The columns to learn from; by default all others.
+        weights : str, optional
+            The column of weights; by default all rows have weight one.
 
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
+
+        Notes
+        -----
         The first pass finds the types, levels and scales of the columns. Up to 20 million values are then held in
         memory. With more, the fit starts on a sample, and takes about six more passes over all rows.
         """
@@ -188,6 +269,20 @@ class BayesianLogistic(Answers):
         Exact for two classes. For more classes it uses 2048 points of the posterior, and its ends are accurate to about
         a hundredth of its width.
 
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        level : float, default=0.95
+            The probability that an interval holds.
+
+        Returns
+        -------
+        array of shape (n, g, 2)
+            The lower and upper end for each class.
+
+        Examples
+        --------
         >>> import classwise as cw
         >>> m = cw.BayesianLogistic(precision=1.0).fit([[0], [1], [2], [3]], ["no", "no", "yes", "yes"])
         >>> m.predict_interval([[3]])[0, 1].round(2).tolist(), round(float(m.predict_proba([[3]])[0, 1]), 2)
@@ -202,13 +297,30 @@ class BayesianLogistic(Answers):
     ) -> Boundary:
         """f(x) = w'x + w0, at the most probable weights: positive where `first` is more probable than `second`.
 
-        columns: draw the boundary in these columns of numbers, by name or position; the others stay at their means.
-        at: {column: value} holds a column at a value, or a category at a level; other categories stay at the mean of
-            their one-hot columns.
+        Parameters
+        ----------
+        first : label
+            The class for which the function is positive.
+        second : label
+            The class for which it is negative.
+        columns : sequence of columns, optional
+            Draw the boundary in these columns of numbers, by name or position; the others stay at their means.
+        at : mapping from column to value, optional
+            {column: value} holds a column at a value, or a category at a level; other categories stay at the mean
+            of their one-hot columns.
 
+        Returns
+        -------
+        Boundary
+            The function, with its coefficients, kind and points.
+
+        Notes
+        -----
         f is the log odds, or the score of the probit link. With two classes, P(first | x) is 1/2 where f = 0, also
         averaged over the posterior; with more classes, averaging curves the line a little.
 
+        Examples
+        --------
         >>> import classwise as cw
         >>> m = cw.BayesianLogistic(precision=1.0).fit([[1, 0], [2, 1], [6, 2], [7, 0]], ["low", "low", "high", "high"])
         >>> m.boundary("high", "low").kind
@@ -258,13 +370,35 @@ class BayesianLogistic(Answers):
     # The same posterior in other uses: new estimators, without a new fit ----------------------------------------------
 
     def near(self, keep: bool = False) -> WarmStart:
-        """A start for a fit to almost the same rows; keep: whether that fit keeps the precision of this one."""
+        """A start for a fit to almost the same rows.
+
+        Parameters
+        ----------
+        keep : bool, default=False
+            Whether that fit keeps the precision of this one.
+
+        Returns
+        -------
+        WarmStart
+            Weights and precision to start from.
+        """
         beliefs = self.classifier_.beliefs
         metric = HessianMetric(np.ones(len(beliefs.factor)), beliefs.factor) if isinstance(beliefs, Laplace) else None
         return WarmStart(beliefs.mean, self.model_.values, metric if keep else None)
 
     def predicting(self, predictive: Literal["integrated", "plugin", "moderated"]) -> Self:
-        """The same posterior of the weights with another `predictive`: a new estimator, without a new fit."""
+        """The same posterior of the weights with another `predictive`: a new estimator, without a new fit.
+
+        Parameters
+        ----------
+        predictive : {"integrated", "plugin", "moderated"}
+            How predictions use the posterior, as the option of that name.
+
+        Returns
+        -------
+        estimator
+            A new estimator; this one stays as it is.
+        """
         other = copy(self)
         other.predictive = predictive
         other.model_ = replace(self.model_, classifier=self.classifier_.predicting(predictive))
@@ -275,6 +409,17 @@ class BayesianLogistic(Answers):
 
         P(k | x) is multiplied by the ratio of the new prior to the share of the class in the training rows, and
         normalized. priors: as in the other estimators, none of them zero.
+
+        Parameters
+        ----------
+        priors : str, mapping or sequence
+            The class priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the
+            order of the sorted labels.
+
+        Returns
+        -------
+        estimator
+            A new estimator; this one stays as it is.
         """
         if self.link == "probit":
             raise ClasswiseError(
@@ -328,6 +473,18 @@ class BayesianLogistic(Answers):
     def coefficients(self, level: float = 0.95) -> Coefficients:
         """Weights with their posterior deviations and credible intervals, as a table.
 
+        Parameters
+        ----------
+        level : float, default=0.95
+            The probability that an interval holds.
+
+        Returns
+        -------
+        Coefficients
+            One line per weight.
+
+        Examples
+        --------
         >>> import classwise as cw
         >>> cw.BayesianLogistic(precision=1.0).fit([[0], [1], [2], [3]], ["no", "no", "yes", "yes"]).coefficients()
         label  column       weight  deviation     low   high
@@ -337,7 +494,20 @@ class BayesianLogistic(Answers):
         return self._fitted().model_.coefficients(fraction("level", level))
 
     def sample_weights(self, n: int = 1, random_state: Any = None) -> Array:
-        """Weights drawn from the posterior, in the columns' own units, in the order of coef_names_; (n, k, q)."""
+        """Weights drawn from the posterior, in the columns' own units, in the order of coef_names_; (n, k, q).
+
+        Parameters
+        ----------
+        n : int, default=1
+            The number of draws.
+        random_state : int, RandomState or Generator, optional
+            The seed of what is drawn at random.
+
+        Returns
+        -------
+        array of shape (n, k, q)
+            The draws.
+        """
         if not (isinstance(n, (int, np.integer)) and n >= 0):
             raise ClasswiseError(f"n={n!r} is not a number of draws.")
         return self._fitted().model_.sample(int(n), read_generator(random_state))

@@ -41,25 +41,79 @@ COVARIANCES = {"tied": True, "class": False}
 class MixtureClassifier(GenerativeAnswers):
     """A mixture of Gaussians for each class: log p(x | k) = log sum over components c of share_c N(x | m_c, C).
 
-    components: the number of components of each class, but at most one for every five rows (see components_).
-    covariance: "tied" for one covariance that all components of all classes share (Hastie and Tibshirani 1996), "class"
-        for one that the components of a class share.
-    prior: of means and covariances, which keeps components from collapsing to a point: "weak" (a weak prior in the
-        units of the data), or a NormalInverseWishart.
-    starts: the number of starts of EM, from clusters drawn with random_state; only the best is continued.
-    tol: EM stops when the objective per row gains less than this.
-    max_iter: the most iterations of EM (em_ has its course).
-    priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
-        labels.
-    families: how to model columns whose type is misleading, such as {"visits": "poisson", "grade": "categorical"}. The
-        mixture is over the columns of numbers; all others are independent of it within a class.
-    smoothing: pseudo-rows at each level of a category; 0 is maximum likelihood.
-    min_frequency: levels with a smaller share of the rows are pooled, together with unseen levels; from 1 on it is a
+    Parameters
+    ----------
+    components : int, default=3
+        The number of components of each class, but at most one for every five rows (see components_).
+    covariance : {"tied", "class"}, default="tied"
+        "tied" for one covariance that all components of all classes share (Hastie and Tibshirani 1996),
+        "class" for one that the components of a class share.
+    prior : {"weak"} or NormalInverseWishart, default="weak"
+        The prior of means and covariances, which keeps components from collapsing to a point: "weak" (a weak prior in
+        the units of the data), or a NormalInverseWishart.
+    starts : int, default=4
+        The number of starts of EM, from clusters drawn with random_state; only the best is continued.
+    tol : float, default=1e-06
+        EM stops when the objective per row gains less than this.
+    max_iter : int, default=500
+        The most iterations of EM (em_ has its course).
+    priors : str, mapping or sequence, default="empirical"
+        "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of
+        sorted labels.
+    families : str or mapping from column to family, default="auto"
+        How to model columns whose type is misleading, such as {"visits": "poisson", "grade": "categorical"}.
+        The mixture is over the columns of numbers; all others are independent of it within a class.
+    smoothing : float, default=1.0
+        Pseudo-rows at each level of a category; 0 is maximum likelihood.
+    min_frequency : float, default=0.0
+        Levels with a smaller share of the rows are pooled, together with unseen levels; from 1 on it is a
         weight instead of a share.
-    missing: "integrate" integrates missing values out, at predict and in every step of EM; "level" also learns from
-        the fact that a value is missing; "error" refuses missing values.
-    ties: "first" predicts the first label, "random" one drawn with random_state.
+    missing : {"integrate", "level", "error"}, default="integrate"
+        "integrate" integrates missing values out, at predict and in every step of EM; "level" also learns
+        from the fact that a value is missing; "error" refuses missing values.
+    ties : {"first", "random"}, default="first"
+        "first" predicts the first label, "random" one drawn with random_state.
+    random_state : int, RandomState or Generator, default=0
+        The seed of what is drawn at random.
 
+    Attributes
+    ----------
+    classes_
+        The labels, sorted.
+    priors_
+        The prior of each class; (g,).
+    classifier_
+        The classifier without the scikit-learn interface.
+    components_
+        The number of components of each class, by label.
+    covariances_
+        The covariance of each component; (q, p, p), read-only if shared.
+    em_
+        The course of EM: iterations, log-likelihood, convergence; None without EM.
+    families_
+        The family of each column, by name (or position).
+    feature_names_in_
+        The names of the columns, if they have names.
+    log_marginal_likelihood_
+        Log p(rows | labels) with all parameters integrated out: for estimate="bayes" with a proper prior.
+    means_
+        The mean of each component, class after class; (q, p).
+    mixture_
+        The density of the columns of numbers: the class (owner), share, mean and covariance of each
+        component.
+    model_
+        The fitted model without the scikit-learn interface.
+    n_features_in_
+        The number of columns.
+    n_iter_
+        The number of iterations of EM, from the best start.
+    parameters_
+        The estimates of each column, by name (or position): arrays over the classes, (g,) each.
+    schema_
+        How the model reads each column, as a table: type, kind, family, levels, missing values.
+
+    Examples
+    --------
     >>> import classwise as cw
     >>> X, y = cw.datasets.banana(400, random_state=0)
     >>> [int((m.fit(X, y).predict(X) != y).sum()) for m in (cw.QDA(), cw.MixtureClassifier(components=3))]
@@ -108,6 +162,20 @@ class MixtureClassifier(GenerativeAnswers):
 
         X is an array or a pandas, polars or Arrow table; it may hold text, categories, booleans and missing values. EM
         copies the columns of numbers once, and takes many passes over them.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows to learn from.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
         """
         plan = self._plan()
         table = open_source(X).read(plan.families, required(y), sample_weight, strict=plan.strict).weighted()
@@ -123,7 +191,21 @@ class MixtureClassifier(GenerativeAnswers):
     ) -> Self:
         """Fit to a source of rows: to all of them if they fit in memory, and else to a sample.
 
-        source, target, columns, weights: as for the other estimators.
+        Parameters
+        ----------
+        source : path, pattern, query, table or stream
+            Rows, as for the other estimators.
+        target : str
+            The column of labels.
+        columns : sequence of str, optional
+            The columns to learn from; by default all others.
+        weights : str, optional
+            The column of weights; by default all rows have weight one.
+
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
         """
         plan = self._plan()
         rows = open_rows(source, target=target, columns=columns, weights=weights, families=plan.families)

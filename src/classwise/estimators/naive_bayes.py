@@ -20,29 +20,93 @@ from classwise.storage import stored
 class NaiveBayes(Discriminating, SummaryEstimator):
     """Naive Bayes on mixed columns: each column has its own family, with separate parameters in each class.
 
-    families: "auto" follows the type (numbers gaussian, booleans bernoulli, text and categories categorical); "best"
-        gives each number the family with the largest evidence among gaussian, lognormal, poisson and categorical
-        (families_ and schema_ show it); a mapping sets some: {"visits": "poisson", "wins": "binomial(10)"}.
-    smoothing: pseudo-rows at each level (a Dirichlet or beta prior) and at the mean rate of a Poisson column (a gamma
-        prior). 0 is maximum likelihood: a level that a class never had then rules that class out.
-    floor: the least variance of a feature within a class, as a fraction of its variance over all rows. With 0, a
-        feature that is constant within a class is an error. A feature that is constant over all rows is left out. A
-        warning names the columns. A copy of another feature is not detected, and counts twice: drop it.
-    estimate: "mle" divides a sum of squares by n_k, "unbiased" by n_k - 1; "bayes" integrates mean and variance out, so
-        that numbers are Student-t within a class, and needs no floor.
-    prior: for estimate="bayes", as in GaussianClassifier.
-    priors: "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of sorted
-        labels.
-    calibrate: "temperature" raises posteriors to the power that fits held-out rows best (calibration_ holds it).
+    Parameters
+    ----------
+    families : str or mapping from column to family, default="auto"
+        "auto" follows the type (numbers gaussian, booleans bernoulli, text and categories categorical);
+        "best" gives each number the family with the largest evidence among gaussian, lognormal, poisson and
+        categorical (families_ and schema_ show it); a mapping sets some: {"visits": "poisson", "wins":
+        "binomial(10)"}.
+    smoothing : float, default=1.0
+        Pseudo-rows at each level (a Dirichlet or beta prior) and at the mean rate of a Poisson column (a
+        gamma prior). 0 is maximum likelihood: a level that a class never had then rules that class out.
+    floor : float, default=1e-06
+        The least variance of a feature within a class, as a fraction of its variance over all rows. With 0, a
+        feature that is constant within a class is an error. A feature that is constant over all rows is left
+        out. A warning names the columns. A copy of another feature is not detected, and counts twice: drop
+        it.
+    estimate : {"mle", "unbiased", "bayes"}, default="mle"
+        "mle" divides a sum of squares by n_k, "unbiased" by n_k - 1; "bayes" integrates mean and variance
+        out, so that numbers are Student-t within a class, and needs no floor.
+    prior : {"weak", "geisser", "evidence", "cv", "loo"} or NormalInverseWishart, default="weak"
+        For estimate="bayes", as in GaussianClassifier.
+    priors : str, mapping or sequence, default="empirical"
+        "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of
+        sorted labels.
+    calibrate : {"temperature"}, optional
+        "temperature" raises posteriors to the power that fits held-out rows best (calibration_ holds it).
         Dependent columns make naive Bayes overconfident, which this corrects. It changes no decision.
-    folds: how rows are held out for calibrate and prior="cv": a number of stratified folds, the fold of each row, or a
-        scikit-learn splitter.
-    min_frequency: levels with a smaller share of the rows are pooled, together with unseen levels; from 1 on it is a
+    folds : int, array of shape (n,) or splitter, default=10
+        How rows are held out for calibrate and prior="cv": a number of stratified folds, the fold of each
+        row, or a scikit-learn splitter.
+    min_frequency : float, default=0.0
+        Levels with a smaller share of the rows are pooled, together with unseen levels; from 1 on it is a
         weight instead of a share.
-    missing: "integrate" leaves missing values out, at fit and at predict; "level" also learns from the fact that a
+    missing : {"integrate", "level", "error"}, default="integrate"
+        "integrate" leaves missing values out, at fit and at predict; "level" also learns from the fact that a
         value is missing; "error" refuses them.
-    ties: "first" predicts the first label, "random" one drawn with random_state.
+    ties : {"first", "random"}, default="first"
+        "first" predicts the first label, "random" one drawn with random_state.
+    random_state : int, RandomState or Generator, optional
+        The seed of what is drawn at random.
 
+    Attributes
+    ----------
+    classes_
+        The labels, sorted.
+    priors_
+        The prior of each class; (g,).
+    calibration_
+        The power of the posteriors and its log loss, with calibrate="temperature".
+    class_count_
+        The rows of each class, or their weight, as in scikit-learn; (g,).
+    class_prior_
+        The prior of each class, as in scikit-learn: priors_; (g,).
+    classifier_
+        The classifier without the scikit-learn interface.
+    covariances_
+        The covariance matrix of each class, or the shape of its Student-t; (g, p, p), read-only where shared.
+    families_
+        The family of each column, by name (or position).
+    feature_names_in_
+        The names of the columns, if they have names.
+    gaussian_
+        The Gaussians of the columns of numbers: means and covariances, or location and shape of a Student-t.
+    log_marginal_likelihood_
+        Log p(rows | labels) with all parameters integrated out: for estimate="bayes" with a proper prior.
+    means_
+        The mean of each class in the Gaussian columns, or the location of its Student-t; (g, p).
+    model_
+        The fitted model without the scikit-learn interface.
+    n_features_in_
+        The number of columns.
+    parameters_
+        The estimates of each column, by name (or position): arrays over the classes, (g,) each.
+    prior_choice_
+        The log loss of every strength of the prior, where prior="cv" or "loo" chose it.
+    schema_
+        How the model reads each column, as a table: type, kind, family, levels, missing values.
+    statistics_
+        What was gathered from the rows; statistics add and subtract.
+    theta_
+        The mean of each column within each class, as in scikit-learn's GaussianNB; (g, p).
+    var_
+        The variance of each column within each class, as in scikit-learn's GaussianNB; (g, p).
+    variances_
+        The floored variance of each Gaussian column within each class, or the shape of its Student-t; (g, p).
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> int((NaiveBayes().fit(X, y).predict(X) != y).sum())

@@ -17,13 +17,14 @@ from classwise.densities import Observed
 from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators.fit_summary import SummaryTable, directions_table
 from classwise.estimators.gaussian import GaussianClassifier
+from classwise.estimators.inherited_docs import inherited_doc
 from classwise.storage import stored
 
 C = TypeVar("C", bound=type[GaussianClassifier])
 
 
 def defaults(own: dict[str, Any] | None = None, **changed: Any) -> Callable[[C], C]:
-    """Give a subclass other defaults, also in its signature, which scikit-learn and help() read.
+    """Give a subclass other defaults, also in its signature and docstring, which scikit-learn and help() read.
 
     own: options that only the subclass has.
     """
@@ -45,17 +46,20 @@ def defaults(own: dict[str, Any] | None = None, **changed: Any) -> Callable[[C],
         signature = inspect.Signature(parameters)
         initialize.__signature__ = signature  # type: ignore[attr-defined]
         cls.__init__ = initialize  # type: ignore[method-assign]
+        if cls.__doc__ and GaussianClassifier.__doc__:  # python -OO has neither
+            cls.__doc__ = inherited_doc(cls.__doc__, GaussianClassifier.__doc__, changed)
         return cls
 
     return decorate
 
 
 @stored("QDA", kind="model")
+@defaults()
 class QDA(GaussianClassifier):
     """Quadratic discriminant analysis: each class has its own full covariance (share=0, shrink=0).
 
-    The options are those of GaussianClassifier.
-
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> int((QDA().fit(X, y).predict(X) != y).sum())
@@ -70,11 +74,26 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
 
     `transform` projects rows on Fisher's directions.
 
-    n_components: how many of Fisher's directions to keep, at most min(g - 1, p). It affects decisions too, unlike in
-        scikit-learn: class means are projected onto the space of these directions (reduced-rank classification).
+    Parameters
+    ----------
+    n_components : int, optional
+        How many of Fisher's directions to keep, at most min(g - 1, p). It affects decisions too, unlike in
+        scikit-learn: class means are projected onto the space of these directions (reduced-rank
+        classification).
 
-    The other options are those of GaussianClassifier.
+    Attributes
+    ----------
+    projection_
+        Fisher's projection: center, directions, shares of the between-class variance, and class means.
+    scalings_
+        Fisher's directions, under scikit-learn's name.
+    xbar_
+        The mean of the class means, weighted by the priors, under scikit-learn's name.
+    explained_variance_ratio_
+        The share of the between-class variance of each direction, the largest first.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> m = LDA().fit(X, y)
@@ -102,6 +121,16 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
 
         r is n_components, or min(g - 1, p). Only columns of numbers are projected. A missing number is replaced by its
         expectation given the rest of the row.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, r)
+            The coordinates of the rows.
         """
         projection, gaussian, table = self.projection_, self.gaussian_, self._table(X)
         columns, _ = self._numbers_block()
@@ -187,8 +216,10 @@ class NearestMean(GaussianClassifier):
     """The nearest-mean classifier: one variance for all features and classes (structure="spherical", share=1).
 
     With equal priors the class with the nearest mean wins. Distances depend on the units of the features;
-    standardize=True measures each feature in its standard deviation. The options are those of GaussianClassifier.
+    standardize=True measures each feature in its standard deviation.
 
+    Examples
+    --------
     >>> m = NearestMean().fit([[0, 0], [0, 2], [4, 0], [4, 2]], ["a", "a", "b", "b"])
     >>> m.predict([[1.9, 5], [2.1, 5]]).tolist()
     ['a', 'b']
@@ -202,8 +233,10 @@ class RDA(GaussianClassifier):
 
     The two dials share and shrink are chosen by cross-validated log loss by default; `dials_` has every pair that was
     tried. Shrinking depends on the units of the features; standardize=True measures each feature in its standard
-    deviation. The options are those of GaussianClassifier.
+    deviation.
 
+    Examples
+    --------
     >>> m = RDA(share=0.5, shrink=0.5).fit([[-1, -1], [-1, 1], [2, 0], [3, 0]], [-1, -1, 1, 1])
     >>> m.predict([[0, 0], [1, 0]]).tolist()
     [-1, 1]

@@ -45,22 +45,40 @@ def predict(
 ) -> Any:
     """Predict the label of each row of a source, with its posterior, in the order of the rows; memory stays flat.
 
-    model: a fitted classifier, of classwise or of scikit-learn.
-    source: rows, as for `summarize`. In files and databases, the same texts count as missing as when the model was
-        fitted.
-    sink: where predictions go: a Parquet, CSV, TSV, JSON or Arrow file, by its suffix, or a database table such as
-        "shop.duckdb#table" or "postgresql://host/shop#table"; "-" is standard output. A sink appears only when it is
-        complete, and the number of rows is returned. Without a sink the predictions are returned: as a DataFrame of
-        Dask or Spark if the source is one, and else as a stream of Arrow batches, which can be read once. Predictions
-        for a large text file first go to a temporary file, because a later row may change the type of a column.
-    keys: the columns to copy to the output; by default all. From CSV and TSV their text is copied unchanged, but in
-        sinks with types, columns of the model have the model's type.
-    columns: the columns to predict from, in the order of fit, if the model was fitted on rows without names.
-    proba: add a column `posterior_CLASS` for each class. If classes differ by case alone, later ones are numbered, such
-        as `posterior_a_2` beside `posterior_A`.
-    overwrite: replace an existing file or table.
-    format: "csv", "tsv", "json", "jsonl", "parquet" or "arrow", if the suffix does not say; "csv" for "-".
+    Parameters
+    ----------
+    model : estimator
+        A fitted classifier, of classwise or of scikit-learn.
+    source : path, pattern, query, table or stream
+        Rows, as for `summarize`. In files and databases, the same texts count as missing as when the model
+        was fitted.
+    sink : str or path, optional
+        Where predictions go: a Parquet, CSV, TSV, JSON or Arrow file, by its suffix, or a database table such
+        as "shop.duckdb#table" or "postgresql://host/shop#table"; "-" is standard output. A sink appears only
+        when it is complete, and the number of rows is returned. Without a sink the predictions are returned:
+        as a DataFrame of Dask or Spark if the source is one, and else as a stream of Arrow batches, which can
+        be read once. Predictions for a large text file first go to a temporary file, because a later row may
+        change the type of a column.
+    keys : sequence of str, optional
+        The columns to copy to the output; by default all. From CSV and TSV their text is copied unchanged,
+        but in sinks with types, columns of the model have the model's type.
+    columns : sequence of str, optional
+        The columns to predict from, in the order of fit, if the model was fitted on rows without names.
+    proba : bool, default=False
+        Add a column `posterior_CLASS` for each class. If classes differ by case alone, later ones are
+        numbered, such as `posterior_a_2` beside `posterior_A`.
+    overwrite : bool, default=False
+        Replace an existing file or table.
+    format : str, optional
+        "csv", "tsv", "json", "jsonl", "parquet" or "arrow", if the suffix does not say; "csv" for "-".
 
+    Returns
+    -------
+    Arrow record batch reader, or None
+        The predictions; None if they went to a sink.
+
+    Examples
+    --------
     >>> import classwise as cw, pandas as pd
     >>> rows = pd.DataFrame({"id": [7, 8, 9, 10], "x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")})
     >>> m = cw.LDA().fit(rows[["x"]], rows["y"])
@@ -295,12 +313,26 @@ def evaluate(
     accurate to `auc_bound`. Rows of Dask and Spark are evaluated by their workers. For a Decision, the posteriors of
     its model are evaluated.
 
-    model: a fitted classifier, of classwise or of scikit-learn.
-    source: rows, as for `predict`.
-    target: the column of labels. Rows without a label are left out, and a warning counts them.
-    columns: the columns to predict from, in the order of fit, if the model was fitted on rows without names.
-    weights: the column of weights, if there is one.
+    Parameters
+    ----------
+    model : estimator
+        A fitted classifier, of classwise or of scikit-learn.
+    source : path, pattern, query, table or stream
+        Rows, as for `predict`.
+    target : str
+        The column of labels. Rows without a label are left out, and a warning counts them.
+    columns : sequence of str, optional
+        The columns to predict from, in the order of fit, if the model was fitted on rows without names.
+    weights : str, optional
+        The column of weights, if there is one.
 
+    Returns
+    -------
+    Evaluation
+        The measures; they add up over batches.
+
+    Examples
+    --------
     >>> import classwise as cw, pandas as pd
     >>> rows = pd.DataFrame({"x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")})
     >>> m = cw.LDA().fit(rows[["x"]], rows["y"])

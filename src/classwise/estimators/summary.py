@@ -67,6 +67,20 @@ class SummaryEstimator(GenerativeAnswers):
         X is an array or a pandas, polars or Arrow table; it may hold text, categories, booleans and missing values.
         Rows without a label are left out, with a warning that counts them. Options that are left to cross-validation
         are chosen by log loss, in another pass over the rows.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows to learn from.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
         """
         plan = self._plan()
         if not self._is_choosing:
@@ -92,8 +106,22 @@ class SummaryEstimator(GenerativeAnswers):
         A later batch may have new classes and levels. partial_fit is not available if an option is left to
         cross-validation, which needs all rows twice.
 
-        classes: the labels that may occur; others are an error. A class without rows so far is in classes_, with a
-            prior and posteriors of zero, but has no density.
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows to learn from.
+        y : array of shape (n,)
+            The labels of the rows.
+        classes : sequence of labels, optional
+            The labels that may occur; others are an error. A class without rows so far is in classes_, with a prior and
+            posteriors of zero, but has no density.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
         """
         plan, source, known = self._plan(), open_source(X), []
         before: ClassStatistics | None = getattr(self, "statistics_", None)
@@ -109,6 +137,16 @@ class SummaryEstimator(GenerativeAnswers):
     def fit_statistics(self, statistics: ClassStatistics) -> Self:
         """Fit to statistics from `summarize`, gathered here or elsewhere. Options that are left to cross-validation are
         an error, because they need the rows.
+
+        Parameters
+        ----------
+        statistics : ClassStatistics
+            What `summarize` returned, or a sum of such statistics.
+
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
         """
         if self._is_choosing:
             left = {**self._open_choices(), **({"calibrate": self.calibrate} if self.calibrate else {})}
@@ -124,11 +162,25 @@ class SummaryEstimator(GenerativeAnswers):
     ) -> Self:
         """Fit to a source of rows with flat memory: the same model as from a table of all rows.
 
-        source: as for `summarize` with a target: the path of a CSV, TSV, JSON, Parquet or Arrow file, a pattern, a
+        Parameters
+        ----------
+        source : path, pattern, query, table or stream
+            As for `summarize` with a target: the path of a CSV, TSV, JSON, Parquet or Arrow file, a pattern, a
             query, a database table, a lazy frame, a stream of Arrow batches, or a DataFrame of Dask or Spark.
-        target, weights: the columns of labels and weights.
-        columns: the columns to learn from; by default all others.
+        target : str
+            The column of labels.
+        columns : sequence of str, optional
+            The columns to learn from; by default all others.
+        weights : str, optional
+            The column of weights; by default all rows have weight one.
 
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
+
+        Notes
+        -----
         Options that are left to cross-validation are chosen on all rows if they fit in memory, and else on a sample.
         """
         plan = self._plan()
@@ -217,8 +269,24 @@ class SummaryEstimator(GenerativeAnswers):
         rows, is fitted to the other rows. Options chosen by "cv" stay. A row without which the model cannot be fitted
         has -inf for every class, and a warning names it.
 
-        recount: whether to estimate the priors without the row too.
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+        recount : bool, default=False
+            Whether to estimate the priors without the row too.
 
+        Returns
+        -------
+        array of shape (n, g)
+            The log posteriors of each row, from a model that has not seen it.
+
+        Examples
+        --------
         >>> import classwise as cw
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
@@ -232,6 +300,20 @@ class SummaryEstimator(GenerativeAnswers):
         """log p(x) of each row under the model fitted without that row: low for outliers; (n,).
 
         As leave_one_out, with the priors of all rows. -inf if the model cannot be fitted without the row.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        array of shape (n,)
+            The log evidence of each row.
         """
         leaving, rows = self._leaving_out(X, y, sample_weight, recount=False)
         return leaving.log_evidence(rows)

@@ -25,9 +25,22 @@ from classwise.plot.canvas import (
 def plot_dials(model: Any, *, axes: Any = None, title: str | None = None) -> Any:
     """Draw the cross-validated log loss over share and shrink as a heat map, with a star at the best; dark is good.
 
-    model: a fitted model with share="cv" or shrink="cv", or its dials_.
-    title: by default the best dials.
+    Parameters
+    ----------
+    model : estimator or DialChoice
+        A fitted model with share="cv" or shrink="cv", or its dials_.
+    axes : matplotlib Axes, optional
+        Where to draw; by default on new Axes.
+    title : str, optional
+        By default the best dials.
 
+    Returns
+    -------
+    matplotlib Axes
+        The picture.
+
+    Notes
+    -----
     Crosses mark values for which a covariance has no inverse. If only one dial was chosen, a line is drawn.
     """
     choice = _read_choice(model)
@@ -112,9 +125,24 @@ WIDE = 8.0
 def plot_learning_curve(curve: Any, *, measure: str = "log_loss", axes: Any = None, title: str | None = None) -> Any:
     """Draw the median of each model over repeats against the number of training rows, with a band of quartiles.
 
-    curve: the result of learning_curve(X, y).
-    measure: "log_loss" or "error".
+    Parameters
+    ----------
+    curve : LearningCurve
+        The result of learning_curve(X, y).
+    measure : str, default="log_loss"
+        "log_loss" or "error".
+    axes : matplotlib Axes, optional
+        Where to draw; by default on new Axes.
+    title : str, optional
+        The title of the picture.
 
+    Returns
+    -------
+    matplotlib Axes
+        The picture.
+
+    Notes
+    -----
     A line begins at the size from which the model could be fitted in every repeat.
     """
     if measure not in NAMES:

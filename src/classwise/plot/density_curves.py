@@ -38,11 +38,28 @@ def plot_densities(
 ) -> Any:
     """Draw prior times density of each class in one column, and below it the posterior; returns a Figure.
 
-    X, y: rows to show as histograms on the same scale; without y, as one gray histogram.
-    columns: the column, by name or position; by default the first number. The others are integrated out.
-    at: {column: value} holds other columns at a value.
-    axes: two Axes to draw on.
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator.
+    X, y : array or table of shape (n, p) and array of shape (n,)
+        Rows to show as histograms on the same scale; without y, as one gray histogram.
+    columns : column, optional
+        The column, by name or position; by default the first number. The others are integrated out.
+    at : mapping from column to value, optional
+        {column: value} holds other columns at a value.
+    axes : matplotlib Axes, optional
+        Two Axes to draw on.
+    title : str, optional
+        The title of the picture.
 
+    Returns
+    -------
+    matplotlib Figure
+        The picture.
+
+    Notes
+    -----
     Dotted lines mark where the decision changes. For a category, each level has a bar for each class, with a dot at the
     share of the rows, and below it the posterior of the level.
     """

@@ -40,8 +40,25 @@ def plot_pairs(model: Any, X: Any, y: Any, *, columns: Any = None, axes: Any = N
 
     Each panel shows the model of its columns alone; all others are integrated out.
 
-    columns: by name or position; by default all numbers, or all columns if there are fewer than two numbers.
-    axes: a square array of Axes to draw on, with a row and a column for each of the columns.
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator.
+    X : array or table of shape (n, p)
+        Rows to show.
+    y : array of shape (n,)
+        Their labels.
+    columns : sequence of columns, optional
+        By name or position; by default all numbers, or all columns if there are fewer than two numbers.
+    axes : matplotlib Axes, optional
+        A square array of Axes to draw on, with a row and a column for each of the columns.
+    title : str, optional
+        The title of the picture.
+
+    Returns
+    -------
+    matplotlib Figure
+        The picture.
     """
     columns = _chosen(model) if columns is None else list(columns)
     if len(columns) < 2:
@@ -110,8 +127,24 @@ def _name_axes(panels: Any, names: list[str]) -> None:
 def plot_projection(model: Any, X: Any, y: Any, *, axes: Any = None, title: str | None = None) -> Any:
     """Draw rows in the first two of Fisher's directions, with class means and circles at 1 and 2 standard deviations.
 
-    model: an LDA. Two classes have only one direction; histograms of the rows and the densities of the model are then
-    drawn on one scale.
+    Parameters
+    ----------
+    model : estimator
+        An LDA. Two classes have only one direction; histograms of the rows and the densities of the model are
+        then drawn on one scale.
+    X : array or table of shape (n, p)
+        Rows to show.
+    y : array of shape (n,)
+        Their labels.
+    axes : matplotlib Axes, optional
+        Where to draw; by default on new Axes.
+    title : str, optional
+        The title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        The picture.
     """
     if not hasattr(model, "projection_"):
         name = type(model).__name__

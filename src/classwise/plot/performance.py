@@ -40,9 +40,28 @@ def plot_confusion(
 ) -> Any:
     """Draw the confusion matrix: how often rows of each class (rows) were assigned to each class (columns).
 
-    model: a fitted classifier, with rows X, y that it was not fitted on; or the result of m.evaluate(X, y).
-    title: by default the error.
+    Parameters
+    ----------
+    model : estimator or Evaluation
+        A fitted classifier, with rows X, y that it was not fitted on; or the result of m.evaluate(X, y).
+    X : array or table of shape (n, p), optional
+        Rows that the model was not fitted on.
+    y : array of shape (n,), optional
+        Their labels.
+    sample_weight : array of shape (n,), optional
+        The weight of each row: two counts a row twice, zero not at all; by default all are one.
+    axes : matplotlib Axes, optional
+        Where to draw; by default on new Axes.
+    title : str, optional
+        By default the error.
 
+    Returns
+    -------
+    matplotlib Axes
+        The picture.
+
+    Notes
+    -----
     Each cell shows the count and the share of the row; the shade is the share.
     """
     evaluation = _evaluated(model, X, y, sample_weight)
@@ -74,7 +93,19 @@ MARKED = (0.6, 0.8, 1.0)
 def plot_reject_curve(curve: Any, *, axes: Any = None, title: str | None = None) -> Any:
     """Draw the error among decided rows against the share of rows decided, from the highest posteriors on.
 
-    curve: the result of m.reject_curve(X, y). Dots show the least posterior that is decided at that coverage.
+    Parameters
+    ----------
+    curve : RejectCurve
+        The result of m.reject_curve(X, y). Dots show the least posterior that is decided at that coverage.
+    axes : matplotlib Axes, optional
+        Where to draw; by default on new Axes.
+    title : str, optional
+        The title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        The picture.
     """
     axes = new_axes(axes, 6.4, 4.2)
     axes.step(curve.coverage, curve.error, where="pre", color=toned(BLUE), linewidth=1.8)
@@ -118,10 +149,26 @@ def plot_reliability(
 ) -> Any:
     """Draw reliability: observed shares against predicted probabilities, above a histogram of the probabilities.
 
-    model: a fitted classifier, of classwise or of scikit-learn, or several by name: {"LDA": lda, "naive Bayes": nb}; or
-        the result of m.evaluate(X, y), without X and y.
-    X, y: rows that the model was not fitted on.
-    label: use the probability of this class instead of that of the predicted class.
+    Parameters
+    ----------
+    model : estimator, mapping from name to estimator, or Evaluation
+        A fitted classifier, of classwise or of scikit-learn, or several by name: {"LDA": lda, "naive Bayes":
+        nb}; or the result of m.evaluate(X, y), without X and y.
+    X, y : array or table of shape (n, p) and array of shape (n,)
+        Rows that the model was not fitted on.
+    label : label, optional
+        Use the probability of this class instead of that of the predicted class.
+    sample_weight : array of shape (n,), optional
+        The weight of each row: two counts a row twice, zero not at all; by default all are one.
+    axes : matplotlib Axes, optional
+        Where to draw; by default on new Axes.
+    title : str, optional
+        The title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        The picture.
     """
     models = model if isinstance(model, Mapping) else {type(model).__name__: model}
     evaluations = {name: _evaluated(each, X, y, sample_weight) for name, each in models.items()}
@@ -192,13 +239,13 @@ def _draw_histogram(axes: Any, weight: Array, style: Any, alone: bool) -> None:
 def _say(axes: Any, under: Any, title: str, label: Any) -> None:
     """Write the names of the axes, and what it means to be off the diagonal."""
     what = "the class decided for" if label is None else repr(label)
-    under.set(xlabel=f"announced probability of {what}", ylabel="% of rows")
+    under.set(xlabel=f"predicted probability of {what}", ylabel="% of rows")
     under.set_ylim(bottom=0)
-    axes.set(ylabel="share that came true", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    axes.set(ylabel="observed share", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     axes.tick_params(labelbottom=False)
     if title:
         axes.set_title(title, loc="right", fontsize="medium")
-    below, above = ("too sure", "not sure enough") if label is None else ("announced too often", "too rarely")
+    below, above = ("too sure", "not sure enough") if label is None else ("predicted too often", "too rarely")
     axes.text(0.97, 0.06, below, color=toned(GRAY), ha="right")
     axes.text(0.03, 0.92, above, color=toned(GRAY))
     for panel in (axes, under):
@@ -215,9 +262,24 @@ MOST = 40
 def plot_check(check: Any, *, columns: Any = None, labels: Any = None, title: str | None = None) -> Any:
     """Draw histograms of the rows over a band with 95 % of the samples, in a row of panels per class; returns a Figure.
 
-    check: the result of m.check(X, y).
-    columns, labels: the columns and classes to show; by default all.
+    Parameters
+    ----------
+    check : PredictiveCheck
+        The result of m.check(X, y).
+    columns : sequence of columns, optional
+        The columns and classes to show; by default all.
+    labels : sequence of labels, optional
+        The columns and classes to show; by default all.
+    title : str, optional
+        The title of the picture.
 
+    Returns
+    -------
+    matplotlib Figure
+        The picture.
+
+    Notes
+    -----
     The title of a panel names the measures in which rows and samples differ.
     """
     known = list(dict.fromkeys(column for _, column in check.histograms))

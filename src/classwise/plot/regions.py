@@ -163,13 +163,32 @@ def plot_regions(
 ) -> Any:
     """Draw the decision regions of the classes in two columns, with boundaries, ellipses and rows.
 
-    model: a model of any number of columns, or a Decision, whose rejected and novel regions are hatched.
-    X, y: rows to show, with their labels; without labels they are gray.
-    columns: the two columns, by name or position; by default the first two numbers. The others are integrated out.
-    at: {column: value} holds other columns at a value.
-    sigmas: the standard deviations at which ellipses are drawn.
-    contours: lines of equal posterior of each class; True for 0.75, 0.9 and 0.99, or a list of posteriors.
+    Parameters
+    ----------
+    model : estimator
+        A model of any number of columns, or a Decision, whose rejected and novel regions are hatched.
+    X, y : array or table of shape (n, p) and array of shape (n,)
+        Rows to show, with their labels; without labels they are gray.
+    columns : sequence of columns, optional
+        The two columns, by name or position; by default the first two numbers. The others are integrated out.
+    at : mapping from column to value, optional
+        {column: value} holds other columns at a value.
+    axes : matplotlib Axes, optional
+        Where to draw; by default on new Axes.
+    title : str, optional
+        The title of the picture.
+    sigmas : sequence of float, default=(1, 2, 3)
+        The standard deviations at which ellipses are drawn.
+    contours : bool or list of float, default=False
+        Lines of equal posterior of each class; True for 0.75, 0.9 and 0.99, or a list of posteriors.
 
+    Returns
+    -------
+    matplotlib Axes
+        The picture.
+
+    Notes
+    -----
     Boundaries are computed from W, w and w0 if the log odds are polynomials in the two columns, and else by bisection.
     The ellipses of a Student-t show its location and shape. For a log-normal column, lines around the densest part of a
     class replace the ellipses, and enclose the same share of it. A category has a strip for each level; two categories

@@ -16,7 +16,19 @@ MOST = 15
 def plot_explanation(explanation: Any, *, axes: Any = None, title: str | None = None) -> Any:
     """Draw the share of each column in the log odds as bars, the largest first; bars to the right support the class.
 
-    explanation: the result of m.explain(row). The last bar is the sum of all others: the log odds.
+    Parameters
+    ----------
+    explanation : Explanation
+        The result of m.explain(row). The last bar is the sum of all others: the log odds.
+    axes : matplotlib Axes, optional
+        Where to draw; by default on new Axes.
+    title : str, optional
+        The title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        The picture.
     """
     parts = [*_parts(explanation), ("log odds", explanation.log_odds)]
     axes = new_axes(axes, 6.8, 1.3 + 0.34 * len(parts))

@@ -45,16 +45,37 @@ def write_report(
     After a comparison of a stream, X may be its source again, with target, and with the name of the weights' column as
     sample_weight. The report then draws a sample of rows for pictures and advice. Or give your own sample as X and y.
 
-    path: of the HTML file.
-    sample_weight, families: as given to `compare`.
-    source, target: the names of the rows and of their labels in the report.
-    seed: the random_state of the comparison.
-    model: the file in which the winner was saved.
-    examination: the result of `examine`.
-    importance: the result of `held_out_importance`; computed if None.
-    advice: sentences to show instead of those of `diagnose`.
-    command: the shell command that made the report.
+    Parameters
+    ----------
+    comparison : Comparison
+        The result of `compare`.
+    X : array or table of shape (n, p)
+        The rows of the comparison.
+    y : array of shape (n,), optional
+        Their labels.
+    path : str or path, default="report.html"
+        The path of the HTML file.
+    sample_weight : array of shape (n,), optional
+        As given to `compare`.
+    families : str or mapping from column to family, default="auto"
+        As given to `compare`.
+    source, target : str, optional
+        The names of the rows and of their labels in the report.
+    seed : int, optional
+        The random_state of the comparison.
+    model : str, optional
+        The file in which the winner was saved.
+    examination : Examination, optional
+        The result of `examine`.
+    importance : Importance, optional
+        The result of `held_out_importance`; computed if None.
+    advice : sequence of str, optional
+        Sentences to show instead of those of `diagnose`.
+    command : str, default=""
+        The shell command that made the report.
 
+    Examples
+    --------
     >>> import classwise as cw, pathlib, tempfile
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)

@@ -25,10 +25,10 @@ GLOSSARY = {
     "error: chance may have decided who is ahead.",
     "AUC": "The area under the ROC curve: how often a row of a class gets a higher probability of that class than a "
     "row of another class. 50 % is guessing, 100 % is perfect.",
-    "Brier score": "The mean squared difference between the probabilities and what came true, from 0 (perfect) to 2.",
-    "calibration": "Probabilities are calibrated if they come true as often as they say: of all rows with 80 %, 80 in "
+    "Brier score": "The mean squared difference between probabilities and truth (1 or 0), from 0 (perfect) to 2.",
+    "calibration": "Probabilities are calibrated if they are right as often as they say: of all rows with 80 %, 80 in "
     "100 are decided rightly.",
-    "calibration error": "How far, on average, probabilities are from how often they come true. 0 is perfect.",
+    "calibration error": "How far, on average, probabilities are from the share of rows that are right. 0 is perfect.",
     "confusion": "A table of mistakes: how many rows of each class were taken for each class.",
     "evidence": "How probable the model makes the whole table, on a log scale. Larger is better. It punishes models "
     "that are more complicated than the rows warrant.",

@@ -161,8 +161,8 @@ def figures(evaluation: Evaluation, accuracy_interval: tuple[float, float]) -> d
         f"{percent(low)} to {percent(high)}). Always saying {often} is right on {percent(most)}.",
         f"{evaluation.log_loss:.3f}": f"log loss; less is better. The shares of the classes alone have {guessing:.3f}"
         + (", which is better: do not trust these probabilities." if guessing < evaluation.log_loss else "."),
-        f"{percent(evaluation.calibration_error)} off": "is how far probabilities are, on average, from how often "
-        "they come true (calibration error).",
+        f"{percent(evaluation.calibration_error)} off": "is how far probabilities are, on average, from the share "
+        "of rows that are right (calibration error).",
     }
 
 
@@ -215,7 +215,7 @@ def reliability(study: ReportData) -> Markup:
             f" A temperature of {1 / winner.power:.2f} {use}: the log loss is {before:.4g} without it and {after:.4g} "
             "with it."
         )
-    caption = "What it announced for rows held out, and what came true."
+    caption = "Predicted probabilities of held-out rows, and the share that was right."
     return section(
         "sureness", "How sure it is", paragraph(words), pictured(study.comparison.reliability, caption, told_bin)
     )
@@ -231,13 +231,13 @@ def _sureness(evaluation: Evaluation) -> str:
     off = announced - evaluation.accuracy
     verdict = "as sure as it should be" if abs(off) <= MUCH_OFF else "too sure" if off > 0 else "not sure enough"
     return (
-        f"It announces {percent(announced)} on average, and is right on {percent(evaluation.accuracy)}: it is "
-        f"{verdict}. On the dotted line, probabilities come true as often as announced."
+        f"It predicts with {percent(announced)} on average, and is right on {percent(evaluation.accuracy)}: it is "
+        f"{verdict}. On the dotted line, the share of rows that are right equals the probability."
     )
 
 
 def told_bin(group: int, place: int, announced: float, observed: float) -> str:
-    return f"announced {percent(announced)}, came true {percent(observed)}"
+    return f"predicted {percent(announced)}, observed {percent(observed)}"
 
 
 def made_by() -> dict[str, str]:
@@ -272,7 +272,7 @@ def evaluation_sections(evaluation: Evaluation, facts: dict[str, str]) -> list[M
     if not evaluation.weight:
         return [section("answer", "How good it is", words)]
     notes = (paragraph(note, "small") for note in auc_note(evaluation))
-    caption = "What was announced, and what came true. On the dotted line, both are the same."
+    caption = "Predicted probabilities, and the share that was right. On the dotted line, both are the same."
     curve = pictured(lambda: draw_reliability({"the model": evaluation}), caption, told_bin)
     return [
         section(

@@ -23,10 +23,18 @@ SELECTS = re.compile(r"\s*(select|with|from|values|table)\s", re.I)
 class Query:
     """Rows that a database makes.
 
-    text: a query, or the name of a table. database: a DuckDB file, or the address of a PostgreSQL server; without one,
-    DuckDB answers in this process, and files can be named in the query. missing: what stands for a missing value,
-    besides NULL.
+    Parameters
+    ----------
+    text : str
+        A query, or the name of a table.
+    database : str, optional
+        A DuckDB file, or the address of a PostgreSQL server; without one, DuckDB answers in this process, and
+        files can be named in the query.
+    missing : tuple of str, optional
+        What stands for a missing value, besides NULL.
 
+    Examples
+    --------
     >>> import classwise as cw
     >>> s = cw.summarize(cw.Query("SELECT x, x % 2 AS odd FROM range(10) AS t(x)"), target="odd")
     >>> s.weight.tolist()

@@ -28,7 +28,7 @@ def open_frame(X: Any) -> "nw.DataFrame[Any] | None":
         names = list(X.column_names if hasattr(X, "column_names") else X.columns)
         twice = next(name for name in names if names.count(name) > 1)
         raise ClasswiseError(
-            f"Columns are told apart by name, and several columns are called {twice!r}; rename or drop some of them."
+            f"Columns are distinguished by name, and several columns are called {twice!r}; rename or drop some of them."
         ) from problem
     if isinstance(frame, nw.LazyFrame):
         raise ClasswiseError("X is a lazy frame, whose rows are not here yet; give X.collect() instead.")

@@ -63,7 +63,7 @@ class PriorChoice(Choice[PriorForm]):
 
     def __repr__(self) -> str:
         rows, diagonal = self.best.freedom - 2, self.best.diagonal
-        best = f"worth {rows:g} rows, {diagonal:g} of the way to the diagonal"
+        best = f"counts as {rows:g} rows, {diagonal:g} of the way to the diagonal"
         return f"PriorChoice({best}, log loss {self.log_loss.min():.4g}, best of {len(self.priors)})"
 
 

@@ -117,7 +117,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 
     output: Annotated[Output, Meta(description="What to answer.")] = "both"
     priors: Annotated[Priors | None, Meta(description="Other class priors for this request, by label.")] = None
-    reject: Annotated[Probability | None, Meta(description="The least posterior to announce a label with.")] = None
+    reject: Annotated[Probability | None, Meta(description="The least posterior of a label that is predicted.")] = None
 
 
 class StreamOptions(Options, frozen=True, forbid_unknown_fields=True):

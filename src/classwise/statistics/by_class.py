@@ -3,14 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from math import exp
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 
+from classwise import limits
 from classwise.arrays import Array, Codes, Labels, spread
-from classwise.errors import StatisticsError
+from classwise.errors import StatisticsError, at_least
 from classwise.rows.codes import is_sorted, positions, union_labels
 from classwise.rows.schema import Column, Family, Schema
 from classwise.statistics.counts import Counts, LevelCounts
@@ -34,6 +36,7 @@ from classwise.statistics.quartics import Quartics
 from classwise.statistics.scatter import DiagonalScatter, Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import save, stored
+from classwise.tabular import html_table
 
 
 @stored("ClassStatistics", kind="statistics")
@@ -195,6 +198,16 @@ class ClassStatistics:
         form = self.moments.scatter.name if self.parts else "no"
         return f"ClassStatistics({g} {classes}, {p} {features}, weight {self.weight.sum():.6g}, {form} scatter)"
 
+    def _repr_html_(self) -> str:
+        """The weight of each class, and its means of the first columns of numbers."""
+        places = self.schema.places["gaussian"][: limits.SUMMARY_LINES] if self.parts else []
+        means = self.mean[:, : len(places)] if places else np.empty((len(self.labels), 0))
+        names = self.features or [f"x{j}" for j in range(self.n_features)]
+        header = ("class", "weight", *(f"mean of {names[j]}" for j in places))
+        rows = zip(self.labels.tolist(), self.weight, means, strict=True)
+        cells = [(str(label), f"{weight:.6g}", *(f"{mean:.5g}" for mean in row)) for label, weight, row in rows]
+        return f"<p>{escape(repr(self))}</p>{html_table([header, *cells])}"
+
     # Arithmetic ---------------------------------------------------------------------------------------------------
 
     def __add__(self, other: Self) -> Self:
@@ -257,10 +270,42 @@ class ClassStatistics:
         kept = self.schema.find([columns] if isinstance(columns, str) else columns)
         return self._with_schema(self.schema.restrict(kept), kept)
 
+    def withhold(self, minimum_weight: float) -> Self:
+        """The statistics without cells of less weight, so that no number in them is about only a few rows.
+
+        Left out are classes of less weight, levels that weigh less in a class, and rows with a pattern of missing
+        values that weighs less in their class. If only one level of a class is left out, so is the next larger one,
+        because the difference from the class would reveal it. What is left out counts as missing. Sums are no longer
+        those of all rows: withhold once, before statistics leave a site, and subtract nothing afterwards.
+
+        Parameters
+        ----------
+        minimum_weight : float
+            The least weight of a cell. With p columns of numbers, at least p + 2.
+
+        Returns
+        -------
+        ClassStatistics
+            The statistics without small cells.
+
+        Examples
+        --------
+        >>> import classwise as cw
+        >>> rows = [["red"]] * 30 + [["blue"]] * 12 + [["pink"]] + [["red"]] * 2
+        >>> cw.summarize(rows, ["a"] * 43 + ["b"] * 2).withhold(minimum_weight=10)
+        ClassStatistics(1 class, 1 feature, weight 43, full scatter)
+        """
+        at_least("minimum_weight", minimum_weight, 0)
+        kept = np.flatnonzero(self.weight >= minimum_weight)
+        parts = {name: part.withheld(minimum_weight).select(kept).compact() for name, part in self.parts.items()}
+        weight = self.weight[kept]
+        rows = min(self.rows, round(float(weight.sum())))
+        return replace(self, labels=self.labels[kept], weight=weight, rows=rows, parts=parts)
+
     def part(self, columns: Sequence[int]) -> Self:
         """The same, seen as part of the table: messages call columns by their places there.
 
-        Sums of |d|⁴ are left behind, where the other columns have a part in them.
+        Sums of |d|⁴ are dropped if the other columns have a part in them.
         """
         schema, parts = self.schema.part(columns), dict(self.parts)
         kept = [i for i, j in enumerate(self.schema.places["gaussian"]) if j in set(columns)]

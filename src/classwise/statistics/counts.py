@@ -61,6 +61,14 @@ class LevelCounts:
         seen = self.weight.any(axis=0)
         return self if seen.all() else type(self)(self.levels[seen], self.weight[:, seen])
 
+    def withheld(self, minimum: float) -> Self:
+        """Without the cells of less weight. One alone would be what its class lacks: the next larger goes with it."""
+        weight = np.where(self.weight < minimum, 0.0, self.weight)
+        alone = np.flatnonzero(((self.weight > 0) & (weight == 0)).sum(axis=1) == 1)
+        if len(alone):
+            weight[alone, np.where(weight > 0, weight, np.inf)[alone].argmin(axis=1)] = 0.0
+        return type(self)(self.levels, weight).compact()
+
 
 @stored("Counts")
 @dataclass(frozen=True, eq=False)
@@ -101,6 +109,9 @@ class Counts(Statistic):
 
     def compact(self) -> Self:
         return self._with(None if column is None else column.compact() for column in self.columns)
+
+    def withheld(self, minimum: float) -> Self:
+        return self._with(None if column is None else column.withheld(minimum) for column in self.columns)
 
     def _mapped(self, change: Callable[[Array], Array]) -> Self:
         """With other weights."""

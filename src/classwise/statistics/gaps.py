@@ -91,6 +91,9 @@ class Gaps(Statistic):
     def compact(self) -> Self:
         return self._where(np.asarray(self.moments.weight[:, 0] > 0))
 
+    def withheld(self, minimum: float) -> Self:
+        return self._where(np.asarray(self.moments.weight[:, 0] >= minimum))
+
     def split_complete(self) -> tuple[Self, Self]:
         """The groups without gaps, and those with."""
         complete: NDArray[np.bool_] = np.asarray(np.all(self.present, axis=1))
@@ -217,6 +220,9 @@ class Numbers(Statistic):
     def __sub__(self, other: Self) -> Self:
         gaps = self.gaps - other.gaps if len(other.gaps) else self.gaps
         return type(self)(self.moments - other.moments, gaps)
+
+    def withheld(self, minimum: float) -> Self:
+        return type(self)(self.moments.withheld(minimum), self.gaps.withheld(minimum))
 
     def regroup(self, positions: Codes, count: int) -> Self:
         return type(self)(self.moments.regroup(positions, count), self.gaps.regroup(positions, count))

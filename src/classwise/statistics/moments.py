@@ -19,7 +19,7 @@ from classwise.arrays import BLOCK_SIZE, EPS, Array, Codes, ratio, slices, sprea
 from classwise.errors import StatisticsError
 from classwise.kernels.sums import class_sums
 from classwise.rows.schema import Column
-from classwise.statistics.scatter import DiagonalScatter, Groups, Scatter
+from classwise.statistics.scatter import DiagonalScatter, Groups, PooledScatter, Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import stored
 
@@ -119,6 +119,15 @@ class Moments(Statistic):
     def minus(self, other: Self) -> Array:
         """The difference of the means, to the last digit; (g, p)."""
         return (self.mean - other.mean) + (self.rest - other.rest)
+
+    def withheld(self, minimum: float) -> Self:
+        """Nothing of a class, or of a column in a class, that weighs less."""
+        small = self.weight < minimum
+        if isinstance(self.scatter, PooledScatter) and (small & (self.weight > 0)).any():
+            raise StatisticsError(
+                "A pooled scatter cannot withhold its part of a small class; gather statistics with scatter='full'."
+            )
+        return replace(self, weight=np.where(small, 0.0, self.weight)).cleared(small)
 
     def regroup(self, positions: Codes, count: int) -> Self:
         weight, mean, rest = (spread(values, positions, count) for values in (self.weight, self.mean, self.rest))

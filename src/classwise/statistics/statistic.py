@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from classwise.arrays import Codes
+from classwise.errors import StatisticsError
 from classwise.rows.schema import Column
 
 # What a subtraction leaves may be off by this much of what was there.
@@ -45,3 +46,10 @@ class Statistic(ABC):
     def compact(self) -> Self:
         """Without what no row has."""
         return self
+
+    def withheld(self, minimum: float) -> Self:
+        """Without cells of less weight than this, so that none is about a few rows; an error where there is no way."""
+        raise StatisticsError(
+            f"minimum_weight cannot withhold what {type(self).__name__} hold of a few rows; gather statistics without "
+            "them: summarize(X, y), with neither pairs nor quartics."
+        )

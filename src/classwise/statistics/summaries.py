@@ -180,25 +180,49 @@ def summarize(
 ) -> ClassStatistics:
     """Gather statistics by class in one pass with flat memory: weights, means and scatter of numbers, counts of levels.
 
-    X (n, p): an array, or a pandas, polars or Arrow table, with numbers, text, categories, booleans and missing values.
-        With `target`, any source of rows: the path of a CSV, TSV, JSON, Parquet or Arrow file, a pattern
-        ("rows/*.parquet"), a list of paths, a folder, a query, a `Query`, "shop.duckdb#table",
-        "postgresql://host/shop#table", a polars lazy frame, an Arrow stream or dataset, an iterator of tables, a
-        function that returns one of these, or a DataFrame of Dask or Spark.
-    y (n,): labels of any sortable type. Rows without a label are left out, with a warning. X and y may be Dask arrays.
-    weights (n,): a row of weight two counts twice, a row of weight zero not at all. With `target`, a column's name.
-    target: the column of labels.
-    columns: the columns to learn from; by default all others.
-    scatter: "full" is enough for every model; "pooled" (LDA) and "diagonal" (naive Bayes, nearest mean) are smaller.
-    families: how to model columns whose type is misleading, as in NaiveBayes.
-    missing: "error" refuses missing values and missing labels.
-    quartics: also gather sums of |d|⁴, which shrink="ledoit-wolf" needs (with full scatter).
-    pairs: also count pairs of columns, which AODE needs: the number of ranges for each column of numbers. The rows are
-        then read twice, first to find the ranges. Or statistics whose ranges are reused, in one pass.
-    on_error: "skip" leaves out files that cannot be read, with a warning that counts them.
-    checkpoint: a statistics file that is updated while files are read. The same call, after a crash or when there are
+    Parameters
+    ----------
+    X : array of shape (n, p)
+        An array, or a pandas, polars or Arrow table, with numbers, text, categories, booleans and missing
+        values. With `target`, any source of rows: the path of a CSV, TSV, JSON, Parquet or Arrow file, a
+        pattern ("rows/*.parquet"), a list of paths, a folder, a query, a `Query`, "shop.duckdb#table",
+        "postgresql://host/shop#table", a polars lazy frame, an Arrow stream or dataset, an iterator of
+        tables, a function that returns one of these, or a DataFrame of Dask or Spark.
+    y : array of shape (n,), optional
+        Labels of any sortable type. Rows without a label are left out, with a warning. X and y may be Dask
+        arrays.
+    weights : array of shape (n,) or str, optional
+        A row of weight two counts twice, a row of weight zero not at all. With `target`, a column's name.
+    target : str, optional
+        The column of labels.
+    columns : sequence of str, optional
+        The columns to learn from; by default all others.
+    scatter : {"full", "pooled", "diagonal"}, default="full"
+        "full" is enough for every model; "pooled" (LDA) and "diagonal" (naive Bayes, nearest mean) are
+        smaller.
+    families : str or mapping from column to family, default="auto"
+        How to model columns whose type is misleading, as in NaiveBayes.
+    missing : {"integrate", "error"}, default="integrate"
+        "error" refuses missing values and missing labels.
+    quartics : bool, default=False
+        Also gather sums of |d|⁴, which shrink="ledoit-wolf" needs (with full scatter).
+    pairs : int or ClassStatistics, optional
+        Also count pairs of columns, which AODE needs: the number of ranges for each column of numbers. The
+        rows are then read twice, first to find the ranges. Or statistics whose ranges are reused, in one
+        pass.
+    on_error : {"raise", "skip"}, default="raise"
+        "skip" leaves out files that cannot be read, with a warning that counts them.
+    checkpoint : str or path, optional
+        A statistics file that is updated while files are read. The same call, after a crash or when there are
         new files, continues with the files that are not yet in it.
 
+    Returns
+    -------
+    ClassStatistics
+        Statistics of every class, which add and subtract.
+
+    Examples
+    --------
     >>> import classwise as cw
     >>> cw.summarize([[1.8], [2.1], [5.8], [6.7]], [0, 0, 1, 1])
     ClassStatistics(2 classes, 1 feature, weight 4, full scatter)

@@ -267,6 +267,18 @@ class Description:
 def describe(path: str | os.PathLike[str]) -> Description:
     """What a file of classwise holds and where it comes from, without reading its numbers.
 
+    Parameters
+    ----------
+    path : str or path
+        The path of the file.
+
+    Returns
+    -------
+    Description
+        What the file holds.
+
+    Examples
+    --------
     >>> import classwise as cw, pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.cw"
     >>> cw.save(cw.LDA().fit([[1.0], [2.0], [8.0], [9.0]], ["a", "a", "b", "b"]), path, source="heights.csv")

@@ -258,15 +258,25 @@ def save(
     statistics: bool = True,
     source: str | Iterable[str] | None = None,
 ) -> None:
-    """Write a fitted estimator (by custom `.cw`) or a statistic (`.cws`) to one file, which `load` reads.
+    """Write a fitted estimator (usually `.cw`) or a statistic (`.cws`) to one file, which `load` reads.
 
-    A loaded model gives the same answers, to the last bit, and goes on learning. The file appears when it is complete;
+    A loaded model gives the same answers, to the last bit, and keeps learning. The file appears when it is complete;
     one of that name is replaced.
 
-    statistics: False leaves out what was gathered from the rows, for privacy and size. The model answers as before,
-        but cannot go on learning.
-    source: the name of the table, or the names of the tables, that the rows came from; kept for `describe`.
+    Parameters
+    ----------
+    value : estimator or statistics
+        A fitted estimator, or statistics.
+    path : str or path
+        The path of the file.
+    statistics : bool, default=True
+        False leaves out what was gathered from the rows, for privacy and size. The model answers as before,
+        but cannot keep learning.
+    source : str or list of str, optional
+        The name of the table, or the names of the tables, that the rows came from; kept for `describe`.
 
+    Examples
+    --------
     >>> import classwise as cw, pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.cw"
     >>> cw.save(cw.LDA().fit([[1.0], [2.0], [8.0], [9.0]], ["a", "a", "b", "b"]), path)
@@ -295,6 +305,18 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Loading never executes anything. A file that is damaged, hostile or of another version is a StoredFileError.
 
+    Parameters
+    ----------
+    path : str or path
+        The path of the file.
+
+    Returns
+    -------
+    estimator or statistics
+        What was saved.
+
+    Examples
+    --------
     >>> import classwise as cw, pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "part-1.cws"
     >>> cw.summarize([[1.0], [2.0], [9.0]], ["a", "a", "b"]).save(path)

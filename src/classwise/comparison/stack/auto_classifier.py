@@ -41,25 +41,66 @@ class AutoClassifier(AutoAnswers):
 
     The weights w and the powers b (1 / temperature) are fitted to out-of-fold posteriors.
 
-    members: "default"; "fast", for members of covariances alone; "full", for all; "sql", for those that `to_sql`
-        supports; or a list of names (those of `classwise.comparison.stack.NAMED`) and of classifiers, which get the
-        rows as given.
-    combine: "stack" averages the members; "pick" takes the one that is best on held-out rows.
-    folds: how rows are held out: a number of stratified folds, the fold of each row, or a scikit-learn splitter.
-    families: how to read columns whose type is misleading, as in NaiveBayes.
-    random_state: the seed of folds, trees and samples: a number, a RandomState or a Generator; None is 0.
-    time_limit: about how many seconds fit may take. Members that are not done after 80 % of this time are stopped and
-        left out, and the report says so (a classifier of your own can be stopped only between folds). If none is done,
-        the model knows only the class shares. The remaining time is for weights and temperatures; if it runs out, they
-        stay as they are, and the report lacks the log loss without each member. Without a limit, the same rows give the
-        same model.
+    Parameters
+    ----------
+    members : str or list, default="default"
+        "default"; "fast", for members of covariances alone; "full", for all; "sql", for those that `to_sql`
+        supports; or a list of names (those of `classwise.comparison.stack.NAMED`) and of classifiers, which
+        get the rows as given.
+    combine : {"stack", "pick"}, default="stack"
+        "stack" averages the members; "pick" takes the one that is best on held-out rows.
+    folds : int, array of shape (n,) or splitter, default=5
+        How rows are held out: a number of stratified folds, the fold of each row, or a scikit-learn splitter.
+    families : str or mapping from column to family, default="auto"
+        How to read columns whose type is misleading, as in NaiveBayes.
+    random_state : int, RandomState or Generator, default=0
+        The seed of folds, trees and samples: a number, a RandomState or a Generator; None is 0.
+    time_limit : float, optional
+        About how many seconds fit may take. Members that are not done after 80 % of this time are stopped and
+        left out, and the report says so (a classifier of your own can be stopped only between folds). If none
+        is done, the model knows only the class shares. The remaining time is for weights and temperatures; if
+        it runs out, they stay as they are, and the report lacks the log loss without each member. Without a
+        limit, the same rows give the same model.
 
+    Attributes
+    ----------
+    priors_
+        The prior of each class; (g,).
+    classifier_
+        The classifier without the scikit-learn interface.
+    families_
+        The family of each column, by name (or position).
+    feature_names_in_
+        The names of the columns, if they have names.
+    members_
+        The fitted members by name.
+    model_
+        The fitted model without the scikit-learn interface.
+    n_features_in_
+        The number of columns.
+    report_
+        The members, their weights, and the log loss without each; a table.
+    rows_
+        The number of rows that the model has learned from.
+    schema_
+        How the model reads each column, as a table: type, kind, family, levels, missing values.
+    statistics_
+        What was gathered from the rows; statistics add and subtract.
+    temperatures_
+        The temperature of each member, whose posteriors are raised to the power 1 / temperature.
+    weights_
+        The weight of each member; they sum to one.
+
+    Notes
+    -----
     `report_` shows the weight of each member, and how much the log loss rises without it; weights_, temperatures_ and
     members_ hold these by name. A member that cannot be fitted is left out, and the report says why.
 
     Above 50,000 rows, members are cross-validated on a sample of 50,000; those that learn from sums are then fitted on
     all rows.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> m = AutoClassifier().fit(X, y)
@@ -87,7 +128,21 @@ class AutoClassifier(AutoAnswers):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit to rows X (n, p) and labels y (n,). A row of weight two counts twice, a row of weight zero not at all.
 
-        groups (n,): rows of one group stay in one fold.
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows to learn from.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+        groups : array of shape (n,), optional
+            Rows of one group stay in one fold.
+
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
         """
         self._learn(X, y, sample_weight, groups)
         return self
@@ -97,11 +152,25 @@ class AutoClassifier(AutoAnswers):
     ) -> Self:
         """Fit to a source of rows; above 50,000 rows, in two passes with flat memory.
 
-        source: as for `summarize` with a target, if it can be read twice: the path of a CSV, TSV, JSON, Parquet or
+        Parameters
+        ----------
+        source : path, pattern, query, table or stream
+            As for `summarize` with a target, if it can be read twice: the path of a CSV, TSV, JSON, Parquet or
             Arrow file, a pattern, a query, a database table, or a function that returns batches.
-        target, weights: the columns of labels and weights.
-        columns: the columns to learn from; by default all others.
+        target : str
+            The column of labels.
+        columns : sequence of str, optional
+            The columns to learn from; by default all others.
+        weights : str, optional
+            The column of weights; by default all rows have weight one.
 
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
+
+        Notes
+        -----
         The first pass draws 50,000 rows, at least 100 of each class if there are as many, and fits the members on them.
         In the second pass, members that learn from sums are fitted on all rows; softmax regression and mixtures stay as
         they are. Levels that are not in the sample count as unseen.
@@ -166,7 +235,22 @@ class AutoClassifier(AutoAnswers):
         return {name: trained for name, trained in members if isinstance(trained, MadeOfSums)}
 
     def summarize(self, X: Any, y: Any, sample_weight: Any = None) -> AutoStatistics:
-        """The statistics of further rows. Add them to `statistics_`, and pass the sum to `fit_statistics`."""
+        """The statistics of further rows. Add them to `statistics_`, and pass the sum to `fit_statistics`.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        y : array of shape (n,)
+            The labels of the rows.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: two counts a row twice, zero not at all; by default all are one.
+
+        Returns
+        -------
+        AutoStatistics
+            Statistics that add up.
+        """
         self._fitted()
         source = open_source(X)
         check_columns(self, source)
@@ -183,6 +267,18 @@ class AutoClassifier(AutoAnswers):
         """Fit again to statistics that this model has gathered. The transforms, options, weights and temperatures of
         the members stay. So do softmax regression and mixtures, which have no such statistics.
 
+        Parameters
+        ----------
+        statistics : AutoStatistics
+            What `summarize` returned, or a sum of such statistics.
+
+        Returns
+        -------
+        estimator
+            The estimator itself, fitted.
+
+        Examples
+        --------
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
         >>> m = AutoClassifier(members="fast").fit(X[::2], y[::2])

@@ -49,6 +49,17 @@ class AutoAnswers(Answers):
     def with_priors(self, priors: Priors) -> Self:
         """The same model under other class priors: a new estimator, whose posteriors are multiplied by the ratio of the
         priors, and normalized.
+
+        Parameters
+        ----------
+        priors : str, mapping or sequence
+            The class priors: "empirical", "uniform", a mapping from label to probability, or a sequence in the
+            order of the sorted labels.
+
+        Returns
+        -------
+        estimator
+            A new estimator; this one stays as it is.
         """
         given = class_priors(priors, self.classes_, self._fitted()._totals)
         other = copy(self)
@@ -93,7 +104,20 @@ class AutoAnswers(Answers):
         return dict(zip(self._names(), (1 / self.pool_.powers).tolist(), strict=True))
 
     def sample(self, n: int = 1, random_state: Any = None) -> tuple[Any, Labels]:
-        """n new rows (n, p) and their labels (n,), drawn from the generative members in proportion to their weights."""
+        """n new rows (n, p) and their labels (n,), drawn from the generative members in proportion to their weights.
+
+        Parameters
+        ----------
+        n : int, default=1
+            The number of rows to draw.
+        random_state : int, RandomState or Generator, optional
+            The seed of what is drawn at random.
+
+        Returns
+        -------
+        X, y
+            The rows, as a table if the model was fitted on one, and their labels of shape (n,).
+        """
         if not (isinstance(n, (int, np.integer)) and n >= 0):
             raise ClasswiseError(f"n={n!r} is not a number of rows.")
         used = {name: trained for name, trained in self.model_.classifier.used.items() if trained.can_sample}

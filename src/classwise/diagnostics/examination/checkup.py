@@ -64,18 +64,38 @@ def examine(
     missing: Sequence[str] | None = None,
     random_state: int = 0,
 ) -> Examination:
-    """Say what each column of a table is taken for and why, and what is wrong with the table, with what mends it.
+    """Check a table before you fit: how each column is read and why, what is wrong with it, and how to fix it.
 
-    Findings are problems, which you should act on, and notes, which are done for you or good to know. Each has the flag
-    that mends it in the shell and the argument that does in Python. Nothing is changed or left out here.
+    Findings are problems, which you should act on, and notes, which are done for you or good to know. Each comes
+    with the flag that fixes it in the shell, and the argument that fixes it in Python. Nothing is changed or left out.
 
-    X, y: as for all estimators; target may then say what the labels are called. Or, without y, X is whatever holds or
-        yields rows, as for `compare`, and target, weights and columns are names of its columns.
-    sample_weight (n,): rows of weight zero do not count; otherwise weights only say how large classes are.
-    columns: those to look at; all unless given. families: what columns are, as in NaiveBayes.
-    missing: what stands for a missing value in files, instead of the usual; as --missing in the shell.
-    random_state: deals rows into halves, and draws a sample where there are more than 2 million values.
+    Parameters
+    ----------
+    X, y : array, table or source, and array of shape (n,)
+        As for all estimators; target is then the name of the labels. Without y, X is any source of rows, as for
+        `compare`, and target, weights and columns are names of its columns.
+    target : str, optional
+        The column of labels.
+    weights : str, optional
+        The column of weights; by default all rows have weight one.
+    sample_weight : array of shape (n,), optional
+        Rows of weight zero do not count; otherwise weights only say how large classes are.
+    columns : sequence of labels, optional
+        The columns to check; by default all.
+    families : str or mapping from column to family, default="auto"
+        How to model columns whose type is misleading, as in NaiveBayes.
+    missing : sequence of str, optional
+        The texts that count as missing values in files, instead of the usual ones; --missing in the shell.
+    random_state : int, default=0
+        The seed that divides rows into halves, and draws a sample where there are more than 2 million values.
 
+    Returns
+    -------
+    Examination
+        How each column is read, and the findings.
+
+    Notes
+    -----
     A *leak* is a column that decides the label on rows held out: half of the rows of each class are learned from, and
     each column alone guesses the class that is most frequent at the same or the nearest value. It is named where it
     errs on at most 0.2 % of the held-out rows outside of the largest class, and the other columns do much worse; or
@@ -85,6 +105,8 @@ def examine(
 
     An *id* is a whole number that counts rows, in order or in even steps, or text that differs in nearly every row.
 
+    Examples
+    --------
     >>> import classwise as cw, pandas as pd
     >>> table = pd.DataFrame({"Id": range(1, 61), "size": [(7 * i) % 61 / 2 for i in range(60)],
     ...                       "name": ["ab"[i % 5 % 2] for i in range(60)], "y": ["no", "no", "yes"] * 20})

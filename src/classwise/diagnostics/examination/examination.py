@@ -210,7 +210,7 @@ class Examination:
         return lines[1:] or [CLEAN]
 
     def text(self, shell: bool = False, width: int = WIDTH, most: int | None = None) -> str:
-        """All of it as text. most: of more columns the first are shown; by limits.EXAMINED_LINES, unless given."""
+        """All of it as text. most: of more columns the first are shown; by default limits.EXAMINED_LINES."""
         heading = [line for text in self.heading() for line in wrap(text, width)]
         cells, more = self._cells(limits.EXAMINED_LINES if most is None else most)
         table = [line if len(line) <= width else f"{line[: width - 3]}..." for line in aligned(cells, SIDES)]

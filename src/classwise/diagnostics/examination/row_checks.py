@@ -148,7 +148,7 @@ def about_repeated_rows(sheet: Sheet) -> Iterator[Remark]:
     repeated = len(sheet) - len(np.unique(_rows(sheet) * len(sheet.labels) + sheet.y))
     if repeated >= max(2, REPEATED * len(sheet)) and repeated > BEYOND_CHANCE * _by_chance(sheet):
         message = (
-            f"{percent(repeated / len(sheet))} of rows repeat another row, label included: a row that is held out may "
+            f"{percent(repeated / len(sheet))} of rows repeat another row, including its label: a held-out row may "
             "have been learned from, and the models look better than they are."
         )
         yield Remark.of("repeated rows", NOTE, (), message)

@@ -38,17 +38,35 @@ def to_onnx(
 ) -> Any:
     """A fitted model as an ONNX model (onnx.ModelProto), for onnxruntime and others.
 
-    model: an estimator, or a Decision (its costs and its reject included).
-    dtype: "float64" or "float32", of the numbers that go in and of the probabilities. Inside all is float64.
-    opset: the version of ONNX's operators; 18 unless given, which onnxruntime 1.15 and later run.
-    inputs: "matrix", one input X (n, p) of numbers; "columns", one input (n, 1) for each column, by its name. Unless
-        given, a model of an array has a matrix, and a model of a table has columns.
-    outputs: what the label (n,) and the probabilities (n, g) are called.
-    missing: the text, or texts, that stand for a missing value in columns of text; numbers that are missing are NaN.
+    Parameters
+    ----------
+    model : estimator
+        An estimator, or a Decision (its costs and its reject included).
+    dtype : {"float64", "float32"}, default="float64"
+        "float64" or "float32", of the numbers that go in and of the probabilities. Inside all is float64.
+    opset : int, optional
+        The version of ONNX's operators; by default 18, which onnxruntime 1.15 and later run.
+    inputs : {"matrix", "columns"}, optional
+        "matrix", one input X (n, p) of numbers; "columns", one input (n, 1) for each column, by its name.
+        By default a model of an array has a matrix, and a model of a table has columns.
+    outputs : tuple of str, default=('label', 'probabilities')
+        What the label (n,) and the probabilities (n, g) are called.
+    missing : str or sequence of str, default=""
+        The text, or texts, that stand for a missing value in columns of text; numbers that are missing are
+        NaN.
 
+    Returns
+    -------
+    onnx.ModelProto
+        The graph.
+
+    Notes
+    -----
     ONNX has no dates, and reads no numbers such as 3,14. A column of them takes numbers, as `schema_` says: days since
     1970-01-01, for example. The metadata of the model says so too, under "conversions".
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> import classwise as cw
     >>> X, y = load_iris(return_X_y=True)
@@ -174,7 +192,7 @@ def _refuse_names(inputs: list[str], outputs: tuple[str, str]) -> None:
     if clash:
         raise ClasswiseError(
             f"The column {clash[0]!r} has the name of an output; name the outputs otherwise, such as "
-            "outputs=('announced', 'posterior')."
+            "outputs=('decision', 'posterior')."
         )
     if outputs[0] == outputs[1] or "" in (*inputs, *outputs):
         raise ClasswiseError(

@@ -16,24 +16,43 @@ def to_sql(
 ) -> str:
     """A query that scores the rows of a table where they are, as the fitted model would; its text.
 
-    model: an estimator, an AutoClassifier of members that can be written (members="sql" are all of them), or a Decision
-        about one of these.
-    table: a name such as "people" or "main.people"; dots separate catalog, schema and table. Parts that have dots of
-        their own come one by one: ("main", "odd.name"). To score the result of a query, make it a view.
-    dialect: "duckdb", "postgres", "sqlite", "spark", "bigquery", "snowflake", "mysql" or "tsql"; trees are written for
-        the first four.
-    columns: those of the table to carry along, such as a key. They come first.
-    output: "label" is what predict announces, in a column of that name. "posteriors" is predict_proba, in a column
-        posterior_<label> for each label in their order. "scores" is predict_log_proba, in score_<label>. Where labels
-        differ by case alone, the later ones have a number after them: posterior_A and posterior_a_2.
-    features: what the model's columns are called in the table, if they had other names in fit, or none.
+    Parameters
+    ----------
+    model : estimator
+        An estimator, an AutoClassifier of members that can be written (members="sql" are all of them), or a
+        Decision about one of these.
+    table : str or sequence of str
+        A name such as "people" or "main.people"; dots separate catalog, schema and table. Parts that have
+        dots of their own come one by one: ("main", "odd.name"). To score the result of a query, make it a
+        view.
+    dialect : str, default="duckdb"
+        "duckdb", "postgres", "sqlite", "spark", "bigquery", "snowflake", "mysql" or "tsql"; trees are written
+        for the first four.
+    columns : sequence of str, default=()
+        Those of the table to carry along, such as a key. They come first.
+    output : str, default="label"
+        "label" is what predict returns, in a column of that name. "posteriors" is predict_proba, in a
+        column posterior_<label> for each label in their order. "scores" is predict_log_proba, in
+        score_<label>. Where labels differ by case alone, the later ones have a number after them: posterior_A
+        and posterior_a_2.
+    features : sequence of str, optional
+        What the model's columns are called in the table, if they had other names in fit, or none.
 
+    Returns
+    -------
+    str
+        The query.
+
+    Notes
+    -----
     All names are quoted, so they must be written as the engine stores them. NULL and NaN are missing values: they are
     integrated out, but for Gaussians with full covariances, where the answer is NULL: an UnansweredRowWarning and a
     comment at the top of the query say so, unless the model refuses gaps itself (missing="error"). In logistic
     regression, in a forest and in an AutoClassifier, the mean stands for them. The answer is NULL too where predict
     would be an error.
 
+    Examples
+    --------
     >>> import classwise as cw
     >>> m = cw.LDA().fit([[1.0], [2.0], [4.0], [5.0]], ["low", "low", "high", "high"])
     >>> print(cw.to_sql(m, "people", columns=["id"], features=["height"]))
