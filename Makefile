@@ -6,7 +6,7 @@ CHECKED := arrays bayes decision evaluation laws leave_one_out mixed_laws naive_
 
 RELEASE ?= bare cli
 
-.PHONY: demo check test lint release bench bench-mixed bench-selection bench-sql bench-scale docs clean
+.PHONY: demo check test lint release bench bench-speed bench-mixed bench-selection bench-sql bench-scale docs clean
 
 demo: .venv/demo.stamp  ## compare the family on penguins, print the table, write a report with pictures
 	$(BIN)/classwise datasets penguins -o penguins.csv --force
@@ -30,6 +30,13 @@ release: .venv/release.stamp  ## wheel and sdist, checked, and installed in clea
 
 bench: .venv/test.stamp  ## ratios to scikit-learn, measured in one run
 	$(BIN)/python benchmarks/core.py
+
+bench-speed: .venv/bench.stamp  ## all of docs/speed.md but the tables of the other benchmarks; takes half an hour
+	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/speed_page.py
 
 bench-mixed: .venv/test.stamp  ## mixed tables and missing values: time, memory, log loss
 	$(BIN)/python benchmarks/mixed.py

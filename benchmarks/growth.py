@@ -1,4 +1,4 @@
-"""How the times of fit and predict_proba grow with rows and with columns, beside scikit-learn's fastest configuration."""
+"""How times grow with rows and with columns: fit and predict_proba, beside scikit-learn's fastest configuration."""
 
 import argparse
 import json

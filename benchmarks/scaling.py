@@ -1,4 +1,4 @@
-"""How times fall as threads are added: fit, predict_proba, compare and AutoClassifier, beside reading the rows alone."""
+"""How times fall as threads are added: fit, predict_proba, compare and AutoClassifier, beside reading alone."""
 
 import argparse
 import json
