@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from classwise import limits
 from classwise.arrays import Array, Codes, Labels, finite, first_leader, level_ties, log_normalize, log_sum_exp
+from classwise.classifier.in_place import bayes_in_place
 from classwise.covariance import Completion
 from classwise.densities import Block, Categorical, Constant, Copies, Density, Observed, OneDependence
 from classwise.engines import MemoryEngine
+from classwise.engines.device import on_device
 from classwise.errors import ClasswiseError, UnscorableError
 from classwise.rows.codes import is_sorted
 from classwise.rows.schema import Schema
@@ -104,6 +106,10 @@ def score(
     strict: missing values are refused, and remedy says what else to do with them. smoothing: 0 where a level never seen
     has probability zero.
     """
+    if on_device(table):
+        found = _answer_in_place(function.__name__.lstrip("_"), classifier, table)
+        if found is not None:
+            return found
 
     def score_chunk(chunk: Table) -> NDArray[Any]:
         if strict and (chunk.levels or remedy != INTEGRATE):
@@ -128,6 +134,16 @@ def score(
         )
 
     return MemoryEngine().apply(score_chunk, table, classifier.chunk_rows(table.is_copied))
+
+
+def _answer_in_place(name: str, classifier: Any, table: Table) -> Any:
+    """What a method of a classifier says of rows on a device, where it can tell of these rows without a copy."""
+    if not hasattr(classifier, "in_place"):
+        return None
+    try:
+        return classifier.in_place(name, table)
+    except UnscorableError:  # rows with gaps, or worse: what is wrong with them is said below
+        return None
 
 
 Priors: TypeAlias = str | Mapping[Any, float] | Sequence[float] | Array | None
@@ -329,6 +345,10 @@ class BayesClassifier:
     def observing(self) -> "BayesClassifier":
         """The same classifier for rows with gaps, whose missing values are integrated out."""
         return replace(self, density=Observed(self.density))
+
+    def in_place(self, name: str, table: Table) -> Any:
+        """What the method of this name says of rows on a device, as an array there; None where they must be copied."""
+        return bayes_in_place(self.density, self.log_prior, self.calibration, name, table)
 
     def chunk_rows(self, copied: bool) -> int:
         """How many rows to score at once."""

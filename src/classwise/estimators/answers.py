@@ -24,6 +24,7 @@ from classwise.estimators.columns import check_columns
 from classwise.estimators.fit_summary import FitSummary, SummaryTable, fit_summary, left_out
 from classwise.estimators.importance import Importance, LossSums, loss_sums
 from classwise.rows.codes import code_labels, positions
+from classwise.rows.device_rows import as_given, labels_at, to_host
 from classwise.rows.schema import SchemaReport
 from classwise.rows.sources import open_asked, open_row, required
 from classwise.rows.table import INTEGRATE, Table
@@ -75,23 +76,22 @@ class Answers(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Labels:
         """The most probable label of each row; (n,). Ties go to the first label."""
-        chosen = self._apply(_decide, self._table(X))
-        return self.classes_[chosen]
+        return labels_at(self.classes_, self._answer(_decide, X))
 
     def predict_proba(self, X: Any) -> Array:
         """P(k | x); (n, g), columns in the order of `classes_`."""
-        return self._apply(_posterior, self._table(X)).T
+        return self._answer(_posterior, X).T
 
     def predict_log_proba(self, X: Any) -> Array:
         """log P(k | x), exact where the probability itself underflows; (n, g)."""
-        return self._apply(_log_posterior, self._table(X)).T
+        return self._answer(_log_posterior, X).T
 
     def decision_function(self, X: Any) -> Array:
         """log P(k | x) (n, g); for two classes the log odds of the second, (n,)."""
         if len(self._fitted().classes_) > 2:
             return self.predict_log_proba(X)
-        scores = self._apply(_announced, self._table(X))
-        return np.asarray(scores[1] - scores[0])
+        scores = self._answer(_announced, X)
+        return scores[1, :] - scores[0, :]
 
     def evaluate(self, X: Any, y: Any, sample_weight: Any = None) -> Evaluation:
         """How good the model is on labeled rows: print the result, or read its measures. Results of batches add up.
@@ -156,7 +156,7 @@ class Answers(ClassifierMixin, BaseEstimator):
           0: 0.5 -> 0.8995 ± 0.011
           1: 0.5 -> 0.1005 ± 0.011
         """
-        return estimate_shift(self.predict_log_proba(X), self.classes_, self.priors_)
+        return estimate_shift(to_host(self.predict_log_proba(X)), self.classes_, self.priors_)
 
     def explain(self, row: Any, label: Any = None, against: Any = None) -> Explanation:
         """Why a row is assigned to a class: each column's share of the log odds, and the smallest change that flips it.
@@ -304,8 +304,17 @@ class Answers(ClassifierMixin, BaseEstimator):
         """Labeled rows, without those of weight zero."""
         return self._table(X, required(y), sample_weight).weighted()
 
+    def _answer(self, function: Callable[[Any, Array], NDArray[Any]], X: Any) -> Any:
+        """function(classifier, rows), side by side, as the same kind of array as X."""
+        return as_given(X, self._applied(function, self._table(X)))
+
     def _apply(self, function: Callable[[Any, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
         """function(classifier, rows) of every chunk, side by side. Missing values are integrated out or replaced."""
+        found: NDArray[Any] = to_host(self._applied(function, table))
+        return found
+
+    def _applied(self, function: Callable[[Any, Array], NDArray[Any]], table: Table) -> Any:
+        """The same, on the device of the rows if they are on one."""
         return score(function, self._classifier, table, strict=self._strict, remedy=self._remedy)
 
     @property

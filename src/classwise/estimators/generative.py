@@ -19,6 +19,7 @@ from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators.answers import Answers, read_generator
 from classwise.estimators.columns import remember_columns
 from classwise.estimators.fit_summary import SummaryTable, column_tables
+from classwise.rows.device_rows import as_given
 from classwise.rows.frames import make_frame
 from classwise.rows.schema import Families
 from classwise.rows.table import Table
@@ -139,19 +140,19 @@ class GenerativeAnswers(Answers):
         if self.ties != "random":
             return super().predict(X)
         scores = self._apply(BayesClassifier.announced, self._table(X))
-        return self.classes_[break_ties(scores, read_generator(self.random_state))]
+        return as_given(X, self.classes_[break_ties(scores, read_generator(self.random_state))])
 
     def log_joint(self, X: Any) -> Array:
         """log prior_k + log p(x | k); (n, g)."""
-        return self._apply(BayesClassifier.log_joint, self._table(X)).T
+        return self._answer(BayesClassifier.log_joint, X).T
 
     def log_density(self, X: Any) -> Array:
         """log p(x | k), missing values integrated out; columns that were left out (schema_) do not count; (n, g)."""
-        return self._apply(BayesClassifier.log_density, self._table(X)).T
+        return self._answer(BayesClassifier.log_density, X).T
 
     def log_evidence(self, X: Any) -> Array:
         """log p(x), the log density of each row under the model: low for novel rows; (n,)."""
-        return self._apply(BayesClassifier.log_evidence, self._table(X))
+        return self._answer(BayesClassifier.log_evidence, X)
 
     def present(self, X: Any) -> NDArray[np.bool_]:
         """Which values of each row are present (not missing); (n, p)."""
@@ -240,7 +241,7 @@ class GenerativeAnswers(Answers):
     def _strict(self) -> bool:
         return self.missing == "error"
 
-    def _apply(self, function: Any, table: Table) -> NDArray[Any]:
+    def _applied(self, function: Any, table: Table) -> Any:
         return score(function, self.classifier_, table, strict=self._strict, smoothing=self.smoothing)
 
     def _keep(self, model: Model | None, statistics: ClassStatistics) -> None:

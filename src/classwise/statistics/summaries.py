@@ -28,6 +28,7 @@ from classwise.engines import (
 )
 from classwise.engines.stream import Gathered
 from classwise.engines.stream import named as named_piece
+from classwise.engines.device import on_device
 from classwise.errors import ClasswiseError, SkippedFileWarning, choose, whole
 from classwise.limits import CHUNK_SIZE, COPY_SIZE, chunk_rows
 from classwise.rows.codes import code_labels
@@ -38,6 +39,7 @@ from classwise.rows.streams import Piece, Stream, open_stream
 from classwise.rows.table import Table
 from classwise.statistics.binning import Also, Pairing, sketched_places, with_sketches
 from classwise.statistics.by_class import ClassStatistics
+from classwise.statistics.in_place import summarize_in_place
 from classwise.statistics.parts import Gathering, gather_parts
 from classwise.statistics.scatter import SCATTERS, Scatter
 from classwise.storage import describe, load, save
@@ -52,7 +54,10 @@ def summarize_table(
     allow_missing: bool = True,
     quartics: bool = False,
 ) -> ClassStatistics:
-    """The statistics of a table, gathered by an engine."""
+    """The statistics of a table, gathered by an engine, or by the device that its rows are on."""
+    found = summarize_in_place(table, form, quartics) if engine is None and on_device(table) else None
+    if found is not None:
+        return found
     engine = engine or MemoryEngine()
     size = chunk_rows(len(table.schema.columns), COPY_SIZE if table.is_copied else CHUNK_SIZE)
     gathered = engine.gather(lambda chunk: summarize_chunk(chunk, form, allow_missing, quartics), table, size)
