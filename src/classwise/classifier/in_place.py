@@ -17,8 +17,7 @@ from classwise.arrays import Array, row_norms
 from classwise.covariance import Covariance, DiagonalCovariance
 from classwise.covariance.exponents import FAR
 from classwise.densities import Constant, Copies, Density, Gaussian, Student
-from classwise.engines.device import DeviceEngine
-from classwise.engines.device_scores import LinearScores, QuadraticScores, Scores, answer, rows_at_once
+from classwise.engines.device_scores import LinearScores, QuadraticScores, Scores, answer_in_place
 from classwise.rows.table import Table
 
 # Values lie within so many deviations of a mean, as a rule: what float32 must hold.
@@ -59,7 +58,7 @@ def bayes_in_place(density: Density, log_prior: Array, calibration: Any, name: s
     scores = _among(_scores(found[1], prior, asked.whole), found[0], density.n_features)
     if asked.calibrated and calibration is not None:
         scores = _calibrated(scores, calibration.power, calibration.shift)
-    return DeviceEngine().apply(lambda rows: answer(scores, asked.what, rows), table, rows_at_once(scores, table))
+    return answer_in_place(scores, asked.what, table)
 
 
 def _only_block(density: Density) -> tuple[Array, Gaussian | Student] | None:
@@ -102,9 +101,9 @@ def _quadratic(density: Gaussian | Student, prior: Array) -> QuadraticScores:
         reach = float(np.einsum("kp,kpq->kq", spread, np.abs(whitening)).max())
     if isinstance(density, Student):
         wide = np.sqrt(density.factor).reshape(-1, *[1] * (whitening.ndim - 1))
-        return QuadraticScores(means, whitening / wide, prior + density.log_scale[:, 0], 1.0, density.freedom, reach)
+        return QuadraticScores(means, whitening / wide, prior + density.log_scale[:, 0], 1.0, density.freedom, means.shape[1], reach)
     log_scale = -(0.5 * means.shape[1] * log(2 * pi) + covariance.half_log_det)
-    return QuadraticScores(means, whitening, prior + log_scale, 1.0, None, reach)
+    return QuadraticScores(means, whitening, prior + log_scale, reach=reach)
 
 
 def _among(scores: Scores, columns: Array, features: int) -> Scores:

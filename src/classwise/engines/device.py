@@ -68,6 +68,12 @@ def beside(values: Array, rows: Any) -> Any:
     return from_host(np.asarray(values), rows, xp.float64 if has_double(rows) else xp.float32)
 
 
+def away_from(rows: Any, center: Array) -> Any:
+    """x - c, to the last digit of the rows: what float32 cuts off a center is subtracted by itself."""
+    away = widened(rows) - beside(center, rows)
+    return away if has_double(rows) else away - beside(center - center.astype(np.float32), rows)
+
+
 def has_kernels(values: Any) -> bool:
     """Whether kernels of Triton serve: rows of torch in float32, on a CUDA device."""
     if not type(values).__module__.startswith("torch") or not values.is_cuda or str(values.dtype) != "torch.float32":

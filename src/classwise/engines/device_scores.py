@@ -1,19 +1,15 @@
 """Scores of rows on a device, linear and quadratic, and Bayes' rule there."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from classwise.arrays import TIE, Array
-from classwise.engines.device import beside, block_rows, exact_product, has_kernels, values_of, widened
+from classwise.engines.device import DeviceEngine, away_from, beside, block_rows, exact_product, has_kernels, values_of, widened
 from classwise.errors import UnscorableError
-from classwise.rows.device_rows import has_double, namespace
+from classwise.rows.device_rows import namespace
 from classwise.rows.table import Table
-
-# Sums of terms that may be this large lose no more than 1e-4 of a log posterior in float32; beyond, float64 serves.
-SHORT_REACH = 256.0
-
 
 @dataclass(frozen=True, eq=False)
 class LinearScores:
@@ -21,6 +17,9 @@ class LinearScores:
 
     reach: how large the terms of such a sum are, added without their signs.
     """
+
+    # Sums of terms this large keep a log posterior to 1e-4 in float32; beyond, float64 serves.
+    short_reach: ClassVar[float] = 2048.0
 
     origin: Array
     slopes: Array
@@ -34,10 +33,7 @@ class LinearScores:
 
     def __call__(self, rows: Any) -> Any:
         """(m, p) -> (g, m)."""
-        away = widened(rows) - beside(self.origin, rows)
-        if not has_double(rows):
-            away = away - beside(_cut_off(self.origin), rows)
-        scores = exact_product(away, beside(self.slopes, rows)) + beside(self.constants, rows)
+        scores = exact_product(away_from(rows, self.origin), beside(self.slopes, rows)) + beside(self.constants, rows)
         return namespace(rows).matrix_transpose(scores)
 
 
@@ -45,15 +41,19 @@ class LinearScores:
 class QuadraticScores:
     """c_k - power / 2 q_k, q_k = |(x - m_k) V_k|²; or c_k - power (v_k + p) / 2 log(1 + q_k / v_k), if there is freedom.
 
-    means (g, p); whitening V (g, p, p), or (g, p) where it is diagonal; freedom v (g,), or None; reach: how large the
-    terms of a sum (x - m_k) V_k are, added without their signs.
+    means (g, p); whitening V (g, p, p), or (g, p) where it is diagonal; freedom v (g,), or None; dimension: p of the
+    Student-t; reach: how large the terms of a sum (x - m_k) V_k are, added without their signs.
     """
+
+    # The same; but distances are squared.
+    short_reach: ClassVar[float] = 256.0
 
     means: Array
     whitening: Array
     constants: Array
     power: float = 1.0
     freedom: Array | None = None
+    dimension: int = 0
     reach: float = np.inf
 
     @property
@@ -67,29 +67,27 @@ class QuadraticScores:
         return xp.stack([self._score(xp, wide, k) for k in range(len(self.means))], axis=0)
 
     def _score(self, xp: Any, rows: Any, k: int) -> Any:
-        away, own = rows - beside(self.means[k], rows), beside(self.whitening[k], rows)
-        if not has_double(rows):
-            away = away - beside(_cut_off(self.means[k]), rows)
+        away, own = away_from(rows, self.means[k]), beside(self.whitening[k], rows)
         white = away * own if own.ndim == 1 else exact_product(away, own)
         distances = xp.sum(white * white, axis=1)
         if self.freedom is None:
             return float(self.constants[k]) - 0.5 * self.power * distances
         freedom = float(self.freedom[k])
-        tail = 0.5 * self.power * (freedom + self.means.shape[1])
-        return float(self.constants[k]) - tail * xp.log1p(distances / freedom)
+        return float(self.constants[k]) - self.power * self.tail(k) * xp.log1p(distances / freedom)
+
+    def tail(self, k: int) -> float:
+        """(v_k + p) / 2, of a Student-t."""
+        assert self.freedom is not None
+        return 0.5 * (float(self.freedom[k]) + self.dimension)
 
 
 Scores = LinearScores | QuadraticScores
 
 
-def _cut_off(values: Array) -> Array:
-    """What float32 cuts off."""
-    return np.asarray(values - values.astype(np.float32))
-
-
-def rows_at_once(scores: Scores, table: Table) -> int:
-    """How many rows to score at once: all of them, where a kernel does it without further memory."""
-    return max(len(table), 1) if _kernels(scores, values_of(table)) else block_rows(scores.width)
+def answer_in_place(scores: Scores, name: str, table: Table) -> Any:
+    """What is made of the scores of a table's rows: of all at once, where a kernel does it without further memory."""
+    size = max(len(table), 1) if _kernels(scores, values_of(table)) else block_rows(scores.width)
+    return DeviceEngine().apply(lambda rows: answer(scores, name, rows), table, size)
 
 
 def answer(scores: Scores, name: str, rows: Any) -> Any:
@@ -108,7 +106,7 @@ def answer(scores: Scores, name: str, rows: Any) -> Any:
 
 def _kernels(scores: Scores, rows: Any) -> Any:
     """The kernels for such scores, where there are some, and float32 is enough."""
-    if not has_kernels(rows) or scores.reach > SHORT_REACH:
+    if not has_kernels(rows) or scores.reach > scores.short_reach:
         return None
     from classwise.engines import device_kernels
 

@@ -73,7 +73,7 @@ class ClassedRows:
         if has_kernels(self.rows):
             from classwise.engines import device_kernels
 
-            if device_kernels.suits_sums(self.rows.shape[1]):
+            if device_kernels.suits(self.rows.shape[1]):
                 return self._by_kernel(device_kernels, provisional, diagonal)
         features = self.rows.shape[1]
         weight, sums = np.zeros(self.count), np.zeros((self.count, features))

@@ -161,6 +161,12 @@ class DeviceLabels:
         return self.names[to_host(self.positions)].astype(dtype or self.names.dtype, copy=False)
 
 
+def labels_beside(rows: Any, codes: Codes, count: int) -> Any:
+    """Codes (n,) in range(count) on the device of rows."""
+    xp = namespace(rows.values)
+    return DeviceLabels(from_host(codes, rows.values, xp.int8 if count < 128 else xp.int32), np.arange(count))
+
+
 def read_device_rows(X: Any) -> DeviceMatrix | NDArray[Any]:
     """X (n, p) where it is, whole numbers as float64; what is no matrix of numbers in NumPy, where it is checked."""
     xp = namespace(X)
