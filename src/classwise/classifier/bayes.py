@@ -348,7 +348,7 @@ class BayesClassifier:
 
     def in_place(self, name: str, table: Table) -> Any:
         """What the method of this name says of rows on a device, as an array there; None where they must be copied."""
-        return bayes_in_place(self.density, self.log_prior, self.calibration, name, table)
+        return bayes_in_place(self, name, table)
 
     def chunk_rows(self, copied: bool) -> int:
         """How many rows to score at once."""

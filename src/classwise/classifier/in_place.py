@@ -9,7 +9,8 @@ Other densities have no such coefficients; they score copies of the rows in NumP
 
 from dataclasses import replace
 from math import log, pi
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -46,19 +47,47 @@ ANSWERS = {
 }
 
 
-def bayes_in_place(density: Density, log_prior: Array, calibration: Any, name: str, table: Table) -> Any:
+class Priced(Protocol):
+    """What is asked of a Bayes classifier here."""
+
+    density: Density
+    calibration: Any
+
+    @property
+    def log_prior(self) -> Array:
+        """(g, 1)."""
+        ...
+
+
+# The coefficients of classifiers, for as long as these are there.
+KNOWN: WeakKeyDictionary[Any, dict[Asked, Scores | None]] = WeakKeyDictionary()
+
+
+def bayes_in_place(classifier: Priced, name: str, table: Table) -> Any:
     """What the method of this name says of rows on a device; None, where it takes more than coefficients.
 
-    log_prior (g, 1). Rows without a finite score are an UnscorableError, as elsewhere.
+    Rows without a finite score are an UnscorableError, as elsewhere.
     """
-    asked, found = ANSWERS.get(name), _only_block(density)
-    if asked is None or found is None:
+    asked, known = ANSWERS.get(name), KNOWN.setdefault(classifier, {})
+    if asked is None:
+        return None
+    kind = asked._replace(what="")
+    if kind not in known:
+        known[kind] = _coefficients(classifier, asked)
+    scores = known[kind]
+    return None if scores is None else answer_in_place(scores, asked.what, table)
+
+
+def _coefficients(classifier: Priced, asked: Asked) -> Scores | None:
+    density, log_prior, calibration = classifier.density, classifier.log_prior, classifier.calibration
+    found = _only_block(density)
+    if found is None:
         return None
     prior = log_prior[:, 0] if asked.with_prior else np.zeros(len(log_prior))
     scores = _among(_scores(found[1], prior, asked.whole), found[0], density.n_features)
     if asked.calibrated and calibration is not None:
-        scores = _calibrated(scores, calibration.power, calibration.shift)
-    return answer_in_place(scores, asked.what, table)
+        return _calibrated(scores, calibration.power, calibration.shift)
+    return scores
 
 
 def _only_block(density: Density) -> tuple[Array, Gaussian | Student] | None:
@@ -94,14 +123,18 @@ def _quadratic(density: Gaussian | Student, prior: Array) -> QuadraticScores:
     own = np.arange(density.count) if len(covariance.values) == density.count else np.zeros(density.count, dtype=int)
     if isinstance(covariance, DiagonalCovariance):
         whitening = 1 / np.sqrt(covariance.variances())[own]
-        reach = USUAL
+        reach = USUAL + float(np.abs((means - means.mean(axis=0)) * whitening).max())
     else:
-        whitening = np.stack([covariance.project(np.eye(means.shape[1]), k) for k in range(len(covariance.values))])[own]
-        spread = USUAL * np.sqrt(covariance.variances())[own]
+        whitening = np.stack([covariance.project(np.eye(means.shape[1]), k) for k in range(len(covariance.values))])[
+            own
+        ]
+        spread = USUAL * np.sqrt(covariance.variances())[own] + np.abs(means - means.mean(axis=0))
         reach = float(np.einsum("kp,kpq->kq", spread, np.abs(whitening)).max())
     if isinstance(density, Student):
         wide = np.sqrt(density.factor).reshape(-1, *[1] * (whitening.ndim - 1))
-        return QuadraticScores(means, whitening / wide, prior + density.log_scale[:, 0], 1.0, density.freedom, means.shape[1], reach)
+        return QuadraticScores(
+            means, whitening / wide, prior + density.log_scale[:, 0], 1.0, density.freedom, means.shape[1], reach
+        )
     log_scale = -(0.5 * means.shape[1] * log(2 * pi) + covariance.half_log_det)
     return QuadraticScores(means, whitening, prior + log_scale, reach=reach)
 

@@ -6,10 +6,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from classwise.arrays import TIE, Array
-from classwise.engines.device import DeviceEngine, away_from, beside, block_rows, exact_product, has_kernels, values_of, widened
+from classwise.engines.device import (
+    DeviceEngine,
+    away_from,
+    beside,
+    block_rows,
+    exact_product,
+    has_kernels,
+    values_of,
+    widened,
+)
 from classwise.errors import UnscorableError
 from classwise.rows.device_rows import namespace
 from classwise.rows.table import Table
+
 
 @dataclass(frozen=True, eq=False)
 class LinearScores:
@@ -39,7 +49,7 @@ class LinearScores:
 
 @dataclass(frozen=True, eq=False)
 class QuadraticScores:
-    """c_k - power / 2 q_k, q_k = |(x - m_k) V_k|²; or c_k - power (v_k + p) / 2 log(1 + q_k / v_k), if there is freedom.
+    """c_k - power / 2 q_k, q_k = |(x - m_k) V_k|²; with freedom, c_k - power (v_k + p) / 2 log(1 + q_k / v_k).
 
     means (g, p); whitening V (g, p, p), or (g, p) where it is diagonal; freedom v (g,), or None; dimension: p of the
     Student-t; reach: how large the terms of a sum (x - m_k) V_k are, added without their signs.
@@ -108,9 +118,9 @@ def _kernels(scores: Scores, rows: Any) -> Any:
     """The kernels for such scores, where there are some, and float32 is enough."""
     if not has_kernels(rows) or scores.reach > scores.short_reach:
         return None
-    from classwise.engines import device_kernels
+    from classwise.engines import device_kernels, device_score_kernels
 
-    return device_kernels if device_kernels.suits(rows.shape[1], len(scores.constants)) else None
+    return device_score_kernels if device_kernels.suits(rows.shape[1], len(scores.constants)) else None
 
 
 def _ruled(xp: Any, name: str, scores: Any, dtype: Any) -> Any:

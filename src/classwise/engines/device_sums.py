@@ -1,6 +1,6 @@
 """Sums by class of rows on a device: positions of rows sorted by class, and then blocks of rows of one class.
 
-    r = x - c_k, about a provisional mean c_k;   sum w r;   sum w r r', or sum w r²;   kept in float64
+r = x - c_k, about a provisional mean c_k;   sum w r;   sum w r r', or sum w r²;   kept in float64
 """
 
 from collections.abc import Iterator
@@ -41,11 +41,15 @@ class ClassedRows:
         return self._sorted[0]
 
     @cached_property
+    def edges(self) -> Any:
+        """Where each class begins in that order, and the last ends; (g + 1,)."""
+        codes = self._sorted[1]
+        return namespace(codes).searchsorted(codes, from_host(np.arange(self.count + 1), codes, codes.dtype))
+
+    @cached_property
     def bounds(self) -> Any:
-        """Where each class begins in that order, and the last ends; (g + 1,), in NumPy."""
-        xp, codes = namespace(self.codes), self._sorted[1]
-        edges = from_host(np.arange(self.count + 1), codes, xp.int32)
-        return to_host(xp.searchsorted(xp.astype(codes, xp.int32, copy=False), edges))
+        """The same in NumPy."""
+        return to_host(self.edges)
 
     @cached_property
     def _sorted(self) -> tuple[Any, Any]:
@@ -97,10 +101,10 @@ class ClassedRows:
         return third, fourth
 
     def _by_kernel(self, kernels: Any, provisional: Array, diagonal: bool) -> ClassSums:
+        sums = kernels.class_sums(self.rows, self.order, self.edges, provisional, self.weights, diagonal)
         weight = np.diff(self.bounds).astype(np.float64)
         if self.weights is not None:
             weight = np.array([float(summed(w[:, None])[0]) for w in self._weights_by_class()])
-        sums = kernels.class_sums(self.rows, self.order, self.bounds, provisional, self.weights, diagonal)
         return ClassSums(weight, *sums)
 
     def _weights_by_class(self) -> Iterator[Any]:

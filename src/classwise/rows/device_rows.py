@@ -88,7 +88,11 @@ def labels_at(labels: Labels, chosen: Any) -> Any:
         return labels[chosen]
     if labels.dtype.kind not in "biuf":
         return labels[to_host(chosen)]
-    return namespace(chosen).take(from_host(labels, chosen), chosen, axis=0)
+    xp = namespace(chosen)
+    table = from_host(labels, chosen)
+    if labels.dtype.kind in "iu" and labels[-1] - labels[0] == len(labels) - 1:  # adding is faster than looking up
+        return xp.astype(chosen, table.dtype) + table[0]
+    return xp.take(table, chosen, axis=0)
 
 
 def dtype_of(values: Any) -> "np.dtype[Any]":

@@ -13,7 +13,14 @@ from classwise.arrays import DATES, Array, Codes, Labels, unmasked
 from classwise.errors import ClasswiseError, MissingLabelWarning
 from classwise.rows.codes import Coded, code_values
 from classwise.rows.conversions import Moment, array_kind
-from classwise.rows.device_rows import DeviceLabels, DeviceMatrix, is_on_device, read_device_labels, read_device_rows, to_host
+from classwise.rows.device_rows import (
+    DeviceLabels,
+    DeviceMatrix,
+    is_on_device,
+    read_device_labels,
+    read_device_rows,
+    to_host,
+)
 from classwise.rows.frames import (
     ConvertedColumns,
     FrameSource,

@@ -26,9 +26,9 @@ from classwise.engines import (
     makes_rows,
     open_rows,
 )
+from classwise.engines.device import on_device
 from classwise.engines.stream import Gathered
 from classwise.engines.stream import named as named_piece
-from classwise.engines.device import on_device
 from classwise.errors import ClasswiseError, SkippedFileWarning, choose, whole
 from classwise.limits import CHUNK_SIZE, COPY_SIZE, chunk_rows
 from classwise.rows.codes import code_labels
