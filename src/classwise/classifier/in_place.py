@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from classwise.arrays import Array, row_norms
+from classwise.arrays import Array, Codes, row_norms
 from classwise.covariance import Covariance, DiagonalCovariance
 from classwise.covariance.exponents import FAR
 from classwise.densities import Constant, Copies, Density, Gaussian, Student
@@ -50,8 +50,11 @@ ANSWERS = {
 class Priced(Protocol):
     """What is asked of a Bayes classifier here."""
 
-    density: Density
-    calibration: Any
+    @property
+    def density(self) -> Density: ...
+
+    @property
+    def calibration(self) -> Any: ...
 
     @property
     def log_prior(self) -> Array:
@@ -90,7 +93,7 @@ def _coefficients(classifier: Priced, asked: Asked) -> Scores | None:
     return scores
 
 
-def _only_block(density: Density) -> tuple[Array, Gaussian | Student] | None:
+def _only_block(density: Density) -> tuple[Codes, Gaussian | Student] | None:
     """The Gaussian of a density, or its Student-t, and the columns that it is of, if all others are left out."""
     blocks = [block for block in density.as_blocks() if not isinstance(block.density, (Constant, Copies))]
     if len(blocks) != 1 or not isinstance(blocks[0].density, (Gaussian, Student)):
@@ -139,7 +142,7 @@ def _quadratic(density: Gaussian | Student, prior: Array) -> QuadraticScores:
     return QuadraticScores(means, whitening, prior + log_scale, reach=reach)
 
 
-def _among(scores: Scores, columns: Array, features: int) -> Scores:
+def _among(scores: Scores, columns: Codes, features: int) -> Scores:
     """The same for rows of more columns, the others of no weight."""
     if len(columns) == features:
         return scores

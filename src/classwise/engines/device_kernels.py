@@ -28,7 +28,7 @@ class Tiling(NamedTuple):
     programs: int
 
 
-NARROW, WIDE, ALONE = Tiling(32, 1, 16), Tiling(32, 4, 8), Tiling(256, 8, 8)
+NARROW, WIDE, ALONE = Tiling(32, 1, 24), Tiling(32, 4, 8), Tiling(256, 8, 4)
 
 # Of so many classes, each may have all the programs that a device can run.
 FEW_CLASSES = 8

@@ -111,10 +111,10 @@ def _launch(model: Coefficients, rows: Any, out: Any, flag: Any, count: int, wha
     given = (rows, rows.stride(0), rows.stride(1), len(rows), *model[:6], out, flag)
     shared: dict[str, Any] = {"FEATURES": features, "COUNT": count, "P": width, "WHAT": what}
     if model.form != FULL and count <= FEW_CLASSES:
-        kernel, size, warps = _few_classes, 256 if width <= 32 else 128, 4
+        kernel, size, warps = _few_classes, 64, 1 if width == 16 else 4
         shared |= {"G": max(triton.next_power_of_2(count), 2), "FORM": model.form, "STUDENT": model.is_student}
     elif model.is_triangular:
-        kernel, size, warps = _few_columns, 128, 2
+        kernel, size, warps = _few_columns, 64, 1
         shared |= {"STUDENT": model.is_student}
     else:
         kernel, size, warps = _many, 64, 1 if width == 16 else 2 if width == 32 else 4

@@ -17,7 +17,7 @@ from classwise.engines.device import (
     widened,
 )
 from classwise.errors import UnscorableError
-from classwise.rows.device_rows import namespace
+from classwise.rows.device_rows import has_double, namespace
 from classwise.rows.table import Table
 
 
@@ -95,7 +95,12 @@ Scores = LinearScores | QuadraticScores
 
 
 def answer_in_place(scores: Scores, name: str, table: Table) -> Any:
-    """What is made of the scores of a table's rows: of all at once, where a kernel does it without further memory."""
+    """What is made of the scores of a table's rows: of all at once, where a kernel does it without further memory.
+
+    None, where they take a float64 that the device has not.
+    """
+    if scores.reach > scores.short_reach and not has_double(values_of(table)):
+        return None
     size = max(len(table), 1) if _kernels(scores, values_of(table)) else block_rows(scores.width)
     return DeviceEngine().apply(lambda rows: answer(scores, name, rows), table, size)
 

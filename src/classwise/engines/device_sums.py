@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from classwise.arrays import Array, slices
+from classwise.arrays import Array, Codes, slices
 from classwise.engines.device import beside, block_rows, has_kernels, multiplied, summed, widened
 from classwise.rows.device_rows import from_host, namespace, to_host
 
@@ -60,7 +60,7 @@ class ClassedRows:
         order = xp.argsort(self.codes, stable=True)
         return order, xp.take(self.codes, order, axis=0)
 
-    def pilot(self) -> tuple[Array, Array]:
+    def pilot(self) -> tuple[Array, Codes]:
         """Some rows of each class (k, p) and their codes (k,), in NumPy: evenly spaced among the rows of the class."""
         starts, sizes = self.bounds[:-1], np.diff(self.bounds)
         kept = [

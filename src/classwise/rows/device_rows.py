@@ -5,6 +5,7 @@ rows, and gets a copy of that chunk in NumPy: slower, and the same numbers.
 """
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -43,10 +44,12 @@ def namespace(values: Any) -> Any:
 
 def has_double(values: Any) -> bool:
     """Whether the library and the device compute in float64: JAX only if it is told to, Apple's devices never."""
-    if type(values).__module__.startswith("jax"):
-        import jax
-
-        return bool(jax.config.jax_enable_x64)
+    library = type(values).__module__.partition(".")[0]
+    if library.startswith("jax"):
+        config: Any = import_module("jax").config
+        return bool(config.jax_enable_x64)
+    if library == "array_api_strict":
+        return "float64" in namespace(values).__array_namespace_info__().dtypes(device=values.device)
     return getattr(getattr(values, "device", None), "type", "") != "mps"
 
 
@@ -57,6 +60,8 @@ def to_host(values: Any) -> Any:
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         return (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
+    if type(values).__module__.startswith("array_api_strict"):
+        values = values.to_device(namespace(values).__array_namespace_info__().default_device())
     return values.get() if hasattr(values, "get") else np.asarray(values)
 
 

@@ -249,8 +249,9 @@ def open_source(X: Any, texts: Mapping[str, Conversion] | None = None) -> Source
     if isinstance(X, Source):
         return X
     if is_on_device(X):
-        rows: Any = read_device_rows(X)
-        return Source(ArraySource(rows if isinstance(rows, DeviceMatrix) else _read_array(rows)))
+        there = read_device_rows(X)
+        rows: Any = there if isinstance(there, DeviceMatrix) else _read_array(there)
+        return Source(ArraySource(rows))
     if not isinstance(X, np.ndarray):
         frame = open_frame(X)
         if frame is not None:
@@ -358,8 +359,9 @@ def required(y: Any) -> Any:
     return y
 
 
-def _read_labels(y: Any, length: int, strict: bool) -> tuple[Labels, NDArray[np.bool_] | None]:
+def _read_labels(y: Any, length: int, strict: bool) -> tuple[Any, NDArray[np.bool_] | None]:
     """The labels, and which rows have one, where not all do."""
+    labels: Any
     labels, missing = (y, None) if isinstance(y, DeviceLabels) else read_labels(y)
     if len(labels) != length:
         raise ClasswiseError(f"X has {length} rows and y has {len(labels)} labels; every row needs one label.")
