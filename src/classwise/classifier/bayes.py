@@ -7,7 +7,7 @@ where a value is missing. Results are class-major, (g, m).
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import isfinite
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from classwise import limits
 from classwise.arrays import Array, Codes, Labels, finite, first_leader, level_ties, log_normalize, log_sum_exp
+from classwise.classifier.in_place import bayes_in_place
 from classwise.covariance import Completion
 from classwise.densities import Block, Categorical, Constant, Copies, Density, Observed, OneDependence
 from classwise.engines import MemoryEngine
+from classwise.engines.device import on_device
 from classwise.errors import ClasswiseError, UnscorableError
 from classwise.kernels import RowsOrColumns, is_compiled
 from classwise.kernels.scores import Answer, Scores
@@ -55,6 +57,10 @@ class Classifier(Protocol):
 
     def fused(self, rows: RowsOrColumns | None, answer: Answer) -> NDArray[Any] | None:
         """The same answer, class-major, from a compiled kernel; None where there is none for these rows."""
+        ...
+
+    def in_place(self, name: str, table: Table) -> Any:
+        """What the method of this name says of rows on a device, as an array there; None where they must be copied."""
         ...
 
     def observing(self) -> Self:
@@ -96,12 +102,19 @@ class FittedModel(Protocol):
 C = TypeVar("C", bound=Classifier)
 
 
-METHODS: dict[Answer, Callable[[Any, Array], NDArray[Any]]] = {
-    Answer.POSTERIOR: lambda classifier, rows: classifier.posterior(rows),
-    Answer.LOG_POSTERIOR: lambda classifier, rows: classifier.log_posterior(rows),
-    Answer.SCORES: lambda classifier, rows: classifier.announced(rows),
-    Answer.DECISION: lambda classifier, rows: classifier.decide(rows),
+# The method of a classifier that gives each answer.
+METHODS = {
+    Answer.POSTERIOR: "posterior",
+    Answer.LOG_POSTERIOR: "log_posterior",
+    Answer.SCORES: "announced",
+    Answer.DECISION: "decide",
 }
+
+
+def ask(answer: Answer, classifier: Any, rows: Array) -> NDArray[Any]:
+    """The answer of a classifier for rows (m, p), in NumPy; class-major."""
+    found: NDArray[Any] = getattr(classifier, METHODS[answer])(rows)
+    return found
 
 
 def score(
@@ -119,8 +132,12 @@ def score(
     strict: missing values are refused, and remedy says what else to do with them. smoothing: 0 where a level never seen
     has probability zero.
     """
-
-    plain = METHODS[function] if isinstance(function, Answer) else function
+    if on_device(table):
+        name = METHODS[function] if isinstance(function, Answer) else getattr(function, "__name__", "")
+        found = _answer_in_place(name, classifier, table)
+        if found is not None:
+            return found
+    plain = partial(ask, function) if isinstance(function, Answer) else function
 
     def score_chunk(chunk: Table) -> NDArray[Any]:
         if strict and (chunk.levels or remedy != INTEGRATE):
@@ -149,6 +166,14 @@ def score(
         if fused is not None:
             return fused
     return MemoryEngine().apply(score_chunk, table, classifier.chunk_rows(table.is_copied))
+
+
+def _answer_in_place(name: str, classifier: Classifier, table: Table) -> Any:
+    """What a method of a classifier says of rows on a device, where it can tell of these rows without a copy."""
+    try:
+        return classifier.in_place(name, table)
+    except UnscorableError:  # rows with gaps, or worse: what is wrong with them is said below
+        return None
 
 
 Priors: TypeAlias = str | Mapping[Any, float] | Sequence[float] | Array | None
@@ -376,6 +401,10 @@ class BayesClassifier:
     def observing(self) -> "BayesClassifier":
         """The same classifier for rows with gaps, whose missing values are integrated out."""
         return replace(self, density=Observed(self.density))
+
+    def in_place(self, name: str, table: Table) -> Any:
+        """What the method of this name says of rows on a device, as an array there; None where they must be copied."""
+        return bayes_in_place(self, name, table)
 
     def chunk_rows(self, copied: bool) -> int:
         """How many rows to score at once."""

@@ -23,6 +23,7 @@ from classwise.densities.families import choose_families
 from classwise.densities.numbers import NumbersFit, NumbersPlan
 from classwise.engines import Rows
 from classwise.errors import ClasswiseError, SingularCovarianceError
+from classwise.rows.device_rows import to_host
 from classwise.rows.schema import Families, read_families
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter, summarize_rows
@@ -206,7 +207,8 @@ class Fit:
     def apply(self, function: Callable[[BayesClassifier, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
         """function(classifier, rows) of the rows of a table, side by side."""
         options: dict[str, Any] = {"strict": self.plan.strict, "smoothing": self.plan.smoothing}
-        return score(function, self.model.classifier, table, **options)
+        found: NDArray[Any] = to_host(score(function, self.model.classifier, table, **options))
+        return found
 
 
 def _in_directions(joint: Joint, priors: Array, rank: int) -> Joint:

@@ -28,6 +28,7 @@ from classwise.comparison.trial import GIVEN, Trial
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic
 from classwise.logistic import WarmStart
+from classwise.rows.device_rows import is_on_device, take_rows, to_host
 from classwise.rows.sources import open_source
 from classwise.rows.table import Table
 from classwise.selection.crossing import Crossing, Fold
@@ -87,6 +88,8 @@ class HeldOut:
 
 def taken(X: Any, places: Codes) -> Any:
     """Some of the rows, in the caller's kind of table."""
+    if is_on_device(X):
+        return take_rows(X, places)
     return _safe_indexing(X if hasattr(X, "__getitem__") else np.asarray(X), places)
 
 
@@ -127,6 +130,8 @@ class Candidate(ABC):
     is_quiet: ClassVar[bool] = True
     # Whether it gets the rows of streams as pandas frames, as classifiers of other libraries need them.
     takes_pandas: ClassVar[bool] = False
+    # Whether it learns from rows on a device; others get a copy of them in NumPy.
+    takes_device: ClassVar[bool] = False
 
     name: str
     model: Any
@@ -233,6 +238,7 @@ class LogisticRegression(AnyClassifier):
     problems = OUR_PROBLEMS
     is_quiet = True
     takes_pandas = False
+    takes_device = True
 
     fits: dict[int, BayesianLogistic] = field(default_factory=dict)
 
@@ -254,7 +260,7 @@ class LogisticRegression(AnyClassifier):
         return self._fit(held.fold.crossing, rows, held.number if len(rows) else WHOLE)
 
     def log_posterior(self, fitted: BayesianLogistic, held: HeldOut) -> Array:
-        return held.fold.spread(fitted.classes_, fitted.predict_log_proba(held.rows()))
+        return held.fold.spread(fitted.classes_, to_host(fitted.predict_log_proba(held.rows())))
 
     def described(self, trial: Trial, crossing: Crossing) -> tuple[Trial, None]:
         trained = self._of_all(crossing)

@@ -33,6 +33,7 @@ from classwise.engines.memory import one_by_one
 from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic, crosses
+from classwise.rows.device_rows import to_host
 from classwise.rows.roles import Counted, as_frame
 from classwise.rows.sampling import SamplePart
 from classwise.rows.sources import open_source
@@ -75,7 +76,7 @@ class CrossValidation(ABC):
     families: Any
     seed: int
     _crossings: dict[str, Crossing] = field(default_factory=dict, init=False)
-    _held: dict[tuple[str, bool], list[HeldOut]] = field(default_factory=dict, init=False)
+    _held: dict[tuple[str, bool, bool], list[HeldOut]] = field(default_factory=dict, init=False)
 
     def crossing(self, reading: Reading | None = None) -> Crossing:
         """The statistics by fold for a way of reading the columns; the folds are always the same."""
@@ -211,14 +212,19 @@ class CrossValidation(ABC):
     def _parts(self, candidate: Candidate) -> list[HeldOut]:
         """The rows of each fold, as a candidate reads them; shared by candidates that read them in the same way."""
         reading = candidate.reading(self.families)
-        key = (reading.key, candidate.takes_pandas)
+        key = (reading.key, candidate.takes_pandas, candidate.takes_device)
         if key not in self._held:
             self._held[key] = list(HeldOut.each(self.crossing(reading), self._table_for(candidate)))
         return self._held[key]
 
     def _table_for(self, candidate: Candidate) -> Any:
         """The rows, in the kind of table that a candidate needs."""
-        return self.X
+        return self.X if candidate.takes_device else self._copied
+
+    @cached_property
+    def _copied(self) -> Any:
+        """Rows of a device in NumPy; others as they are."""
+        return to_host(self.X)
 
 
 def given(models: Mapping[str, Any]) -> Iterator[Candidate]:
@@ -284,7 +290,7 @@ class InMemory(CrossValidation):
     @cached_property
     def _covariances(self) -> float:
         folds = int(self.folds) if isinstance(self.folds, (int, np.integer)) else _count_folds(self.folds)
-        classes = len(set(np.asarray(self.y, dtype=object).ravel().tolist()))
+        classes = len(set(np.asarray(to_host(self.y), dtype=object).ravel().tolist()))
         return bytes_by_fold(open_source(self.X).n_features, classes, folds)
 
     def _judged(self, ready: Iterator[Ready | Trial]) -> list[Trial]:

@@ -113,6 +113,7 @@ class FamilyMember(Candidate):
 
     role = "family"
     in_threads = True
+    takes_device = True
 
     tuned: Tuned | None = None
     whole: Fit | None = None

@@ -39,6 +39,7 @@ class Reference(Candidate):
 
     role = "reference"
     problems = (Exception,)
+    takes_device = True  # of the crossing, not of the caller's table
 
     count: Callable[[int, int, int], int]
 
@@ -76,6 +77,7 @@ class ClassShares(Candidate):
     """The class shares as posteriors of every row; they come from the statistics, and take no time."""
 
     role: ClassVar[str] = "reference"
+    takes_device = True
 
     def fit(self, held: HeldOut) -> Array:
         """The log share of each class in all other folds; (g,)."""

@@ -65,7 +65,7 @@ class Student(Located):
         return Gaussian(self.means, self.covariance)
 
     @cached_property
-    def _log_scale(self) -> Array:
+    def log_scale(self) -> Array:
         """What does not depend on the row; (g, 1)."""
         v, p = self.freedom, self.n_features
         volume = 0.5 * p * np.log(v * pi * self.factor) + self.covariance.half_log_det
@@ -78,7 +78,7 @@ class Student(Located):
 
     def relative(self, rows: Array, offset: Array) -> Array:
         power = -0.5 * (self.freedom + self.n_features)[:, None]
-        return power * np.log1p(self.distances(rows) / self.freedom[:, None]) + (self._log_scale + offset)
+        return power * np.log1p(self.distances(rows) / self.freedom[:, None]) + (self.log_scale + offset)
 
     def common(self, rows: Array) -> float:
         return 0.0
@@ -153,14 +153,14 @@ class IndependentStudent(Located):
         return DiagonalCovariance(self.shapes)
 
     @cached_property
-    def _log_scale(self) -> Array:
+    def log_scale(self) -> Array:
         v = self.freedom
         return gammaln((v + 1) / 2) - gammaln(v / 2) - 0.5 * np.log(v * pi * self.shapes)
 
     def _terms(self, rows: Array, k: int) -> Array:
         """log t of each value in class k; (m, p)."""
         squares = (rows - self.means[k]) ** 2 / (self.shapes[k] * self.freedom[k])
-        return self._log_scale[k] - 0.5 * (self.freedom[k] + 1) * np.log1p(squares)
+        return self.log_scale[k] - 0.5 * (self.freedom[k] + 1) * np.log1p(squares)
 
     def relative(self, rows: Array, offset: Array) -> Array:
         return np.stack([self._terms(rows, k).sum(axis=1) for k in range(self.count)]) + offset

@@ -26,6 +26,7 @@ from classwise.estimators.importance import Importance, LossSums, loss_sums
 from classwise.estimators.row_scorer import RowScorer
 from classwise.kernels.scores import Answer
 from classwise.rows.codes import code_labels, positions
+from classwise.rows.device_rows import as_given, labels_at, to_host
 from classwise.rows.schema import SchemaReport
 from classwise.rows.sources import open_asked, open_row, required
 from classwise.rows.table import INTEGRATE, Table
@@ -105,8 +106,7 @@ class Answers(ClassifierMixin, BaseEstimator):
         array of shape (n,)
             The labels.
         """
-        chosen = self._apply(Answer.DECISION, self._table(X))
-        return self.classes_[chosen]
+        return labels_at(self.classes_, self._answer(Answer.DECISION, X))
 
     def predict_proba(self, X: Any) -> Array:
         """P(k | x); (n, g), columns in the order of `classes_`.
@@ -121,7 +121,7 @@ class Answers(ClassifierMixin, BaseEstimator):
         array of shape (n, g)
             The probability of each class, in the order of `classes_`.
         """
-        return self._apply(Answer.POSTERIOR, self._table(X)).T
+        return self._answer(Answer.POSTERIOR, X).T
 
     def predict_log_proba(self, X: Any) -> Array:
         """log P(k | x), exact where the probability itself underflows; (n, g).
@@ -136,7 +136,7 @@ class Answers(ClassifierMixin, BaseEstimator):
         array of shape (n, g)
             The log of the probability of each class.
         """
-        return self._apply(Answer.LOG_POSTERIOR, self._table(X)).T
+        return self._answer(Answer.LOG_POSTERIOR, X).T
 
     def decision_function(self, X: Any) -> Array:
         """log P(k | x) (n, g); for two classes the log odds of the second, (n,).
@@ -153,8 +153,8 @@ class Answers(ClassifierMixin, BaseEstimator):
         """
         if len(self._fitted().classes_) > 2:
             return self.predict_log_proba(X)
-        scores = self._apply(Answer.SCORES, self._table(X))
-        return np.asarray(scores[1] - scores[0])
+        scores = self._answer(Answer.SCORES, X)
+        return scores[1, :] - scores[0, :]
 
     def scorer(self) -> RowScorer:
         """The model frozen for one row at a time, which takes microseconds: for scoring online.
@@ -280,7 +280,7 @@ class Answers(ClassifierMixin, BaseEstimator):
           0: 0.5 -> 0.8995 ± 0.011
           1: 0.5 -> 0.1005 ± 0.011
         """
-        return estimate_shift(self.predict_log_proba(X), self.classes_, self.priors_)
+        return estimate_shift(to_host(self.predict_log_proba(X)), self.classes_, self.priors_)
 
     def explain(self, row: Any, label: Any = None, against: Any = None) -> Explanation:
         """Why a row is assigned to a class: each column's share of the log odds, and the smallest change that flips it.
@@ -469,8 +469,17 @@ class Answers(ClassifierMixin, BaseEstimator):
         """Labeled rows, without those of weight zero."""
         return self._table(X, required(y), sample_weight).weighted()
 
+    def _answer(self, function: Answer | Callable[[Any, Array], NDArray[Any]], X: Any) -> Any:
+        """function(classifier, rows), side by side, as the same kind of array as X."""
+        return as_given(X, self._applied(function, self._table(X)))
+
     def _apply(self, function: Answer | Callable[[Any, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
         """function(classifier, rows) of every chunk, side by side. Missing values are integrated out or replaced."""
+        found: NDArray[Any] = to_host(self._applied(function, table))
+        return found
+
+    def _applied(self, function: Answer | Callable[[Any, Array], NDArray[Any]], table: Table) -> Any:
+        """The same, on the device of the rows if they are on one."""
         return score(function, self._classifier, table, strict=self._strict, remedy=self._remedy)
 
     @property

@@ -20,6 +20,7 @@ from classwise.estimators.answers import Answers, read_generator
 from classwise.estimators.columns import remember_columns
 from classwise.estimators.fit_summary import SummaryTable, column_tables
 from classwise.kernels.scores import Answer
+from classwise.rows.device_rows import as_given
 from classwise.rows.frames import make_frame
 from classwise.rows.schema import Families
 from classwise.rows.table import Table
@@ -163,52 +164,7 @@ class GenerativeAnswers(Answers):
         if self.ties != "random":
             return super().predict(X)
         scores = self._apply(Answer.SCORES, self._table(X))
-        return self.classes_[break_ties(scores, read_generator(self.random_state))]
-
-    def log_joint(self, X: Any) -> Array:
-        """log prior_k + log p(x | k); (n, g).
-
-        Parameters
-        ----------
-        X : array or table of shape (n, p)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n, g)
-            The log joint of each row and class.
-        """
-        return self._apply(BayesClassifier.log_joint, self._table(X)).T
-
-    def log_density(self, X: Any) -> Array:
-        """log p(x | k), missing values integrated out; columns that were left out (schema_) do not count; (n, g).
-
-        Parameters
-        ----------
-        X : array or table of shape (n, p)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n, g)
-            The log density of each row in each class.
-        """
-        return self._apply(BayesClassifier.log_density, self._table(X)).T
-
-    def log_evidence(self, X: Any) -> Array:
-        """log p(x), the log density of each row under the model: low for novel rows; (n,).
-
-        Parameters
-        ----------
-        X : array or table of shape (n, p)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n,)
-            The log evidence of each row.
-        """
-        return self._apply(BayesClassifier.log_evidence, self._table(X))
+        return as_given(X, self.classes_[break_ties(scores, read_generator(self.random_state))])
 
     def present(self, X: Any) -> NDArray[np.bool_]:
         """Which values of each row are present (not missing); (n, p).
@@ -363,7 +319,7 @@ class GenerativeAnswers(Answers):
     def _strict(self) -> bool:
         return self.missing == "error"
 
-    def _apply(self, function: Any, table: Table) -> NDArray[Any]:
+    def _applied(self, function: Any, table: Table) -> Any:
         return score(function, self.classifier_, table, strict=self._strict, smoothing=self.smoothing)
 
     def _keep(self, model: Model | None, statistics: ClassStatistics) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Labels
-from classwise.classifier.bayes import METHODS, Classifier, FittedModel
+from classwise.classifier.bayes import Classifier, FittedModel, ask
 from classwise.errors import ClasswiseError, UnscorableError
 from classwise.kernels.scores import Answer
 from classwise.rows.codes import is_missing
@@ -75,9 +75,9 @@ class RowScorer:
             raise ClasswiseError("The row has missing values, and the model has missing='error'.")
         with np.errstate(over="ignore", invalid="ignore"):
             try:
-                return METHODS[answer](self.classifier, values)
+                return ask(answer, self.classifier, values)
             except UnscorableError:
-                return METHODS[answer](self.classifier.observing(), values)
+                return ask(answer, self.classifier.observing(), values)
 
     def _values(self, row: Sequence[Any] | Mapping[str, Any]) -> Array:
         """The row as classifiers take it: levels by their positions, -1 where one is missing, NaN elsewhere; (1, p)."""

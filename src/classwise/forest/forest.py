@@ -18,6 +18,7 @@ from classwise.errors import UnscorableError
 from classwise.kernels import RowsOrColumns
 from classwise.kernels.scores import Answer
 from classwise.rows.codes import is_sorted
+from classwise.rows.table import Table
 from classwise.statistics.trees import LEAF, Trees
 from classwise.storage import stored
 
@@ -92,6 +93,9 @@ class Forest:
 
     def fused(self, rows: RowsOrColumns | None, answer: Answer) -> None:
         """There is no compiled kernel for all of it."""
+
+    def in_place(self, name: str, table: Table) -> None:
+        """Rows of a device are copied."""
 
     def observing(self) -> "Forest":
         """The same: what is missing stands at the mean of its column, or after the last level."""

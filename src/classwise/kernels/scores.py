@@ -79,7 +79,7 @@ def contiguous(values: Any) -> Array:
 
 
 def power_slopes(
-    logs: Array, own: Array, folds: NDArray[np.int64], weights: Array, count: int, power: float, most_lost: float
+    logs: Array, own: Array, folds: NDArray[Any], weights: Array, count: int, power: float, most_lost: float
 ) -> Array | None:
     """The log loss of held-out rows under a power of their posteriors, and its first and second derivative in the log
     of the power, summed by fold; (3, count). None where NumPy has to do it.

@@ -3,22 +3,27 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
 from classwise.arrays import Array, Codes, Labels, finite, first_leader, log_normalize
+from classwise.engines.device import DeviceEngine, block_rows
+from classwise.engines.device_scores import LinearScores, answer_in_place
 from classwise.errors import ClasswiseError, choose
 from classwise.kernels import RowsOrColumns
 from classwise.kernels.scores import Answer, Scores
 from classwise.limits import SCORING_SIZE
 from classwise.logistic.design import Design
+from classwise.logistic.in_place import gaussian_scores_in_place, is_of_numbers
 from classwise.logistic.likelihood import Binary, Likelihood, Logit, Softmax
 from classwise.logistic.posterior import Draws, Laplace, WeightPosterior
 from classwise.logistic.predictive import POINTS, at_points, lattice, log_average, log_moderated
 from classwise.rows.codes import is_sorted
+from classwise.rows.device_rows import from_host
+from classwise.rows.table import Table
 from classwise.statistics.curvature import DesignColumns, Indicated, scores_of
 from classwise.storage import stored
 
@@ -67,8 +72,7 @@ class LogisticClassifier:
 
     def posterior(self, rows: NDArray[Any]) -> Array:
         """P(k | x); (m, p) -> (g, m)."""
-        p = np.exp(self.log_posterior(rows))
-        return p / p.sum(axis=0)
+        return _posterior(self.log_posterior(rows))
 
     def decide(self, rows: NDArray[Any]) -> Codes:
         """The most probable class, the first of equals; (m, p) -> (m,)."""
@@ -95,6 +99,37 @@ class LogisticClassifier:
     def observing(self) -> "LogisticClassifier":
         """The same: the mean of a column stands for what is missing."""
         return self
+
+    def in_place(self, name: str, table: Table) -> Any:
+        """What the method of this name says of rows on a device; None where they must be copied.
+
+        With weights that are known, all is computed there; averages over weights are of scores, which leave the device.
+        """
+        if name not in IN_PLACE or not isinstance(self.beliefs, Laplace) or not is_of_numbers(self.design):
+            return None
+        if self.predictive == "plugin" and isinstance(self.likelihood, (Logit, Softmax)):
+            return answer_in_place(self._linear_scores(len(table.schema)), IN_PLACE[name].what, table)
+
+        def score(rows: Any) -> Any:
+            logs = self._log_posterior_in_place(rows)
+            return from_host(IN_PLACE[name].of(logs), rows, None if name == "decide" else rows.dtype)
+
+        return DeviceEngine().apply(score, table, block_rows(8 * self.beliefs.mode.size))
+
+    def _linear_scores(self, features: int) -> LinearScores:
+        """Scores of all classes, in the numbers of a table: of two, the first has 0."""
+        weights = np.vstack([np.zeros_like(self.weights), self.weights]) if len(self.labels) == 2 else self.weights
+        numbers, origin, slopes = len(self.design.source), np.zeros(features), np.zeros((features, len(weights)))
+        origin[self.design.source] = self.design.center
+        slopes[self.design.source] = (weights[:, :numbers] / self.design.scale).T
+        constants = weights[:, numbers:].sum(axis=1) + (np.array(self.shift) if self.shift else 0.0)
+        return LinearScores(origin, slopes, constants)
+
+    def _log_posterior_in_place(self, rows: Any) -> Array:
+        assert isinstance(self.beliefs, Laplace)
+        mean, covariance = (finite(part) for part in gaussian_scores_in_place(self.design, self.beliefs, rows))
+        average = {"integrated": log_average, "moderated": log_moderated, "plugin": _log_at_mean}[self.predictive]
+        return self._reweighed(finite(average(self.likelihood, mean, covariance)))
 
     def chunk_rows(self, copied: bool) -> int:
         """So many rows at once that what is computed of them fits in cache, or of draws and lattices in memory."""
@@ -160,6 +195,30 @@ class LogisticClassifier:
         if predictive == "moderated" and isinstance(self.beliefs, Draws):
             raise moderated_draws()
         return replace(self, predictive=predictive)
+
+
+class InPlace(NamedTuple):
+    """What a method makes of scores on a device, and of log posteriors (g, m)."""
+
+    what: str
+    of: Callable[[Array], NDArray[Any]]
+
+
+def _posterior(logs: Array) -> Array:
+    p = np.exp(logs)
+    return p / p.sum(axis=0)
+
+
+def _log_at_mean(likelihood: Likelihood, mean: Array, covariance: Array) -> Array:
+    return likelihood.log_probabilities(likelihood.basis @ mean)
+
+
+IN_PLACE = {
+    "log_posterior": InPlace("log_posterior", np.asarray),
+    "announced": InPlace("log_posterior", np.asarray),
+    "posterior": InPlace("posterior", _posterior),
+    "decide": InPlace("decide", first_leader),
+}
 
 
 def _plugin(classifier: LogisticClassifier, columns: DesignColumns) -> Array:

@@ -81,7 +81,7 @@ class Laplace(WeightPosterior):
         return self.mode + (self.root @ normal).T.reshape(count, *self.mode.shape)
 
     @cached_property
-    def _blocks(self) -> Array:
+    def blocks(self) -> Array:
         """The covariance between contrasts; (r, r, q, q)."""
         r, q = self.mode.shape
         return np.ascontiguousarray(self.covariance.reshape(r, q, r, q).transpose(0, 2, 1, 3))
@@ -92,7 +92,7 @@ class Laplace(WeightPosterior):
         covariance = np.empty((len(mean), *mean.shape))
         for a in range(len(mean)):
             for b in range(a + 1):
-                covariance[a, b] = covariance[b, a] = squares_of(self._blocks[a, b], columns)
+                covariance[a, b] = covariance[b, a] = squares_of(self.blocks[a, b], columns)
         return mean, covariance
 
 

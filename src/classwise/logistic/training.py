@@ -18,11 +18,14 @@ import numpy as np
 from classwise import limits
 from classwise.arrays import Array, Codes, Labels
 from classwise.engines import BLAS, Engine, MemoryEngine, Rows
+from classwise.engines.device import DeviceEngine, block_rows, on_device
 from classwise.errors import ClasswiseError
 from classwise.logistic.design import counts_of_levels
+from classwise.logistic.in_place import curvature_in_place
 from classwise.logistic.posterior import Laplace
 from classwise.logistic.regression import Regression
 from classwise.rows.codes import Coded, code_labels, positions
+from classwise.rows.device_rows import labels_beside
 from classwise.rows.roles import Chunk, Counted, Roles
 from classwise.rows.sampling import uniform_of_rows
 from classwise.rows.schema import Schema
@@ -51,11 +54,11 @@ class TrainingRows:
 
     def curvature(self, weights: Array) -> Curvature:
         """Of all rows, at weights (r, q)."""
-        return self.gather(partial(_of_chunk, self.regression.curvature, weights))
+        return self.gather(partial(_curvature, self.regression, weights, True))
 
     def slope(self, weights: Array) -> Curvature:
         """The same without second derivatives."""
-        return self.gather(partial(_of_chunk, self.regression.slope, weights))
+        return self.gather(partial(_curvature, self.regression, weights, False))
 
     def averaged(self, beliefs: Laplace) -> Curvature:
         """Of all rows, averaged over weights that have this Gaussian."""
@@ -63,7 +66,16 @@ class TrainingRows:
 
 
 def _of_chunk(curvature: Callable[..., Curvature], at: Any, chunk: Table) -> Curvature:
-    return curvature(at, chunk.rows, chunk.labels, chunk.weights)
+    return curvature(at, chunk.rows, np.asarray(chunk.labels), chunk.weights)
+
+
+def _curvature(regression: Regression, weights: Array, curved: bool, chunk: Table) -> Curvature:
+    """Where the rows are, if that can be done; else from a matrix of them."""
+    if on_device(chunk):
+        found = curvature_in_place(regression.design, regression.likelihood, weights, chunk, curved)
+        if found is not None:
+            return found
+    return _of_chunk(regression.curvature if curved else regression.slope, weights, chunk)
 
 
 # In memory ------------------------------------------------------------------------------------------------------------
@@ -76,7 +88,7 @@ def rows_of_table(table: Table, statistics: ClassStatistics, regression: Regress
 
 def rows_in_memory(table: Table, regression: Regression, engine: Engine | None = None) -> TrainingRows:
     """The rows of a table whose labels are codes."""
-    by = engine or MemoryEngine()
+    by = engine or (DeviceEngine() if on_device(table) else MemoryEngine())
 
     def gather(summarize: Summarize) -> Curvature:
         return by.gather(summarize, table, _chunk_rows(table, regression))
@@ -89,6 +101,8 @@ def rows_in_memory(table: Table, regression: Regression, engine: Engine | None =
 
 
 def _chunk_rows(table: Table, regression: Regression) -> int:
+    if on_device(table):
+        return block_rows(4 * regression.design.width + 2 * regression.likelihood.factors)
     size = limits.COPY_SIZE if table.is_copied else limits.CHUNK_SIZE
     # The work is by columns of the design, of which categories have many, and there is much of it for each.
     return max(size // (4 * max(len(table.schema), regression.design.room)), regression.least_rows)
@@ -116,6 +130,8 @@ def _recoded(table: Table, statistics: ClassStatistics) -> Table:
     labels, codes = code_labels(table.labels)
     classes = positions(labels, statistics.labels)[codes]
     levels = known_levels(statistics)
+    if on_device(table):  # so that they need not travel for every pass
+        return replace(table, labels=labels_beside(table.source, classes, len(statistics.labels)))
     if not levels:
         return replace(table, labels=classes)
     assert isinstance(table.source, Columns)

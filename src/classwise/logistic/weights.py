@@ -270,7 +270,7 @@ def drawn(
     assert table.labels is not None
     assert isinstance(fitted.posterior, Laplace)
     weights = np.ones(len(table)) if table.weights is None else table.weights
-    precision, codes = groups.precision(fitted.values, 1)[0], table.labels.astype(np.intp)
+    precision, codes = groups.precision(fitted.values, 1)[0], np.asarray(table.labels, dtype=np.intp)
     chain = Chain(regression.design.columns(table.rows), codes, weights, precision, regression.likelihood)
     draws = draw_chains(chain, fitted.posterior, count, generator)
     return replace(fitted, posterior=draws, diagnostics=diagnose_chains(draws.values))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Codes, Labels
 from classwise.errors import ClasswiseError
 from classwise.kernels import code_integers
+from classwise.rows.device_rows import DeviceLabels
 
 
 def code_labels(labels: Labels) -> tuple[Labels, Codes]:
@@ -22,6 +23,8 @@ def code_labels(labels: Labels) -> tuple[Labels, Codes]:
     >>> distinct, codes
     (array(['a', 'b'], dtype='<U1'), array([1, 0, 1], dtype=int16))
     """
+    if isinstance(labels, DeviceLabels):
+        labels = np.asarray(labels)
     if labels.dtype.kind == "b":
         distinct, codes = _code_by_range(labels.view(np.uint8))
         return distinct.astype(bool), codes

@@ -13,6 +13,14 @@ from classwise.arrays import DATES, Array, Codes, Labels, unmasked
 from classwise.errors import ClasswiseError, MissingLabelWarning
 from classwise.rows.codes import Coded, code_values
 from classwise.rows.conversions import Moment, array_kind
+from classwise.rows.device_rows import (
+    DeviceLabels,
+    DeviceMatrix,
+    is_on_device,
+    read_device_labels,
+    read_device_rows,
+    to_host,
+)
 from classwise.rows.frames import (
     ConvertedColumns,
     FrameSource,
@@ -133,14 +141,19 @@ class Source:
         """
         schema, length = self._schema(families, known), len(self.values)
         rows, levels = self._rows(schema, None)
-        labels, labeled = (None, None) if y is None else _read_labels(y, length, strict)
+        labels, labeled = (None, None) if y is None else _read_labels(self._near(y), length, strict)
         return Table(rows, schema, levels, labels, _read_weights(weights, length, labeled))
 
     def read_like(self, schema: Schema, levels: dict[int, Labels], y: Any = None, weights: Any = None) -> Table:
         """As a table of rows that a model can score: the same families, categories as positions among its levels."""
         rows, _ = self._rows(schema, levels)
-        labels, known = (None, None) if y is None else _read_labels(y, len(self.values), strict=False)
+        labels, known = (None, None) if y is None else _read_labels(self._near(y), len(self.values), strict=False)
         return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), known))
+
+    def _near(self, y: Any) -> Any:
+        """Labels of a device: there, where the rows are there too."""
+        held = isinstance(self.values, ArraySource) and isinstance(self.values.values, DeviceMatrix)
+        return (read_device_labels(y) if held else to_host(y)) if is_on_device(y) else y
 
     def _schema(self, families: Families, known: Sequence[Column | None]) -> Schema:
         values = self.values
@@ -180,7 +193,8 @@ class Source:
 
     def _rows(self, schema: Schema, known: dict[int, Labels] | None) -> tuple[TableRows, dict[int, Labels]]:
         if isinstance(self.values, ArraySource) and not schema.levels and self.values.values.dtype.kind in "fiub":
-            return Matrix(self.values.values), {}
+            held: Any = self.values.values
+            return held if isinstance(held, DeviceMatrix) else Matrix(held), {}
         keys, coded = self.values.keys, {j: self.values.coded(j) for j in schema.levels}
         if known is None:
             levels = {j: found.sorted_levels(f"column {keys[j]!r}") for j, found in coded.items()}
@@ -234,6 +248,10 @@ def open_source(X: Any, texts: Mapping[str, Conversion] | None = None) -> Source
     """
     if isinstance(X, Source):
         return X
+    if is_on_device(X):
+        there = read_device_rows(X)
+        rows: Any = there if isinstance(there, DeviceMatrix) else _read_array(there)
+        return Source(ArraySource(rows))
     if not isinstance(X, np.ndarray):
         frame = open_frame(X)
         if frame is not None:
@@ -341,9 +359,10 @@ def required(y: Any) -> Any:
     return y
 
 
-def _read_labels(y: Any, length: int, strict: bool) -> tuple[Labels, NDArray[np.bool_] | None]:
+def _read_labels(y: Any, length: int, strict: bool) -> tuple[Any, NDArray[np.bool_] | None]:
     """The labels, and which rows have one, where not all do."""
-    labels, missing = read_labels(y)
+    labels: Any
+    labels, missing = (y, None) if isinstance(y, DeviceLabels) else read_labels(y)
     if len(labels) != length:
         raise ClasswiseError(f"X has {length} rows and y has {len(labels)} labels; every row needs one label.")
     if missing is None:
@@ -361,7 +380,7 @@ def _read_weights(weights: Any, length: int, labeled: NDArray[np.bool_] | None) 
     """The weights, zero for rows without a label."""
     if weights is None:
         return None if labeled is None else labeled.astype(np.float64)
-    values = np.asarray(unmasked(weights), dtype=np.float64)
+    values = np.asarray(unmasked(to_host(weights)), dtype=np.float64)
     if values.ndim == 0:
         values = np.full(length, float(values))
     if values.shape != (length,):

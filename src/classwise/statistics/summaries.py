@@ -28,6 +28,7 @@ from classwise.engines import (
     open_rows,
     total,
 )
+from classwise.engines.device import on_device
 from classwise.engines.stream import Gathered
 from classwise.engines.stream import named as named_piece
 from classwise.errors import ClasswiseError, SkippedFileWarning, choose, whole
@@ -41,6 +42,7 @@ from classwise.rows.streams import Piece, Stream, open_stream
 from classwise.rows.table import Table
 from classwise.statistics.binning import Also, Pairing, sketched_places, with_sketches
 from classwise.statistics.by_class import ClassStatistics
+from classwise.statistics.in_place import summarize_in_place
 from classwise.statistics.parts import NUMBERS, Gathering, gather_complete, gather_parts
 from classwise.statistics.scatter import SCATTERS, Scatter
 from classwise.storage import describe, load, save
@@ -55,20 +57,24 @@ def summarize_table(
     allow_missing: bool = True,
     quartics: bool = False,
 ) -> ClassStatistics:
-    """The statistics of a table, gathered by an engine."""
-    fused = _in_one_pass(table, form) if engine is None and not quartics else None
-    if fused is not None:
-        return fused.compact()
+    """The statistics of a table, gathered by an engine, by the device that its rows are on, or by a compiled kernel."""
+    if engine is None:
+        by = summarize_in_place if on_device(table) else _in_one_pass
+        found = by(table, form, quartics)
+        if found is not None:
+            return found
     engine = engine or MemoryEngine()
     size = chunk_rows(len(table.schema.columns), COPY_SIZE if table.is_copied else CHUNK_SIZE)
     gathered = engine.gather(lambda chunk: summarize_chunk(chunk, form, allow_missing, quartics), table, size)
     return gathered.compact()
 
 
-def _in_one_pass(table: Table, form: type[Scatter]) -> ClassStatistics | None:
+def _in_one_pass(table: Table, form: type[Scatter], quartics: bool) -> ClassStatistics | None:
     """The statistics of complete numbers, by a compiled kernel with threads of its own; None for any other table."""
     rows = table.numbers() if len(table.schema.places["gaussian"]) == len(table.schema) else None
-    if rows is None or readable(rows) is None or (table.weights is not None and not table.weights.all()):
+    if quartics or rows is None or readable(rows) is None:
+        return None
+    if table.weights is not None and not table.weights.all():
         return None
     parts = []
     for chunk in table.chunks(limits.ONE_PASS_ROWS):
@@ -78,7 +84,7 @@ def _in_one_pass(table: Table, form: type[Scatter]) -> ClassStatistics | None:
             return None
         weight = complete.moments.weight[:, 0]
         parts.append(ClassStatistics(labels, weight, len(codes), chunk.schema, {NUMBERS.name: complete}))
-    return total(parts)
+    return total(parts).compact()
 
 
 def required_labels(chunk: Table) -> Labels:

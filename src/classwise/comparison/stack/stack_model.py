@@ -22,6 +22,7 @@ from classwise.estimators.fit_summary import SummaryTable
 from classwise.estimators.importance import LossSums, shuffled_sums
 from classwise.kernels import RowsOrColumns
 from classwise.kernels.scores import Answer
+from classwise.rows.device_rows import to_host
 from classwise.rows.frames import make_frame
 from classwise.rows.schema import Schema
 from classwise.rows.sources import required
@@ -175,7 +176,7 @@ class AutoAnswers(Answers):
     def _labeled(self, X: Any, y: Any, sample_weight: Any) -> Table:
         return self._table(X, required(y), sample_weight)  # all rows, because a member may need the caller's table
 
-    def _apply(self, function: Answer | Callable[[Any, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
+    def _applied(self, function: Answer | Callable[[Any, Array], NDArray[Any]], table: Table) -> Any:
         refuse_unsuitable(table, allow_missing=True)
         classifier = self.model_.classifier
         if not classifier.sees_rows:
@@ -183,7 +184,7 @@ class AutoAnswers(Answers):
                 raise NotAvailableError(
                     "A member that is a classifier of your own sees rows as they came; explain cannot."
                 )
-            classifier = replace(classifier, X=table.X)
+            classifier = replace(classifier, X=to_host(table.X))
         return score(function, classifier, table)
 
 
@@ -242,6 +243,9 @@ class PooledClassifier:
 
     def fused(self, rows: RowsOrColumns | None, answer: Answer) -> None:
         """There is no compiled kernel for all of it."""
+
+    def in_place(self, name: str, table: Table) -> None:
+        """Rows of a device are copied."""
 
     def observing(self) -> "PooledClassifier":
         """The same classifier, because members handle missing values themselves."""
