@@ -6,7 +6,7 @@ CHECKED := arrays bayes decision evaluation laws leave_one_out mixed_laws naive_
 
 RELEASE ?= bare cli
 
-.PHONY: demo check test lint release bench bench-speed bench-mixed bench-selection bench-sql bench-scale docs clean
+.PHONY: demo check test lint release bench bench-speed bench-mixed bench-selection bench-sql bench-scale bench-gpu docs clean
 
 demo: .venv/demo.stamp  ## compare the family on penguins, print the table, write a report with pictures
 	$(BIN)/classwise datasets penguins -o penguins.csv --force
@@ -49,6 +49,9 @@ bench-sql: .venv/test.stamp  ## rows scored in DuckDB by a query, beside rows fe
 
 bench-scale: .venv/bench.stamp  ## files larger than memory: learning beside merely reading; Dask and Spark beside their own
 	$(BIN)/python benchmarks/scale.py --clusters
+
+bench-gpu: .venv/test.stamp  ## rows on a CUDA device, beside the memory floor and plain torch; torch has to be there
+	$(BIN)/python benchmarks/gpu.py
 
 docs: .venv/docs.stamp  ## the documentation, every example executed
 	$(BIN)/sphinx-build -j auto -W --keep-going -b html docs docs/_build/html

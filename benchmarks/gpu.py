@@ -5,7 +5,8 @@
 Rows are float32, made on the device: classes with covariances of their own, means a deviation or so apart. The floor is
 the time to read the rows once and to write the answer, at the rate at which torch adds up the rows. Plain torch is what
 one would write without classwise: a product of the rows of each class, and log densities one class after another. Whole
-calls are timed: labels are coded, rows sorted, models made.
+calls are timed: labels are coded, rows sorted, models made. Last come whole calls on fewer rows, beside the same calls
+on NumPy's rows, with all cores of the machine.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import machine
@@ -30,6 +32,8 @@ SCORED = 1_000_000
 PART = 10_000_000
 # Deviations of the means from zero, in the second half of the errors.
 FAR = 1e3
+# Rows of whole calls that are timed beside NumPy, once.
+FEWER = 1_000_000
 
 
 def main() -> None:
@@ -43,9 +47,16 @@ def main() -> None:
     for offset in (0.0, FAR):
         rows = make_rows(torch, min(options.rows, CHECKED), options.columns, options.classes, offset)
         errors[f"{offset:g}"] = measure_errors(torch, *rows, options.classes)
+    beside = beside_numpy(torch, options.columns, options.classes)
     device = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "read_GB_per_s": rate / 1e6}
     shape = {"rows": options.rows, "columns": options.columns, "classes": options.classes}
-    facts = {"machine": {**machine.facts(), **device}, **shape, "times": found, "errors": errors}
+    facts = {
+        "machine": {**machine.facts(), **device},
+        **shape,
+        "times": found,
+        "errors": errors,
+        "beside_numpy": beside,
+    }
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(facts, indent=2) + "\n")
     show(facts)
@@ -202,6 +213,36 @@ def measure_errors(torch: Any, X: Any, y: Any, classes: int) -> dict[str, float]
     return found
 
 
+# Beside NumPy ---------------------------------------------------------------------------------------------------------
+
+
+def beside_numpy(torch: Any, columns: int, classes: int) -> list[dict[str, Any]]:
+    """Whole calls on the device and on the processor: seconds each, the second of two calls."""
+    X, y = make_rows(torch, FEWER, columns, classes, 0.0)
+    options: dict[str, Any] = {"folds": 5, "only": ["LDA", "QDA"], "references": False, "time_limit": None}
+    calls: dict[str, Callable[[Any, Any], Any]] = {
+        "QDA fit": lambda rows, labels: cw.QDA().fit(rows, labels),
+        "QDA fit and posterior": lambda rows, labels: cw.QDA().fit(rows, labels).predict_proba(rows),
+        "logistic regression fit": lambda rows, labels: cw.BayesianLogistic().fit(rows, labels),
+        "compare, kinds LDA and QDA": lambda rows, labels: cw.compare(rows, labels, **options),
+    }
+    found = []
+    for name, call in calls.items():
+        ours, theirs = seconds(torch, call, X, y), seconds(torch, call, X.cpu().numpy(), y.cpu().numpy())
+        found.append({"call": name, "rows": FEWER, "device_s": ours, "numpy_s": theirs})
+        print(f"{name}: {ours:.3f} s, NumPy {theirs:.3f} s", file=sys.stderr, flush=True)
+    return found
+
+
+def seconds(torch: Any, call: Callable[[Any, Any], Any], X: Any, y: Any) -> float:
+    call(X, y)
+    torch.cuda.synchronize()
+    start = perf_counter()
+    call(X, y)
+    torch.cuda.synchronize()
+    return perf_counter() - start
+
+
 def show(facts: dict[str, Any]) -> None:
     about = facts["machine"]
     print(f"{about['device']}, torch {about['torch']}: {facts['rows']:,} x {facts['columns']} x {facts['classes']}")
@@ -211,6 +252,8 @@ def show(facts: dict[str, Any]) -> None:
         print(f"{row['operation']:34}{row['ms']:8.2f}{row['floor_ms']:8.2f}{row['over_floor']:9.2f}{peer:>10}")
     for offset, errors in facts["errors"].items():
         print(f"means {offset} deviations from zero:", ", ".join(f"{k} {v:.1e}" for k, v in errors.items()))
+    for row in facts["beside_numpy"]:
+        print(f"{row['call']}, {row['rows']:,} rows: {row['device_s']:.3f} s, NumPy {row['numpy_s']:.3f} s")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def held(values: Array, rows: Any, *shape: int) -> Any:
     """Numbers of a model in float32, with zeros up to a shape, on the device of rows."""
     wide = np.zeros(shape, dtype=np.float32)
     wide[tuple(slice(size) for size in values.shape)] = values
-    return torch.from_numpy(wide).to(rows.device)
+    return torch.from_numpy(wide).to(rows.device, non_blocking=True)  # or it would wait for what is under way
 
 
 # Sums by class --------------------------------------------------------------------------------------------------------

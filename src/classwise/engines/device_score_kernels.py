@@ -102,7 +102,7 @@ def _constants(values: Array, rows: Any) -> Any:
     """With -inf for classes that are none."""
     wide = np.full(padded(len(values)), -np.inf, dtype=np.float32)
     wide[: len(values)] = values
-    return torch.from_numpy(wide).to(rows.device)
+    return torch.from_numpy(wide).to(rows.device, non_blocking=True)
 
 
 def _launch(model: Coefficients, rows: Any, out: Any, flag: Any, count: int, what: int) -> None:
@@ -156,19 +156,42 @@ def _few_columns(
     for i in tl.static_range(FEATURES):
         value = tl.load(rows + row * by_row + i * by_column, mask=inside, other=0.0)
         x = x + (value - tl.load(origin + i),)
-    scores = ()
-    for k in tl.static_range(COUNT):
-        away = ()
-        for i in tl.static_range(FEATURES):
-            away = away + (x[i] - tl.load(means + k * P + i),)
-        distance = tl.zeros([BLOCK], dtype=tl.float32)
-        for j in tl.static_range(FEATURES):
-            white = away[0] * tl.load(matrices + (k * P + j) * P)
-            for i in tl.static_range(1, j + 1):
-                white += away[i] * tl.load(matrices + (k * P + j) * P + i)
-            distance += white * white
-        scores = scores + (_density(distance, k, constants, freedom, tails, STUDENT),)
-    _finish_each(scores, row, inside, out, flag, COUNT, WHAT)
+    if WHAT < 3:
+        scores = ()
+        for k in tl.static_range(COUNT):
+            distance = _distance(x, k, means, matrices, FEATURES, P)
+            scores = scores + (_density(distance, k, constants, freedom, tails, STUDENT),)
+        _finish_each(scores, row, inside, out, flag, COUNT, WHAT)
+    else:  # one class after another: nothing of it is kept but the largest score, and the sum
+        peak = tl.full([BLOCK], float("-inf"), dtype=tl.float32)
+        among = tl.zeros([BLOCK], dtype=tl.float32)
+        first = tl.zeros([BLOCK], dtype=tl.int32)
+        for k in range(COUNT):
+            distance = _distance(x, k, means, matrices, FEATURES, P)
+            score = _density(distance, k, constants, freedom, tails, STUDENT)
+            first = tl.where(score > peak, k, first)
+            higher = tl.maximum(peak, score)
+            if WHAT == 3:
+                base = tl.where(higher == float("-inf"), 0.0, higher)  # of classes that never are
+                among = among * tl.exp(peak - base) + tl.exp(score - base)
+            peak = higher
+        _flag(peak, inside, flag)
+        tl.store(out + row, first if WHAT == 4 else peak + tl.log(among), mask=inside)
+
+
+@triton.jit
+def _distance(x, k, means, matrices, FEATURES: tl.constexpr, P: tl.constexpr):
+    """|(x - m_k) V_k|², by a matrix that is lower triangular as it is stored."""
+    away = ()
+    for i in tl.static_range(FEATURES):
+        away = away + (x[i] - tl.load(means + k * P + i),)
+    distance = tl.zeros(x[0].shape, dtype=tl.float32)
+    for j in tl.static_range(FEATURES):
+        white = away[0] * tl.load(matrices + (k * P + j) * P)
+        for i in tl.static_range(1, j + 1):
+            white += away[i] * tl.load(matrices + (k * P + j) * P + i)
+        distance += white * white
+    return distance
 
 
 @triton.jit
@@ -258,7 +281,7 @@ def _finish(scores, row, inside, classes, out, flag, COUNT: tl.constexpr, WHAT: 
 
 @triton.jit
 def _finish_each(scores, row, inside, out, flag, COUNT: tl.constexpr, WHAT: tl.constexpr):
-    """The same, where a thread has the scores of all classes."""
+    """The same of scores, posteriors and their logarithms, where a thread has the scores of all classes."""
     peak = scores[0]
     for k in tl.static_range(1, COUNT):
         peak = tl.maximum(peak, scores[k])
@@ -266,11 +289,6 @@ def _finish_each(scores, row, inside, out, flag, COUNT: tl.constexpr, WHAT: tl.c
     if WHAT == 0:
         for k in tl.static_range(COUNT):
             tl.store(out + row * COUNT + k, scores[k], mask=inside)
-    elif WHAT == 4:
-        first = tl.full(peak.shape, COUNT - 1, dtype=tl.int32)
-        for k in tl.static_range(COUNT):
-            first = tl.where(scores[COUNT - 1 - k] == peak, COUNT - 1 - k, first)
-        tl.store(out + row, first, mask=inside)
     else:
         among = tl.zeros(peak.shape, dtype=tl.float32)
         for k in tl.static_range(COUNT):
@@ -278,7 +296,5 @@ def _finish_each(scores, row, inside, out, flag, COUNT: tl.constexpr, WHAT: tl.c
         for k in tl.static_range(COUNT):
             if WHAT == 1:
                 tl.store(out + row * COUNT + k, tl.exp(scores[k] - peak) / among, mask=inside)
-            elif WHAT == 2:
+            else:
                 tl.store(out + row * COUNT + k, scores[k] - peak - tl.log(among), mask=inside)
-        if WHAT == 3:
-            tl.store(out + row, peak + tl.log(among), mask=inside)

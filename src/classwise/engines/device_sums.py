@@ -43,8 +43,10 @@ class ClassedRows:
     @cached_property
     def edges(self) -> Any:
         """Where each class begins in that order, and the last ends; (g + 1,)."""
-        codes = self._sorted[1]
-        return namespace(codes).searchsorted(codes, from_host(np.arange(self.count + 1), codes, codes.dtype))
+        from array_api_compat import device
+
+        xp, codes = namespace(self.codes), self._sorted[1]
+        return xp.searchsorted(codes, xp.arange(self.count + 1, dtype=codes.dtype, device=device(codes)))
 
     @cached_property
     def bounds(self) -> Any:

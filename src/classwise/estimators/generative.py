@@ -166,6 +166,51 @@ class GenerativeAnswers(Answers):
         scores = self._apply(Answer.SCORES, self._table(X))
         return as_given(X, self.classes_[break_ties(scores, read_generator(self.random_state))])
 
+    def log_joint(self, X: Any) -> Array:
+        """log prior_k + log p(x | k); (n, g).
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, g)
+            The log joint of each row and class.
+        """
+        return self._answer(BayesClassifier.log_joint, X).T
+
+    def log_density(self, X: Any) -> Array:
+        """log p(x | k), missing values integrated out; columns that were left out (schema_) do not count; (n, g).
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, g)
+            The log density of each row in each class.
+        """
+        return self._answer(BayesClassifier.log_density, X).T
+
+    def log_evidence(self, X: Any) -> Array:
+        """log p(x), the log density of each row under the model: low for novel rows; (n,).
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n,)
+            The log evidence of each row.
+        """
+        return self._answer(BayesClassifier.log_evidence, X)
+
     def present(self, X: Any) -> NDArray[np.bool_]:
         """Which values of each row are present (not missing); (n, p).
 

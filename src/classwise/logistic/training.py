@@ -54,28 +54,27 @@ class TrainingRows:
 
     def curvature(self, weights: Array) -> Curvature:
         """Of all rows, at weights (r, q)."""
-        return self.gather(partial(_curvature, self.regression, weights, True))
+        return self.gather(partial(_of_chunk, self.regression.curvature, weights))
 
     def slope(self, weights: Array) -> Curvature:
         """The same without second derivatives."""
-        return self.gather(partial(_curvature, self.regression, weights, False))
+        return self.gather(partial(_of_chunk, self.regression.slope, weights))
 
     def averaged(self, beliefs: Laplace) -> Curvature:
         """Of all rows, averaged over weights that have this Gaussian."""
         return self.gather(partial(_of_chunk, self.regression.averaged, beliefs))
 
 
-def _of_chunk(curvature: Callable[..., Curvature], at: Any, chunk: Table) -> Curvature:
-    return curvature(at, chunk.rows, np.asarray(chunk.labels), chunk.weights)
-
-
-def _curvature(regression: Regression, weights: Array, curved: bool, chunk: Table) -> Curvature:
-    """Where the rows are, if that can be done; else from a matrix of them."""
-    if on_device(chunk):
-        found = curvature_in_place(regression.design, regression.likelihood, weights, chunk, curved)
+def _of_chunk(curvature: Any, at: Any, chunk: Table) -> Curvature:
+    """What a method of a regression says of a chunk: where its rows are, if that can be done; else of a matrix."""
+    if on_device(chunk) and isinstance(at, np.ndarray):
+        regression: Regression = curvature.__self__
+        curved = curvature.__name__ == "curvature"
+        found = curvature_in_place(regression.design, regression.likelihood, at, chunk, curved)
         if found is not None:
             return found
-    return _of_chunk(regression.curvature if curved else regression.slope, weights, chunk)
+    gathered: Curvature = curvature(at, chunk.rows, np.asarray(chunk.labels), chunk.weights)
+    return gathered
 
 
 # In memory ------------------------------------------------------------------------------------------------------------
