@@ -13,10 +13,10 @@ demo: .venv/demo.stamp  ## compare the family on penguins, print the table, writ
 	$(BIN)/classwise compare penguins.csv --target species --drop year --save penguins.cw --html report.html --force
 
 test: .venv/test.stamp  ## all tests, slow ones too, and all doctests
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n logical --dist loadgroup
 
 check: .venv/test.stamp  ## the tests to run between two edits: under a minute
-	$(BIN)/python -m pytest -q -n auto -m "not slow" $(addprefix tests/test_,$(addsuffix .py,$(CHECKED)))
+	$(BIN)/python -m pytest -q -n logical -m "not slow" $(addprefix tests/test_,$(addsuffix .py,$(CHECKED)))
 
 lint: .venv/test.stamp .venv/lint.stamp  ## style, types (also of a user's script), import contract
 	$(BIN)/ruff check .

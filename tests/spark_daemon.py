@@ -3,5 +3,8 @@
 import pyarrow  # noqa: F401
 from pyspark.daemon import manager
 
+import classwise.comparison.stack
+import classwise.estimators.scoring  # noqa: F401
+
 if __name__ == "__main__":
     manager()

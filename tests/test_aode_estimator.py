@@ -641,7 +641,8 @@ class TestQuality:
         assert cw.NaiveBayes().fit(X, y).score(X, y) < 0.6
 
 
-@parametrize_with_checks([cw.AODE(), cw.AODE(missing="level", bins=4), cw.AODE(missing="error")])
+# Beside those of test_sklearn_contract.py.
+@parametrize_with_checks([cw.AODE(missing="level", bins=4), cw.AODE(missing="error")])
 def test_scikit_learn_contract(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cw.IgnoredColumnWarning)

@@ -165,7 +165,7 @@ SOURCES = {
 
 # Sources that are read as another one here is: from these, estimators learn that take rows in the three ways there are.
 ALIKE = {"pyarrow", "csv", "tsv, gzip", "json lines, zstd", "parquet", "list of paths", "folder of arrow files"}
-ALIKE |= {"duckdb relation", "duckdb table", "postgres table", "arrow dataset"}
+ALIKE |= {"query", "duckdb relation", "duckdb table", "postgres table", "polars lazy", "arrow dataset"}
 
 slow = {"spark"}
 every_source = pytest.mark.parametrize(

@@ -22,9 +22,9 @@ X, y = load_iris(return_X_y=True)
 RNG = np.random.default_rng(0)
 
 
+# Beside those of test_sklearn_contract.py.
 @parametrize_with_checks(
     [
-        cw.BayesianLogistic(),
         cw.BayesianLogistic(precision=1.0, predictive="plugin"),
         cw.BayesianLogistic(precision="relevance", missing="error"),
         cw.BayesianLogistic(fit_intercept=False, standardize=False, precision=2.0),

@@ -47,7 +47,8 @@ def log_loss(model, rows=X, labels=y):
     return -np.log(chances[np.arange(len(labels)), labels]).mean()
 
 
-@parametrize_with_checks([cw.MixtureClassifier(), cw.MixtureClassifier(covariance="class", components=2)])
+# Beside those of test_sklearn_contract.py.
+@parametrize_with_checks([cw.MixtureClassifier(covariance="class", components=2)])
 def test_scikit_learn_contract(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cw.DegenerateColumnWarning)

@@ -24,8 +24,8 @@ import classwise as cw
 
 X, y = load_iris(return_X_y=True)
 
-# Every public estimator, with default arguments (and fewer trees); a Decision is about a model, here the one that
-# others are held to.
+# Every public estimator, with default arguments (and fewer trees and folds); a Decision is about a model, here the one
+# that others are held to.
 DEFAULTS = {
     "GaussianClassifier": cw.GaussianClassifier(),
     "QDA": cw.QDA(),
@@ -36,7 +36,7 @@ DEFAULTS = {
     "AODE": cw.AODE(),
     "MixtureClassifier": cw.MixtureClassifier(),
     "BayesianLogistic": cw.BayesianLogistic(),
-    "AutoClassifier": cw.AutoClassifier(),
+    "AutoClassifier": cw.AutoClassifier(folds=2),
     "ForestClassifier": cw.ForestClassifier(trees=20),
     "Decision": cw.Decision(cw.LDA()),
 }

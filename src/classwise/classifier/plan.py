@@ -179,16 +179,15 @@ class BlockPlan(Plan):
         kept = self.numbers.keeps_constants, self.numbers.keeps_copies
         blocks = Blocks(statistics, smoothing, joint, self.numbers.alone, *kept)
         density = _computed(blocks)
+        levels, evidence = blocks.levels(), blocks.log_evidence
+        warn_of_ignored(statistics, blocks.ignored)
+        warn_of_remarks(self.name, blocks)
         notes = {j: str(choice) for j, choice in choices.items()}
         notes |= {j: "; ".join(filter(None, [notes.get(j), note])) for j, note in blocks.notes.items()}
         notes |= {j: f"left out: {why}" for j, why in blocks.ignored.items()}
         classifier = BayesClassifier(statistics.labels, priors, density)
         missing = blocks.missing_weight.sum(axis=0) / statistics.weight.sum()
-        levels, evidence = blocks.levels(), blocks.log_evidence
-        model = Model(classifier, statistics.schema, levels, missing, notes, blocks.completion, evidence)
-        warn_of_ignored(statistics, blocks.ignored)
-        warn_of_remarks(self.name, blocks)
-        return model
+        return Model(classifier, statistics.schema, levels, missing, notes, blocks.completion, evidence)
 
 
 @dataclass(frozen=True, eq=False)

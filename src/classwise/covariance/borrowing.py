@@ -68,6 +68,8 @@ class Lent:
 def with_valueless(statistics: ClassStatistics) -> ClassStatistics:
     """The rows of classes that have no number at all, too: as rows that lack them all, so that EM fills them."""
     numbers = statistics.numbers
+    if numbers.moments.weight.all():
+        return statistics
     codes = np.flatnonzero(~numbers.present_weight().any(axis=1) & (statistics.weight > 0))
     if not len(codes):
         return statistics

@@ -95,7 +95,7 @@ def complete_by(
 ) -> Completion:
     """The same with any estimates of means and covariances from complete statistics."""
     statistics = with_valueless(statistics)
-    if not len(statistics.numbers.gaps):
+    if not statistics.numbers.has_gaps:
         return Completion(statistics, np.empty(0), converged=True)
     return (way or _Settle)(statistics, maximize, tolerance).run(start)
 

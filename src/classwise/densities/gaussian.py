@@ -40,7 +40,7 @@ class Gaussian(Located):
 
     @property
     def width(self) -> int:
-        return self.n_features + self._exponents.width
+        return self.means.shape[1] + self._exponents.width
 
     @property
     def free_parameters(self) -> int:
@@ -181,12 +181,12 @@ class Gaussian(Located):
 
     @property
     def _is_shared(self) -> bool:
-        return len(self.covariance.values) < self.count
+        return len(self.covariance.values) < len(self.means)
 
     @cached_property
     def _log_scale(self) -> Array:
         """-p/2 log 2π - 1/2 log|C|; (g,), or (1,) where all classes share it."""
-        return -(0.5 * self.n_features * log(2 * pi) + self.covariance.half_log_det)
+        return -(0.5 * self.means.shape[1] * log(2 * pi) + self.covariance.half_log_det)
 
     @cached_property
     def _origin(self) -> Array | None:

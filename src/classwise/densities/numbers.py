@@ -6,6 +6,7 @@ An estimator reads its options into one of three values. `joint` makes the densi
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -130,7 +131,7 @@ class Estimated:
     def form(self) -> type[Scatter]:
         return self.recipe.scatter_form()
 
-    @property
+    @cached_property
     def needs_quartics(self) -> bool:
         return self.recipe.needs_quartics
 
@@ -255,7 +256,7 @@ def diagonal_recipe(divisor: Divisor) -> Recipe:
 
 def _one_by_one(statistics: ClassStatistics, recipe: Recipe) -> NumbersFit:
     """Columns one by one, each with what it has."""
-    statistics = statistics.by_column() if len(statistics.numbers.gaps) else statistics
+    statistics = statistics.by_column() if statistics.numbers.has_gaps else statistics
     return NumbersFit(Gaussian(borrowed(statistics).mean, recipe.estimate(statistics)))
 
 
@@ -277,7 +278,7 @@ def believe(
     """
     completion, remarks = None, []
     if structure is FullCovariance:
-        if isinstance(prior, str) and prior == "evidence" and len(statistics.numbers.gaps):
+        if isinstance(prior, str) and prior == "evidence" and statistics.numbers.has_gaps:
             # The strength that suits the rows as a weaker prior completes them: sought once, not in every step of EM.
             weakly = complete_to_mode(statistics, shared, "weak", tolerance, start)
             start = weakly
@@ -285,7 +286,7 @@ def believe(
         completion = complete_to_mode(statistics, shared, prior, tolerance, start)
         remarks = [] if completion.converged else [f"stopped EM for missing values early: {completion}"]
         statistics = completion.statistics
-    elif len(statistics.numbers.gaps):
+    elif statistics.numbers.has_gaps:
         statistics = statistics.by_column()
     statistics = statistics.denoised()
     before = read_prior(prior, statistics, structure, shared)

@@ -1,8 +1,7 @@
 """The scikit-learn interface: an estimator reads its options into a plan, fits a model, and answers with it."""
 
-from classwise.estimators.answers import Answers, codes_among, position_among, read_generator, read_seed
+from classwise.estimators.answers import Answers, check_columns, codes_among, position_among, read_generator, read_seed
 from classwise.estimators.aode import AODE
-from classwise.estimators.columns import check_columns
 from classwise.estimators.decisions import Decision, model_within
 from classwise.estimators.forest import ForestClassifier
 from classwise.estimators.gaussian import GaussianClassifier

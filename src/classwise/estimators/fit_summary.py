@@ -14,7 +14,7 @@ from classwise.tabular import Cells, aligned, html_table
 
 if TYPE_CHECKING:
     from classwise.estimators.answers import Answers
-    from classwise.estimators.discriminating import Discriminating
+    from classwise.estimators.discriminants import DiscriminantAnswers
     from classwise.estimators.generative import GenerativeAnswers
 
 # The note of a column that was left out begins with this.
@@ -67,13 +67,13 @@ def fit_summary(model: "Answers", tables: Sequence[SummaryTable]) -> FitSummary:
     return FitSummary(f"{model!r}\n{', '.join(counts)}", (_classes(model), *shown), tuple(notes))
 
 
-def means_table(model: "Discriminating") -> SummaryTable:
+def means_table(model: "DiscriminantAnswers") -> SummaryTable:
     """The means of the Gaussian columns, or the locations of Student-t ones."""
     title = "Locations of Student-t classes" if model._is_bayes else "Means"
     return _table(title, _gaussian_names(model), _labels(model), model.means_.T, ("column", "class"))
 
 
-def directions_table(model: "Discriminating", directions: Array, ratios: Array | None) -> SummaryTable:
+def directions_table(model: "DiscriminantAnswers", directions: Array, ratios: Array | None) -> SummaryTable:
     """Fisher's directions (p, r) as R prints them, with the ratio of each (r,), if known."""
     names = [f"LD{i}" for i in range(1, directions.shape[1] + 1)]
     title, kinds = "Coefficients of linear discriminants", ("column", "discriminant")
@@ -132,7 +132,7 @@ def _names(model: "Answers") -> tuple[str, ...]:
     return column_names(schema, list(range(len(schema))))
 
 
-def _gaussian_names(model: "Discriminating") -> tuple[str, ...]:
+def _gaussian_names(model: "DiscriminantAnswers") -> tuple[str, ...]:
     """The names of the Gaussian columns that were not left out."""
     return column_names(model.model_.schema, model._numbers_block()[0].tolist())
 

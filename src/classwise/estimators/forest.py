@@ -15,8 +15,7 @@ from classwise.classifier.plan import refuse_few_classes
 from classwise.densities.blocks import warn_of_ignored
 from classwise.engines import open_rows
 from classwise.errors import ClasswiseError, NotAvailableError, choose, whole
-from classwise.estimators.answers import Answers, read_seed
-from classwise.estimators.columns import check_columns, remember_columns
+from classwise.estimators.answers import Answers, check_columns, read_seed, remember_columns
 from classwise.estimators.fit_summary import LEFT_OUT, SummaryTable
 from classwise.estimators.summary import CALIBRATIONS, expecting
 from classwise.forest.beliefs import BELIEFS, Belief

@@ -19,7 +19,7 @@ from classwise.covariance import (
 )
 from classwise.densities.numbers import Believed, Estimated
 from classwise.errors import ClasswiseError, NotAvailableError, at_least, choose
-from classwise.estimators.discriminating import Discriminating
+from classwise.estimators.discriminants import DiscriminantAnswers
 from classwise.estimators.fit_summary import SummaryTable, column_tables, means_table
 from classwise.estimators.summary import SummaryEstimator, read_common
 from classwise.rows.schema import Families
@@ -38,7 +38,7 @@ Missing = Literal["integrate", "level", "error"]
 
 
 @stored("GaussianClassifier", kind="model")
-class GaussianClassifier(Discriminating, SummaryEstimator):
+class GaussianClassifier(DiscriminantAnswers, SummaryEstimator):
     """One Gaussian per class: log p(x | k) = -p/2 log 2π - 1/2 log|C_k| - 1/2 (x - m_k)' C_k^-1 (x - m_k).
 
         C_k(share)         = (1 - share) C_k + share C_shared

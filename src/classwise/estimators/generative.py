@@ -16,8 +16,7 @@ from classwise.classifier.plan import Plan
 from classwise.classifier.shift import Ordinary, is_present
 from classwise.diagnostics import PredictiveCheck, check
 from classwise.errors import ClasswiseError, NotAvailableError
-from classwise.estimators.answers import Answers, read_generator
-from classwise.estimators.columns import remember_columns
+from classwise.estimators.answers import Answers, read_generator, remember_columns
 from classwise.estimators.fit_summary import SummaryTable, column_tables
 from classwise.kernels.scores import Answer
 from classwise.rows.device_rows import as_given

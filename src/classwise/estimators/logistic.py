@@ -16,8 +16,7 @@ from classwise.classifier.plan import refuse_few_classes, refuse_underflow
 from classwise.densities.blocks import refuse_silent, warn_of_ignored, why_constant, why_ignored
 from classwise.engines import open_rows
 from classwise.errors import ClasswiseError, NotAvailableError, choose, fraction
-from classwise.estimators.answers import Answers, read_generator
-from classwise.estimators.columns import remember_columns
+from classwise.estimators.answers import Answers, read_generator, remember_columns
 from classwise.estimators.fit_summary import SummaryTable, cut_table
 from classwise.logistic import (
     MISSING,

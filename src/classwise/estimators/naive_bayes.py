@@ -8,7 +8,7 @@ from classwise.classifier.plan import BlockPlan
 from classwise.covariance import ESTIMATES, DiagonalCovariance, check_prior
 from classwise.densities.numbers import Believed, Floored
 from classwise.errors import NotAvailableError, choose, fraction
-from classwise.estimators.discriminating import Discriminating
+from classwise.estimators.discriminants import DiscriminantAnswers
 from classwise.estimators.gaussian import Calibrate, Estimate, Missing, Prior, Ties
 from classwise.estimators.summary import SummaryEstimator, read_common
 from classwise.rows.schema import Families
@@ -17,7 +17,7 @@ from classwise.storage import stored
 
 
 @stored("NaiveBayes", kind="model")
-class NaiveBayes(Discriminating, SummaryEstimator):
+class NaiveBayes(DiscriminantAnswers, SummaryEstimator):
     """Naive Bayes on mixed columns: each column has its own family, with separate parameters in each class.
 
     Parameters

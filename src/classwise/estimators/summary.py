@@ -20,8 +20,7 @@ from classwise.classifier.bayes import Calibration
 from classwise.classifier.plan import Fit, Plan
 from classwise.engines import BLAS, Rows, open_rows
 from classwise.errors import ClasswiseError, at_least, choose, whole
-from classwise.estimators.answers import read_seed
-from classwise.estimators.columns import check_columns
+from classwise.estimators.answers import check_columns, read_seed
 from classwise.estimators.generative import TIES, GenerativeAnswers
 from classwise.rows.codes import code_labels
 from classwise.rows.sources import open_source, required

@@ -157,7 +157,7 @@ def removal_of(fit: Fit) -> Downdates | None:
     if not columns or not {type(block.density) for block in blocks} <= {Gaussian, Constant, Copies}:
         return None
     statistics = statistics if len(columns[0]) == len(statistics.schema) else statistics.part(columns[0])
-    if len(statistics.numbers.gaps) or statistics.moments.weight.shape[1] != 1:
+    if statistics.numbers.has_gaps or statistics.moments.weight.shape[1] != 1:
         return None
     recipe, floor = removal
     statistics = statistics.by_column() if recipe.structure is DiagonalCovariance else statistics

@@ -377,19 +377,19 @@ class ClassStatistics:
     def with_moments(self, moments: Moments) -> Self:
         """The same classes with other moments, and no gaps."""
         gaps = self.numbers.gaps
-        none = not len(gaps) and gaps.present.shape[1] == moments.mean.shape[1]
+        none = not self.numbers.has_gaps and gaps.present.shape[1] == moments.mean.shape[1]
         numbers = Numbers(moments, gaps if none else gaps.empty(moments.mean.shape[1]))
         return self.with_part(NUMBERS, numbers)
 
     def by_column(self) -> Self:
         """The same with the numbers looked at one by one."""
-        done = isinstance(self.moments.scatter, DiagonalScatter) and not len(self.numbers.gaps)
+        done = isinstance(self.moments.scatter, DiagonalScatter) and not self.numbers.has_gaps
         return self if done else self.with_moments(self.numbers.by_column())
 
     def denoised(self) -> Self:
         """Features that vary by no more than the rounding of their mean set to constant."""
         moments = self.moments.denoised()
-        return self if moments is self.moments and not len(self.numbers.gaps) else self.with_moments(moments)
+        return self if moments is self.moments and not self.numbers.has_gaps else self.with_moments(moments)
 
     def scaled(self, scale: Array) -> Self:
         """The statistic of the numbers times `scale` (p,)."""

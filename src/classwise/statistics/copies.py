@@ -124,7 +124,7 @@ def _of_all_rows(numbers: Numbers) -> tuple[Array, Array]:
     moments, gaps, mean = numbers.moments, numbers.gaps, numbers.overall_mean()
     away = ((moments.mean - mean) + moments.rest) * np.sqrt(moments.weight)
     total = moments.scatter.pooled() + away.T @ away
-    if not len(gaps):
+    if not numbers.has_gaps:
         return mean, total
     away = np.where(gaps.present, (gaps.moments.mean - mean) + gaps.moments.rest, 0.0) * np.sqrt(gaps.moments.weight)
     return mean, total + away.T @ away + gaps.moments.scatter.pooled()
@@ -146,9 +146,13 @@ def _alike(numbers: Numbers, correlation: Array, left: Array, known: Codes) -> l
 
 def _present_together(statistics: ClassStatistics, columns: Codes) -> Iterator[tuple[Codes, float]]:
     """Columns that are missing in just the same rows, at least three, and how many rows have them."""
-    present = statistics.numbers.gaps.present[:, columns]
-    _, group = np.unique(present, axis=1, return_inverse=True) if len(present) else (None, np.zeros(len(columns), int))
-    share = statistics.numbers.present_weight().sum(axis=0) / statistics.weight.sum()
+    numbers, every = statistics.numbers, statistics.weight.sum()
+    if not numbers.has_gaps:
+        if len(columns) >= 3:
+            yield columns, statistics.rows * float(numbers.moments.weight.sum() / every)
+        return
+    _, group = np.unique(numbers.gaps.present[:, columns], axis=1, return_inverse=True)
+    share = numbers.present_weight().sum(axis=0) / every
     for own in (columns[group.reshape(-1) == each] for each in range(int(group.max(initial=-1)) + 1)):
         if len(own) >= 3:
             yield own, statistics.rows * float(share[own[0]])

@@ -6,7 +6,7 @@ still suffices.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
@@ -168,16 +168,21 @@ class Numbers(Statistic):
         count, features = self.moments.mean.shape
         return self.gaps.present.shape[1] == features and bool(np.isin(self.gaps.codes, np.arange(count)).all())
 
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether some rows have values in some columns only."""
+        return len(self.gaps.codes) > 0
+
     def by_column(self) -> Moments:
         """What each column has, whatever the others have."""
-        if not len(self.gaps):
+        if not self.has_gaps:
             return self.moments.by_column()
         return self.moments.by_column() + self.gaps.by_column(len(self.moments.weight))
 
     def column_means(self) -> tuple[Array, Array]:
         """The weight and the mean of the values each column has; (g, p), (g, p). Any form of scatter serves."""
         weight = np.broadcast_to(self.moments.weight, self.moments.mean.shape)
-        if not len(self.gaps):
+        if not self.has_gaps:
             return weight, self.moments.mean
         gaps = self.gaps.by_column(len(weight))
         total = weight + gaps.weight
@@ -185,24 +190,24 @@ class Numbers(Statistic):
 
     def overall_mean(self) -> Array:
         """The mean of the values that each column has in all rows; (p,)."""
-        return self.of_all().mean[0] if len(self.gaps) else self.moments.overall_mean()
+        return self.of_all().mean[0] if self.has_gaps else self.moments.overall_mean()
 
     def of_all(self) -> Moments:
         """What each column has in all rows, as one class; any form of scatter serves."""
         whole = self.moments.of_all()
-        return whole + self.gaps.by_column(len(self.moments.weight)).of_all() if len(self.gaps) else whole
+        return whole + self.gaps.by_column(len(self.moments.weight)).of_all() if self.has_gaps else whole
 
     def present_weight(self) -> Array:
         """The weight of the values each column has; (g, p)."""
         whole = self.moments.weight * np.ones_like(self.moments.mean)  # broadcast_to takes several times as long
-        return whole + self.gaps.by_column(len(whole)).weight if len(self.gaps) else whole
+        return whole + self.gaps.by_column(len(whole)).weight if self.has_gaps else whole
 
     def underflow(self) -> list[int]:
         """The columns that vary, over all rows, by so little that squares of it lose digits in float64."""
         if self.moments.all_vary:
             return []
         squares = self.moments.scatter.pooled_diagonal()
-        if len(self.gaps):
+        if self.has_gaps:
             squares = squares + self.gaps.by_column(len(self.moments.weight)).scatter.pooled_diagonal()
         weight, mean = self.column_means()
         total = weight.sum(axis=0)
@@ -214,11 +219,11 @@ class Numbers(Statistic):
         return list(np.flatnonzero(varies & (variance < LEAST_VARIANCE)).tolist())
 
     def __add__(self, other: Self) -> Self:
-        gaps = self.gaps + other.gaps if len(self.gaps) or len(other.gaps) else self.gaps
+        gaps = self.gaps + other.gaps if self.has_gaps or other.has_gaps else self.gaps
         return type(self)(self.moments + other.moments, gaps)
 
     def __sub__(self, other: Self) -> Self:
-        gaps = self.gaps - other.gaps if len(other.gaps) else self.gaps
+        gaps = self.gaps - other.gaps if other.has_gaps else self.gaps
         return type(self)(self.moments - other.moments, gaps)
 
     def withheld(self, minimum: float) -> Self:
@@ -232,7 +237,7 @@ class Numbers(Statistic):
 
     def restrict(self, columns: Sequence[int]) -> Self:
         moments = self.moments.restrict(columns)
-        if not len(self.gaps):
+        if not self.has_gaps:
             return type(self)(moments, Gaps.empty(len(columns)))
         complete, gaps = self.gaps.restrict(columns).split_complete()
         if len(complete):

@@ -31,7 +31,7 @@ from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators.generative import GenerativeAnswers
 
 
-class Discriminating(GenerativeAnswers):
+class DiscriminantAnswers(GenerativeAnswers):
     """Discriminant functions, boundaries and distances of models of numbers alone.
 
     Columns that were left out, because they are constant, empty or copies of others, do not take part.
