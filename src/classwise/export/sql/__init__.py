@@ -16,8 +16,7 @@ def to_sql(
 ) -> str:
     """A query that scores the rows of a table where they are, as the fitted model would; its text.
 
-    model: an estimator, an AutoClassifier of members that can be written (members="sql" are all of them), or a Decision
-        about one of these.
+    model: an estimator, or a Decision about one. Of an AutoClassifier, members="sql" make short queries.
     table: a name such as "people" or "main.people"; dots separate catalog, schema and table. Parts that have dots of
         their own come one by one: ("main", "odd.name"). To score the result of a query, make it a view.
     dialect: "duckdb", "postgres", "sqlite", "spark", "bigquery", "snowflake", "mysql" or "tsql"; trees are written for
