@@ -100,7 +100,7 @@ KINDS = {
     "probit": Kind(logistic(link="probit", predictive="plugin"), fits=is_binary),
     "one-dependence": Kind(lambda table: cw.AODE()),
     "forest": Kind(lambda table: cw.ForestClassifier(trees=10, families=table.families)),
-    "mixture": Kind(lambda table: cw.MixtureClassifier(components=2, families=table.families)),
+    "mixture": Kind(lambda table: cw.MixtureClassifier(components=2, families=table.families), joint=True),
     "stack for SQL": Kind(stack("sql")),
     "stack": Kind(stack("default")),
     "decided by costs": Kind(lambda table: decided(table, naive(table))),
@@ -303,12 +303,13 @@ REFUSED: dict[str, dict[str, str]] = {
     "logistic, integrated": {"SQL": "averages over the weights"},
     "softmax, moderated": {"SQL": "is written in SQL for two classes"},
     "probit": {"SQL": "normal distribution function"},
-    "one-dependence": {"SQL": "AODE cannot be written as SQL"},
-    "mixture": {"SQL": "Mixture density cannot be written"},
-    "stack": {"SQL": "members that cannot be written as SQL"},
     "decided, text beside numbers": {"SQL": "A column of SQL has one type"},
     "decided, novelty": {"SQL": "novelty takes densities", "ONNX": "novelty=0.1 needs the density"},
 }
+
+
+# Models whose queries look up pairs of levels.
+LONG_QUERIES = ("stack", "one-dependence")
 
 
 def refusal(kind: str, outlet: str) -> str | None:
@@ -327,6 +328,8 @@ def test_outlets_agree(seed: int, kind: str, tmp_path) -> None:
     model = fitted(kind, seed)
     labels, posteriors = in_memory(model, table.features)
     for outlet, export in OUTLETS.items():
+        if kind in LONG_QUERIES and outlet in ("DuckDB", "SQLite") and 0 < seed < len(SEEDS) <= 3:
+            continue  # a query of some megabytes takes a while: one table is enough, unless more are asked for
         folder = tmp_path / outlet
         folder.mkdir()
         reason = refusal(kind, outlet)

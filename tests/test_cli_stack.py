@@ -107,7 +107,7 @@ def test_export(here):
         engine.put("new", {name: (kinds[name], gone[name].tolist()) for name in COLUMNS})
         _, found = engine.ask((here / "score.sql").read_text())
     np.testing.assert_allclose(np.array(found, dtype=float), model.predict_proba(rows), atol=1e-9)
-    assert "--set members=sql" in fails("export", "sql", "one.cw", "--table", "new")
+    run("export", "sql", "one.cw", "--table", "new", "-o", "one.sql")
     run("export", "onnx", "sql.cw", "-o", "model.onnx")
     told = json.loads(run("export", "json", "sql.cw").stdout)
     assert {member["name"] for member in told["members"]} == set(model.members_)

@@ -9,9 +9,10 @@ from typer.testing import CliRunner
 
 import classwise as cw
 from classwise.cli.program import app
-from classwise.export.check import by_python, compared
-from classwise.export.check_rows import drawn_rows, given_rows
+from classwise.export.check import ROW, by_python, check, compared
+from classwise.export.check_rows import CheckRows, drawn_rows, given_rows
 from test_agreement import KINDS, fitted, table_of
+from test_export_python import hostile_table
 
 PENGUINS = cw.load_penguins().drop(columns="year")
 
@@ -80,3 +81,18 @@ def test_novelty_of_wide_rows_is_said_to_be_unknown(here):
     said = told("export", "python", here / "wide.cw", "-o", here / "wide.py")
     assert "a row with more than 1 missing values is an error" in said
     assert re.search("[1-9][0-9]* with gaps: labels are the same", said)
+
+
+def test_hostile_names_through_every_door(tmp_path):
+    """Quotes, newlines, comment marks, reserved words, 200 characters: as names of columns, levels and labels."""
+    X, y = hostile_table()
+    X = X.rename(columns={"": "order"})
+    model = cw.Decision(cw.NaiveBayes(), costs={y[0]: {y[1]: 3.0}}, reject=0.6, reject_label="x'; --").fit(X, y)
+    rows = CheckRows(X, "hostile rows", model.model_._table(X))
+    graph = cw.to_onnx(model, missing="<missing>")
+    doors = {"python": cw.to_python(model), "js": cw.to_js(model), "onnx": graph}
+    doors["sql"] = lambda table, output: cw.to_sql(model, table, "duckdb", [ROW], output)
+    for door, exported in doors.items():
+        found = check(door, model, exported, rows)
+        assert (found.labels, found.unanswered) == (0, 0), (door, found)
+        assert found.difference < 1e-9, (door, found)

@@ -12,6 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 import classwise as cw
 from classwise.comparison.stack import NAMED, SETS
 from classwise.comparison.stack.pool import Pool
+from classwise.export.sql.stacks import can_write
 from sql_engines import ENGINES, Engine
 from sql_tables import CASES
 from test_sql import (  # noqa: F401  duckdb is a fixture
@@ -204,27 +205,42 @@ def test_members_share_what_they_see_alike() -> None:
 # What cannot be written -----------------------------------------------------------------------------------------------
 
 
-def test_the_set_holds_all_that_can_be_written() -> None:
-    X, y = CASES["penguins"]().rows, CASES["penguins"]().labels
-    trees = {"random trees", "best trees"}  # written too, where they are not too large
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])
+def test_members_of_long_queries(dialect: str) -> None:
+    """Mixtures, pairs and landmarks; rows with gaps, and levels never seen."""
+    case = CASES["penguins"]()
+    model = copy(stack("penguins", "mixtures", "one-dependence", "kernel softmax", "tied mixtures"))
+    model.pool_ = Pool(np.full(4, 1 / 4), np.linspace(0.5, 2.0, 4), 1.5)
+    with ENGINES[dialect]() as engine:
+        if dialect == "postgres":
+            engine.run("SET jit = off")
+            assert cw.to_sql(model, "new", dialect).startswith("/* SET jit = off before this query")
+        engine.put("new", case.columns())
+        agree(engine, model, case.new)
+
+
+def test_every_named_member_can_be_written() -> None:
+    case = CASES["correlated"]()
     for name in NAMED:
-        model = cw.AutoClassifier(members=[name], folds=3).fit(X, y)
-        if name in SETS["sql"] or name in trees:
-            assert cw.to_sql(model, "new")
-        else:
-            with pytest.raises(cw.ClasswiseError, match=f"cannot be written as SQL: '{name}'"):
-                cw.to_sql(model, "new")
+        assert can_write(cw.AutoClassifier(members=[name], folds=2).fit(case.rows, case.labels).members_[name])
 
 
 def test_members_that_cannot_be_written_are_named() -> None:
     X, y = CASES["correlated"]().rows, CASES["correlated"]().labels
     model = cw.AutoClassifier(members=[GaussianNB(), "one-dependence", "class shares"], folds=3).fit(X, y)
     assert all(model.weights_.values())
-    expected = r"'GaussianNB\(\)', 'one-dependence'. Fit AutoClassifier\(members='sql'\), which has all that can be"
+    expected = r"cannot be written as SQL: 'GaussianNB\(\)'; fit without them"
     with pytest.raises(cw.ClasswiseError, match=expected):
         cw.to_sql(model, "new")
     with pytest.raises(cw.ClasswiseError, match=expected):
         cw.to_sql(cw.Decision(model), "new")
+
+
+def test_long_pairs_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 60))
+    with pytest.raises(cw.ClasswiseError, match="levels and ranges in all, which takes a query of"):
+        cw.to_sql(cw.AODE().fit(X, X[:, 0] > 0), "new", features=[f"x{j}" for j in range(60)])
 
 
 def test_members_without_weight_do_not_matter() -> None:

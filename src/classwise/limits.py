@@ -97,6 +97,9 @@ MOST_WEIGHTS = 20_000
 # Trees with more numbers than this are not written as SQL: the text would exceed about 15 MB.
 SQL_NUMBERS = 1_500_000
 
+# The most numbers in a query for pairs of levels, which are looked up by CASE.
+SQL_PAIRS = 200_000
+
 # Evaluation -----------------------------------------------------------------------------------------------------------
 
 # Up to this many scores (rows times classes) in one batch are sorted for an exact AUC. Beyond, the AUC has an error

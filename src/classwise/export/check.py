@@ -64,7 +64,10 @@ def by_python(text: str, rows: CheckRows) -> Answered:
     names: dict[str, Any] = {"__name__": "scorer"}
     exec(compile(text, "scorer.py", "exec"), names)
     columns = rows.columns() if rows.table.schema.names else list(zip(*rows.columns().values(), strict=True))
-    return names["predict"](columns), names["predict_proba"](columns)
+    try:
+        return names["predict"](columns), names["predict_proba"](columns)
+    except ValueError as problem:
+        raise ClasswiseError(f"The file has no answer for some of {rows.where}: {problem}") from None
 
 
 NODE = """

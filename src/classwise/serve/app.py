@@ -14,13 +14,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from classwise.estimators.scoring import missing_marks
 from classwise.rows.sources import Source
 from classwise.serve import arrow
+from classwise.serve.csv_rows import read_csv, write_csv
 from classwise.serve.facts import ModelFacts, brief, explained_row, full, health, prediction
 from classwise.serve.models import Models, Served, read_names
 from classwise.serve.openapi import document
 from classwise.serve.requests import (
     ARROW,
+    CSV,
     JSON,
     ExplainRequest,
     Options,
@@ -148,10 +151,10 @@ class Desk:
     room: Room
 
     async def predict(self, request: Request, name: str) -> Response:
-        """Labels and posteriors of the rows in a body, which is JSON or an Arrow stream."""
-        kind = media_type(request, JSON, ARROW)
+        """Labels and posteriors of the rows in a body, which is JSON, CSV or an Arrow stream."""
+        kind = media_type(request, JSON, ARROW, CSV)
         asked = read_query(request.query_params.multi_items()) if request.scope["query_string"] else {}
-        work = self._predict_json if kind == JSON else self._predict_arrow
+        work = {JSON: self._predict_json, ARROW: self._predict_arrow, CSV: self._predict_csv}[kind]
         return await self._answer(request, name, partial(work, asked))
 
     async def explain(self, request: Request, name: str) -> Response:
@@ -210,6 +213,15 @@ class Desk:
         content = arrow.write_stream({name: table.column(name) for name in options.keep}, columns)
         self.metrics.rows.labels(served.name).inc(len(table))
         return Response(content, media_type=ARROW)
+
+    def _predict_csv(self, asked: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
+        options, scorer = checked(asked, StreamOptions), served.scorer
+        rows = read_csv(body, scorer.reader, options.keep, (self.limits.rows, self.limits.extra_columns), deadline)
+        source = rows.source(scorer.reader, missing_marks(scorer.inner), self.limits.rows)
+        answer = scorer.answer(source, options, deadline)
+        columns = arrow.answer_columns(answer.labels, answer.posteriors, scorer.classes, scorer.announced)
+        self.metrics.rows.labels(served.name).inc(len(source.values))
+        return Response(write_csv(rows.kept(options.keep), columns), media_type=CSV)
 
     def _explain(self, served: Served, body: bytes, deadline: RequestDeadline) -> Response:
         asked = checked(read_json(body), ExplainRequest)

@@ -11,7 +11,7 @@ import msgspec
 from classwise import __version__
 from classwise.serve import facts, requests, resources
 from classwise.serve.models import Models, Served
-from classwise.serve.requests import ARROW, JSON, Options, ProblemDetails, StreamOptions, plain
+from classwise.serve.requests import ARROW, CSV, JSON, Options, ProblemDetails, StreamOptions, plain
 from classwise.serve.resources import RequestDeadline
 from classwise.serve.settings import Limits
 
@@ -23,7 +23,7 @@ ABOUT = (
 )
 
 REFUSALS = {
-    "400": "The body cannot be read: not JSON, not UTF-8, a key twice, NaN, or not an Arrow stream.",
+    "400": "The body cannot be read: not JSON, not UTF-8, a key twice, NaN, or no sound CSV or Arrow stream.",
     "408": "The body took too long to arrive.",
     "413": "Too many bytes, rows or columns.",
     "415": "The body is of another type.",
@@ -32,8 +32,8 @@ REFUSALS = {
 }
 
 PREDICT = (
-    "Send JSON with `rows` or `columns`, or an Arrow stream (the answer is one, with the columns `label` and "
-    "`posterior_...`). null is a missing value. Options stand in a JSON body or in the address."
+    "Send JSON with `rows` or `columns`, or CSV or an Arrow stream (the answer is one, too, with the columns `label` "
+    "and `posterior_...`). null is a missing value. Options stand in a JSON body or in the address."
 )
 
 # Options that are text in an address: JSON, and names with commas between them.
@@ -100,12 +100,14 @@ def _predict(served: Served, limits: Limits) -> Json:
     scored = scorer.answer(scorer.reader.read_rows([values]), Options(), RequestDeadline())
     example = json.loads(facts.prediction(served, scored, RequestDeadline()))
     told = _answer("The answer, in the order of the rows.", facts.Prediction, example)
-    told["content"][ARROW] = BINARY
+    told["content"] |= {ARROW: BINARY, CSV: {"schema": TEXT}}
     return {
         "summary": f"Labels and posteriors of rows, by {served.name}.",
         "description": PREDICT,
         "parameters": _parameters(),
-        "requestBody": _body({JSON: {"schema": _rows(served, limits), "examples": examples}, ARROW: BINARY}),
+        "requestBody": _body(
+            {JSON: {"schema": _rows(served, limits), "examples": examples}, ARROW: BINARY, CSV: {"schema": TEXT}}
+        ),
         "responses": {"200": told, **_refusals()},
     }
 

@@ -102,6 +102,7 @@ def as_json(value: Any) -> str:
 
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
+CSV = "text/csv"
 
 # Options that are JSON in an address, too.
 IN_JSON = ("priors", "reject")

@@ -19,8 +19,7 @@ def to_sql(
     Parameters
     ----------
     model : estimator
-        An estimator, an AutoClassifier of members that can be written (members="sql" are all of them), or a
-        Decision about one of these.
+        An estimator, or a Decision about one. Of an AutoClassifier, members="sql" make short queries.
     table : str or sequence of str
         A name such as "people" or "main.people"; dots separate catalog, schema and table. Parts that have
         dots of their own come one by one: ("main", "odd.name"). To score the result of a query, make it a

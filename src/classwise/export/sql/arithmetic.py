@@ -169,6 +169,16 @@ def log(expression: Expression) -> Expression:
     return exp.Ln(this=expression)
 
 
+# exp of less is taken for zero: PostgreSQL ends the query where an exponential, or a product with it, underflows.
+SMALLEST = -600.0
+
+
+def exp_or_zero(expression: Expression) -> Expression:
+    """exp, and zero where it would underflow."""
+    is_nothing = exp.LTE(this=expression, expression=number(SMALLEST))
+    return case((is_nothing, number(0.0)), otherwise=exp.Exp(this=expression.copy()))
+
+
 def log_plus_one(name: str) -> Expression:
     """log(1 + u) for u >= 0 in a column, to the last digit, also where u is small (Kahan; see Higham 2002, 1.14.1).
 

@@ -25,6 +25,7 @@ from classwise.export.sql.arithmetic import (
     Expression,
     case,
     column,
+    exp_or_zero,
     largest,
     least,
     linear,
@@ -113,10 +114,6 @@ def _entries(scores: LinearScores, names: dict[int, str], draft: Draft) -> dict[
         for i, of in zip(entries, values.T.tolist(), strict=True):
             made[i] = draft.define(Step.DERIVED, "y", lookup(column(names[j]), of, first=-1))
     return made
-
-
-# exp of less is taken for zero: PostgreSQL ends the query where an exponential, or a product with it, underflows.
-SMALLEST = -600.0
 
 
 def labels_of(draft: Draft, calibration: Calibration | None, labels: Sequence[Expression]) -> Expression:
@@ -242,13 +239,7 @@ def _calibrated(draft: Draft, levels: Sequence[str], calibration: Calibration) -
 
 def _define_weights(draft: Draft, levels: Sequence[str]) -> tuple[list[str], str]:
     """exp d of each class, and their sum."""
-    powers = [
-        case(
-            (exp.LTE(this=column(level), expression=number(SMALLEST)), number(0.0)),
-            otherwise=exp.Exp(this=column(level)),
-        )
-        for level in levels
-    ]
+    powers = [exp_or_zero(column(level)) for level in levels]
     weights = _numbered(draft, Step.WEIGHT, "e", powers)
     return weights, draft.steps.define(Step.TOTAL, "total", total([*map(column, weights)]))
 

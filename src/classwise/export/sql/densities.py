@@ -20,6 +20,7 @@ from classwise.densities import (
     Gaussian,
     IndependentStudent,
     LogNormal,
+    Mixture,
     OneDependence,
     Poisson,
     Presence,
@@ -43,6 +44,7 @@ from classwise.export.sql.arithmetic import (
 )
 from classwise.export.sql.draft import Draft
 from classwise.export.sql.gaussians import About, add_gaussian, add_independent_student, add_student, as_diagonal
+from classwise.export.sql.sums import add_mixture, add_one_dependence, place_codes
 
 
 @singledispatch
@@ -55,9 +57,13 @@ def add_density(density: Density, columns: Sequence[int], draft: Draft) -> None:
 
 @add_density.register
 def _(density: OneDependence, columns: Sequence[int], draft: Draft) -> None:
-    raise ClasswiseError(
-        "AODE cannot be written as SQL: it looks at every pair of columns; score the rows with predict."
-    )
+    add_one_dependence(density, place_codes(density, columns, draft), draft)
+
+
+@add_density.register
+def _(density: Mixture, columns: Sequence[int], draft: Draft) -> None:
+    _note_joint(density.components, columns, draft)
+    add_mixture(density, columns, draft.about, draft)
 
 
 @add_density.register

@@ -1,6 +1,7 @@
 """A draft of a query: steps that compute columns from those of the step before, and the score of each class so far."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
 from typing import Any, NamedTuple, Protocol
@@ -42,6 +43,10 @@ class Step(IntEnum):
     TREES = auto()  # what the trees of a forest say, added up
     WHITE = auto()  # coordinates in which a class is a unit sphere
     DISTANCE = auto()  # squared distances, where a logarithm is to follow
+    LEVEL_PART = auto()  # the score with each level of a parent, of those that the row may have
+    LEVEL_TOP = auto()  # the largest of these
+    PART = auto()  # the components of a mixture, or the parents of one-dependence
+    PART_TOP = auto()  # the largest of these
     MEMBER = auto()  # the same as SCORE, of each member of a stack
     MEMBER_BEST = auto()
     MEMBER_LEVEL = auto()  # to the member's power, about the best
@@ -112,7 +117,7 @@ class Steps:
                 parts = self._walked(parts, carried[step], name)
                 source = exp.to_table(parts[-1].name)
                 continue
-            own = [exp.alias_(expression, alias) for alias, expression in self.columns[step].items()]
+            own = [exp.alias_(expression, alias, copy=False) for alias, expression in self.columns[step].items()]
             select = exp.Select(expressions=[*map(column, carried[step]), *own]).from_(source, copy=False)
             self._check_width(select)
             parts.append(Written(name, self.dialect.fenced(select)))
@@ -231,6 +236,16 @@ class Draft:
         self.scores, self.constants = [[] for _ in range(self.count)], [0.0] * self.count
         return taken
 
+    @contextmanager
+    def aside(self, count: int) -> Iterator[None]:
+        """Scores of so many others than the classes, to be taken; those of the classes go on afterwards."""
+        before = self.scores, self.constants, self.count
+        self.scores, self.constants, self.count = [[] for _ in range(count)], [0.0] * count, count
+        try:
+            yield
+        finally:
+            self.scores, self.constants, self.count = before
+
     # Columns of the table -------------------------------------------------------------------------------------------
 
     def key(self, place: int, name: str) -> str:
@@ -251,6 +266,12 @@ class Draft:
             return self.steps.define(Step.GIVEN, f"x{j}", self.dialect.without_nan(value, value.copy()))
         raw = self.steps.define(Step.GIVEN, f"r{j}", value)
         return self.steps.define(Step.GUARDED, f"x{j}", self._guarded(column(raw), spread))
+
+    def refuse_infinite(self, x: str) -> str:
+        """A number that was read; rows with an infinite one are refused, as in Python."""
+        most = number(float(np.finfo(np.float64).max))
+        self.refusals.append(exp.GT(this=exp.Abs(this=column(x)), expression=most))
+        return x
 
     def number_of(self, j: int) -> str:
         """What a number that was read is called; it is NULL where the number is missing."""

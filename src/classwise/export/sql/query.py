@@ -117,6 +117,10 @@ def _texts(option: str, names: Any) -> list[str]:
     return list(names)
 
 
+# PostgreSQL compiles queries that it takes for costly; that of a long one takes far longer than to run it.
+LONG = 200_000
+COMPILED = "SET jit = off before this query: to compile it would take minutes."
+
 # The query ------------------------------------------------------------------------------------------------------------
 
 
@@ -137,9 +141,9 @@ def write_query(
     answers = question.answers(draft, output, kind)
     result = [exp.alias_(answer, name, quoted=True) for answer, name in zip(answers, names, strict=True)]
     text = draft.steps.query(read_table(table), [*carried, *result]).sql(dialect=kind.name, pretty=True)
-    if draft.joint and not estimator._strict:
-        return f"/* {_warn_of_gaps(draft)} */\n{text}"
-    return text
+    notes = [_warn_of_gaps(draft)] if draft.joint and not estimator._strict else []
+    notes += [COMPILED] if kind.name == "postgres" and len(text) > LONG else []
+    return "".join(f"/* {note} */\n" for note in notes) + text
 
 
 def _warn_of_gaps(draft: Draft) -> str:

@@ -19,16 +19,17 @@ from sqlglot import exp
 from classwise.arrays import Array, Codes, log_normalize
 from classwise.classifier.bayes import FittedModel
 from classwise.comparison.stack.forest_members import Forest
-from classwise.comparison.stack.softmax import Linear
+from classwise.comparison.stack.softmax import KernelLinear, Linear
 from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.comparison.stack.trained import Bayesian, Trained, TrainedShares
 from classwise.comparison.stack.transforms import Category, Encoding
-from classwise.densities import Categorical, Density, Student
+from classwise.densities import Categorical, Density, Mixture, OneDependence, Student
 from classwise.errors import ClasswiseError
 from classwise.export.sql.arithmetic import (
     Expression,
     case,
     column,
+    exp_or_zero,
     is_null,
     largest,
     linear,
@@ -39,13 +40,14 @@ from classwise.export.sql.arithmetic import (
     or_zero,
     over,
     shifted,
+    square,
     times,
     total,
 )
-from classwise.export.sql.bayes_rule import SMALLEST
 from classwise.export.sql.dialects import NEAREST
 from classwise.export.sql.draft import Draft, Step
 from classwise.export.sql.gaussians import add_student
+from classwise.export.sql.sums import add_mixture, add_one_dependence, places_of
 from classwise.export.sql.trees import add_trees
 from classwise.rows.schema import Column, Schema
 from classwise.statistics.moments import LARGEST
@@ -69,25 +71,25 @@ class StackColumns:
     def about(self, encoding: Encoding, place: int, origin: float, spread: float) -> str:
         """An encoded column minus an origin: a number, or one of the indicators that stand after them."""
         if place < encoding.n_numbers:
-            return self._define(Step.SEEN, "seen", shifted(or_zero(column(self._value(encoding, place))), -origin))
+            return self.define(Step.SEEN, "seen", shifted(or_zero(column(self._value(encoding, place))), -origin))
         shown = [(i, at) for i, places in enumerate(encoding.indicators) for at in places.tolist()]
         which, position = shown[place - encoding.n_numbers]
         code, positions = self.code(encoding, which)
         branch = exp.If(this=exp.Literal.number(positions.index(position) - 1), true=number(1.0 - origin))
-        return self._define(Step.SEEN, "seen", exp.Case(this=column(code), ifs=[branch], default=number(-origin)))
+        return self.define(Step.SEEN, "seen", exp.Case(this=column(code), ifs=[branch], default=number(-origin)))
 
     def range_of(self, encoding: Encoding, place: int) -> str:
         """How many cuts of a number lie below it; of one that is missing, how many lie below 0."""
         cuts, value = encoding.cuts[place], self._value(encoding, place)
         missing = (is_null(column(value)), exp.Literal.number(int((cuts < 0).sum())))
-        return self._define(Step.SEEN, "range", _places(value, cuts, missing))
+        return self.define(Step.SEEN, "range", _places(value, cuts, missing))
 
     def code(self, encoding: Encoding, which: int) -> tuple[str, list[int]]:
         """What a category is called, by its code: -1 for missing, then its values, then one never seen; and the
         position that stands for each code, -1 where it says nothing.
         """
         category = encoding.categories[which]
-        count = len(category.values)
+        count = category.count
         positions = [count if category.missing else -1, *range(count)]
         if category.column in encoding.few:
             return self._few(category), positions
@@ -105,14 +107,14 @@ class StackColumns:
         """The nearest of few numbers."""
         x = self._number(category.column)
         missing = (is_null(column(x)), exp.Literal.number(-1))
-        return self._define(Step.UNITS, "near", _places(x, category.cuts, missing))
+        return self.define(Step.UNITS, "near", _places(x, category.cuts, missing))
 
     def _value(self, encoding: Encoding, place: int) -> str:
         """A number in standard units, to its Yeo-Johnson power; NULL where it is missing."""
         numbers = encoding.numbers
         center, scale, power = (float(of[place]) for of in (numbers.center, numbers.scale, numbers.powers))
         unit = self._unit(int(numbers.columns[place]), center, scale)
-        return unit if power == 1 else self._define(Step.BENT, "bent", _yeo_johnson(unit, power))
+        return unit if power == 1 else self.define(Step.BENT, "bent", _yeo_johnson(unit, power))
 
     def _unit(self, j: int, center: float, scale: float) -> str:
         """(x - center) / scale, NULL where it is too far to be computed with."""
@@ -124,7 +126,7 @@ class StackColumns:
         if self.draft.dialect.raises:
             is_none = exp.LT(this=size.copy(), expression=number(NEAREST * scale))
             branches.insert(0, (is_none, number(0.0)))
-        name = self._define(Step.UNITS, "unit", case(*branches))
+        name = self.define(Step.UNITS, "unit", case(*branches))
         self._refuse(exp.GT(this=size.copy(), expression=most.copy()))
         return name
 
@@ -140,7 +142,7 @@ class StackColumns:
         if condition not in self.draft.refusals:
             self.draft.refusals.append(condition)
 
-    def _define(self, step: Step, letters: str, expression: Expression) -> str:
+    def define(self, step: Step, letters: str, expression: Expression) -> str:
         key = (step, expression.sql())
         if key not in self._names:
             self._names[key] = self.draft.define(step, letters, expression)
@@ -195,7 +197,7 @@ def steps_of(weights: Array) -> Array:
 
 # Members: each one's log posteriors to its power, averaged by weight, to the pool's power -----------------------------
 
-DENSITIES = (Student, Categorical)
+DENSITIES = (Student, Categorical, Mixture, OneDependence)
 
 
 def add_stack(stack: PooledClassifier, model: FittedModel, draft: Draft, only_label: bool) -> None:
@@ -217,8 +219,8 @@ def refuse_members(stack: PooledClassifier) -> None:
     stuck = [f"{name!r}" for name, trained in stack.used.items() if not can_write(trained)]
     if stuck:
         raise ClasswiseError(
-            f"The stack has members that cannot be written as SQL: {', '.join(stuck)}. Fit "
-            "AutoClassifier(members='sql'), which has all that can be, or score the rows with predict."
+            f"The stack has members that cannot be written as SQL: {', '.join(stuck)}; fit "
+            "without them, or score the rows with predict."
         )
 
 
@@ -226,7 +228,7 @@ def can_write(trained: Trained) -> bool:
     """Whether a member has a form in SQL."""
     if isinstance(trained, Bayesian):
         return all(isinstance(part, DENSITIES) for part in _parts(trained.classifier.density))
-    return isinstance(trained, (Linear, TrainedShares, Forest))
+    return isinstance(trained, (Linear, KernelLinear, TrainedShares, Forest))
 
 
 def _parts(density: Density) -> list[Density]:
@@ -249,7 +251,7 @@ def _define_logs(
     best = draft.steps.define(Step.MEMBER_BEST, f"m{i}best", _largest(draft, [*map(column, scores)]))
     apart = [times(number(power), minus(column(score), column(best))) for score in scores]
     levels = _numbered(draft, Step.MEMBER_LEVEL, f"m{i}d", apart)
-    whole = draft.steps.define(Step.MEMBER_TOTAL, f"m{i}total", total([_exp(column(level)) for level in levels]))
+    whole = draft.steps.define(Step.MEMBER_TOTAL, f"m{i}total", total([exp_or_zero(column(level)) for level in levels]))
     logs = [shifted(minus(column(level), log(column(whole))), log_weight) for level in levels]
     return [*map(column, _numbered(draft, Step.MEMBER_LOG, f"m{i}l", logs))]
 
@@ -259,12 +261,7 @@ def _log_sum(draft: Draft, k: int, terms: Sequence[Expression]) -> Expression:
     if len(terms) == 1:
         return terms[0]
     top = draft.steps.define(Step.TOP, f"top{k}", _largest(draft, [term.copy() for term in terms]))
-    return exp.Add(this=column(top), expression=log(total([_exp(minus(term, column(top))) for term in terms])))
-
-
-def _exp(expression: Expression) -> Expression:
-    is_nothing = exp.LTE(this=expression, expression=number(SMALLEST))
-    return case((is_nothing, number(0.0)), otherwise=exp.Exp(this=expression.copy()))
+    return exp.Add(this=column(top), expression=log(total([exp_or_zero(minus(term, column(top))) for term in terms])))
 
 
 def _largest(draft: Draft, items: Sequence[Expression]) -> Expression:
@@ -289,13 +286,26 @@ def _(trained: Bayesian, columns: StackColumns) -> None:
     """log prior + log density."""
     classifier = trained.classifier
     columns.draft.add_constants(classifier.log_prior[:, 0])
+    about = partial(columns.about, trained.encoding)
     for part in _parts(classifier.density):
         if isinstance(part, Categorical):
             _add_categories(part, trained, columns)
+        elif isinstance(part, OneDependence):
+            _add_one_dependence(part, trained, columns)
+        elif isinstance(part, Mixture):
+            add_mixture(part, range(part.n_features), about, columns.draft)
         else:
             assert isinstance(part, Student)
-            about = partial(columns.about, trained.encoding)
             add_student(part, range(part.n_features), about, columns.draft)
+
+
+def _add_one_dependence(density: OneDependence, trained: Bayesian, columns: StackColumns) -> None:
+    """Categories by their positions, which are -1 where they say nothing."""
+    codes = []
+    for which in range(len(density.columns)):
+        code, positions = columns.code(trained.encoding, which)
+        codes.append(columns.define(Step.BENT, "place", places_of(code, positions)))
+    add_one_dependence(density, codes, columns.draft)
 
 
 def _add_categories(density: Categorical, trained: Bayesian, columns: StackColumns) -> None:
@@ -323,6 +333,23 @@ def _(trained: Linear, columns: StackColumns) -> None:
         code, positions = columns.code(encoding, which)
         values = _by_position(weights, encoding.indicators[which], len(encoding.categories[which]))
         _add_looked_up(draft, code, values[:, positions], first=-1)
+
+
+@add_scores.register
+def _(trained: KernelLinear, columns: StackColumns) -> None:
+    """intercept + weights' exp(-|z - c|² / width), over landmarks c; |z - c|² = |z|² - 2 z'c + |c|²."""
+    draft, features, (weights, intercept) = columns.draft, trained.encoding, trained._of_landmarks
+    width, places = features.kernel_width, range(features.encoding.n_encoded)
+    names = [columns.about(features.encoding, j, 0.0, 1.0) for j in places]
+    size = column(draft.define(Step.WHITE, "size", total([square(column(name)) for name in names])))
+    near = []
+    for landmark in features.landmarks:
+        along = total(linear(landmark * (2 / width), names))
+        apart = shifted(minus(along, over(size.copy(), number(width))), -float(landmark @ landmark) / width)
+        near.append(draft.define(Step.PART, "near", exp_or_zero(apart)))
+    for k, of_class in enumerate(weights - weights[0]):
+        draft.scores[k] += linear(of_class, near) if of_class.any() else []
+    draft.add_constants(intercept - intercept[0])
 
 
 @add_scores.register

@@ -37,18 +37,11 @@ def add_forest(forest: Forest, model: ForestModel, draft: Draft, only_label: boo
     """Scores of which softmax, to the forest's power, is P(k | x)."""
 
     def read(j: int) -> str:
-        return draft.code(j) if j in forest.trees.levels else _finite(draft, draft.plain(j))
+        return draft.code(j) if j in forest.trees.levels else draft.refuse_infinite(draft.plain(j))
 
     add_trees(forest.trees, forest.of_leaves, draft, read)
     if forest.shift is not None:
         draft.add_constants(np.maximum(forest.shift / forest.power, IMPOSSIBLE))
-
-
-def _finite(draft: Draft, x: str) -> str:
-    """A number; rows with an infinite one are refused, as in Python."""
-    most = number(float(np.finfo(np.float64).max))
-    draft.refusals.append(exp.GT(this=exp.Abs(this=column(x)), expression=most))
-    return x
 
 
 def add_trees(trees: Trees, beliefs: Array, draft: Draft, read: Callable[[int], str]) -> None:
