@@ -117,9 +117,7 @@ def first(folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLE, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
-        "parts", nargs="*", default=["redraw", "first"], help="redraw, first; both unless told otherwise"
-    )
+    parser.add_argument("parts", nargs="*", default=["redraw", "first"], help="redraw, first; by default both")
     parser.add_argument("--moves", type=int, default=100, help="of each dial")
     given = parser.parse_args()
     found: dict[str, Any] = {"machine": machine.facts()}
