@@ -274,7 +274,10 @@ class TestWaysIn:
             view.page.click(button)
             assert serious(Axe().run(view.page)) == []
             view.page.keyboard.press("Escape")
-        view.picture(f"studio-{request.node.callspec.id}")
+        view.page.click("#lesson-close")
+        view.page.click("#tab-why")
+        view.settle()
+        view.picture(f"studio-{request.node.callspec.id}-wide")
 
     def test_drawing_pad(self, view, penguins):
         view.open(penguins.url)

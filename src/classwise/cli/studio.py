@@ -1,5 +1,7 @@
 """classwise studio: a local page to see the classes, move the dials and watch the boundary."""
 
+import os
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -73,3 +75,6 @@ def studio(
         }
         first = Open(name=data, opening=Opening(target or "", **given))
     run(sources, first, host=host, port=port, view=view, browser=browser, say=say, upload_bytes=upload_bytes)
+    # Work in threads cannot be stopped from outside, and Python aborts where a library of C++ is still in one.
+    sys.stderr.flush()
+    os._exit(0)

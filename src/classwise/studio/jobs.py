@@ -92,6 +92,7 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._turn = threading.Lock()
         self._threads: list[threading.Thread] = []
+        self._is_over = False
 
     def __getitem__(self, name: str) -> Job | None:
         return self._jobs.get(name)
@@ -100,7 +101,7 @@ class Jobs:
         """Begin in a thread of its own; in_turn: after those that were begun before."""
         if name in self._jobs:
             self._jobs[name].stop()
-        job = self._jobs[name] = Job(what)
+        job = self._jobs[name] = Job(what, is_stopped=self._is_over)
         turn = self._turn if in_turn else nullcontext()
         thread = threading.Thread(target=self._run, args=(job, work, turn), daemon=True, name=f"studio {name}")
         self._threads = [*(each for each in self._threads if each.is_alive()), thread]
@@ -120,7 +121,8 @@ class Jobs:
         self._turn = threading.Lock()  # what still runs keeps nobody waiting
 
     def finish(self, seconds: float) -> bool:
-        """Stop all of them, and wait so long; whether all have ended."""
+        """Stop all of them for good, and wait so long; whether all have ended."""
+        self._is_over = True
         self.clear()
         end = time.monotonic() + seconds
         for thread in self._threads:

@@ -109,10 +109,10 @@ MATHML = MathScript(
 
 
 def formula(f: Boundary) -> str:
-    """f(x) = 0, written out."""
-    signed = write(f, MATHML).replace("> + <", "><mo>+</mo><").replace("> - <", "><mo>−</mo><")
-    signed = f"<mo>−</mo>{signed[1:]}" if signed.startswith("-") else signed
-    return f"<math display='block'><mrow>{signed}<mo>=</mo><mn>0</mn></mrow></math>"
+    """f(x) = 0, written out: an element for each term, so that a long formula is broken between them."""
+    written = write(f, MATHML).replace("> + <", ">\n<mo>+</mo><").replace("> - <", ">\n<mo>−</mo><")
+    written = f"<mo>−</mo>{written[1:]}" if written.startswith("-") else written
+    return " ".join(f"<math>{term}</math>" for term in f"{written}\n<mo>=</mo><mn>0</mn>".split("\n"))
 
 
 def matrices(f: Boundary) -> str:

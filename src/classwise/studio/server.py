@@ -1,8 +1,6 @@
 """Running: a page on this machine alone, until Ctrl-C."""
 
-import os
 import socket
-import sys
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -88,7 +86,5 @@ def run(
     if browser:
         threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
     server.run()
-    if not desk.jobs.finish(PATIENCE):
-        # Work in threads cannot be stopped from outside, and Python aborts where a library of C++ is still in one.
-        sys.stderr.flush()
-        os._exit(0)
+    desk.jobs.finish(PATIENCE)
+    desk.folder.cleanup()

@@ -47,8 +47,8 @@ export function makeCosts() {
   const { classes } = table.facts;
   if (classes.length > 6) { fill($("costs"), make("p", { class: "quiet small" }, "With more than six classes, give costs in Python.")); return; }
   const cost = (i, j) => state.costs?.[i]?.[j] ?? Number(i !== j);
-  const head = make("tr", {}, make("th", { scope: "col", class: "small" }, "true ↓ decided →"), ...classes.map((each) => make("th", { scope: "col", class: "small" }, each.label)));
-  const rows = classes.map((each, i) => make("tr", {}, make("th", { scope: "row", class: "small" }, each.label),
+  const head = make("tr", {}, make("th", { scope: "col" }, "true class"), ...classes.map((each) => make("th", { scope: "col", title: each.label }, each.label)));
+  const rows = classes.map((each, i) => make("tr", {}, make("th", { scope: "row", title: each.label }, each.label),
     ...classes.map((other, j) => make("td", {}, make("input", {
       type: "number", min: 0, max: 1000, step: "any", value: cost(i, j),
       "aria-label": `Cost of deciding ${other.label} where ${each.label} is true`, onchange: readCosts,

@@ -14,7 +14,7 @@ export const LESSONS = [
     question: "How far must the prior go before the point at 4.6 changes its class?" },
   { title: "LDA against QDA", example: "penguins", light: "pad", state: { ...PLAIN, share: 1, x: "bill_length_mm", y: "bill_depth_mm", panel: "equation" },
     sentence: "Classes that share one covariance have straight boundaries; with a covariance of its own for each class they are conics.",
-    question: "Drag the pad from LDA to QDA: which boundary bends most, and do held-out rows (the dark part of the square) care?" },
+    question: "Drag the pad from LDA to QDA: which boundary bends most, and do held-out rows (the blue of the square) care?" },
   { title: "Naive Bayes", example: "hyperbola", light: "switch-title", state: { ...PLAIN, structure: "diagonal", x: "x", y: "y", panel: "held" },
     sentence: "A diagonal structure takes the columns for independent within a class: the ellipses lie along the axes.",
     question: "Switch the structure to full: does the boundary change here, and would it if the ellipses were tilted?" },

@@ -30,7 +30,7 @@ export async function drawLine(picture, point) {
   const all = {
     ...layout(), barmode: "overlay",
     xaxis: { ...plain, ...ticks, title: { text: picture.names[0] }, anchor: "y2" },
-    yaxis: { ...plain, domain: [0.4, 1], title: { text: "prior × density" }, rangemode: "tozero" },
+    yaxis: { ...plain, domain: [0.4, 1], title: { text: "prior × density" }, rangemode: "tozero", showticklabels: false },
     yaxis2: { ...plain, domain: [0, 0.32], title: { text: "posterior" }, range: [-0.03, 1.03] },
     shapes: [
       ...picture.changes.map((x) => wall(x, css("--ink"), "solid")),

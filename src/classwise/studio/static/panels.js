@@ -51,7 +51,7 @@ async function showEquation() {
     const found = await ask("equation", dials());
     const pairs = found.pairs.map((each) => {
       const box = make("div", { class: "pair", "data-kind": each.kind }, make("h3", {}, `${each.classes[0]} against ${each.classes[1]}: ${each.kind}`));
-      box.insertAdjacentHTML("beforeend", `${each.formula}<div class="quiet">${each.matrices}</div>`);
+      box.insertAdjacentHTML("beforeend", `<p class="formula">${each.formula}</p><div class="quiet">${each.matrices}</div>`);
       return box;
     });
     const words = found.sentence || "Log odds of the two classes in the columns shown, f(x) = xᵀW x + wᵀx + w₀. The boundary is where f is zero; f is positive where the first class wins.";

@@ -14,20 +14,39 @@ function painted(picture) {
   const { side } = picture, codes = bytes(picture.codes), shade = bytes(picture.shade);
   const tones = colors().map(rgb), gray = isDark() ? [170, 176, 185] : [96, 102, 110], count = tones.length;
   const canvas = new OffscreenCanvas(side, side), context = canvas.getContext("2d");
-  const image = context.createImageData(side, side), weak = isDark() ? 26 : 14, strong = isDark() ? 84 : 66;
+  const image = context.createImageData(side, side), weak = isDark() ? 12 : 14, strong = isDark() ? 50 : 66;
   for (let row = 0; row < side; row += 1) {
     for (let column = 0; column < side; column += 1) {
       const from = (side - 1 - row) * side + column, to = 4 * (row * side + column), code = codes[from];
       const refused = code >= count, tone = refused ? gray : tones[code];
       image.data.set(tone, to);
-      image.data[to + 3] = refused ? ((row + column) % 6 < 3 ? 130 : 40) : weak + (strong * shade[from]) / 255;
+      image.data[to + 3] = refused ? REFUSED : weak + (strong * shade[from]) / 255;
     }
   }
   context.putImageData(image, 0, 0);
-  const visible = document.createElement("canvas");
-  visible.width = visible.height = side;
-  visible.getContext("2d").drawImage(canvas, 0, 0);
+  const visible = document.createElement("canvas"), size = picture.refused ? 4 * side : side;
+  visible.width = visible.height = size;
+  visible.getContext("2d").drawImage(canvas, 0, 0, size, size);
+  if (picture.refused) stripe(visible, codes, side, count);
   return visible.toDataURL();
+}
+
+// Fine stripes over what is refused: lines, kept only where the region is.
+const REFUSED = 70;
+function stripe(visible, codes, side, count) {
+  const mask = new OffscreenCanvas(side, side), inside = mask.getContext("2d"), image = inside.createImageData(side, side);
+  for (let i = 0; i < codes.length; i += 1) image.data[4 * ((side - 1 - Math.floor(i / side)) * side + (i % side)) + 3] = codes[i] >= count ? 255 : 0;
+  inside.putImageData(image, 0, 0);
+  const lines = new OffscreenCanvas(visible.width, visible.height), pen = lines.getContext("2d");
+  pen.strokeStyle = css("--quiet");
+  pen.globalAlpha = 0.55;
+  for (let start = -visible.height; start < visible.width; start += 9) {
+    pen.beginPath(); pen.moveTo(start, visible.height); pen.lineTo(start + visible.height, 0); pen.stroke();
+  }
+  pen.globalAlpha = 1;
+  pen.globalCompositeOperation = "destination-in";
+  pen.drawImage(mask, 0, 0, visible.width, visible.height);
+  visible.getContext("2d").drawImage(lines, 0, 0);
 }
 
 function shapes(picture) {
@@ -72,7 +91,7 @@ export const layout = () => ({
 export const config = { displayModeBar: false, responsive: true, doubleClick: false, scrollZoom: false };
 
 function traces() {
-  const edge = css("--card"), tones = colors(), crowded = table.facts.drawn > 800;
+  const edge = isDark() ? "#0c0e11" : css("--card"), tones = colors(), crowded = table.facts.drawn > 800;
   const rows = points.points.map((own, k) => ({
     type: "scatter", mode: "markers", x: own.x, y: own.y, name: table.facts.classes[k].label, hoverinfo: "skip",
     marker: {

@@ -34,12 +34,12 @@ export function showDials() {
 function note() {
   const words = state.model ? "A model of the comparison is shown; move a dial to come back."
     : state.estimate === "bayes" ? "The Bayes estimate has two models here, QDA and LDA: its prior shares and shrinks."
-      : best ? `Darker is better on held-out rows. Least log loss: ${best.log_loss.toPrecision(3)}.` : "";
+      : best ? `The bluer, the better on held-out rows; the least log loss there is ${best.log_loss.toPrecision(3)}.` : "";
   $("square-note").textContent = words;
   $("to-best").hidden = !best || Boolean(state.model) || state.estimate === "bayes";
 }
 
-// Darker is better: the shade is the rank of the loss, which the server computes.
+// The bluer, the better: the shade is the rank of the loss, which the server computes.
 function paint(surface) {
   const canvas = $("surface"), context = canvas.getContext("2d"), { side } = surface;
   canvas.width = canvas.height = side;
