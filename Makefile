@@ -45,6 +45,7 @@ bench-scale: .venv/bench.stamp  ## files larger than memory: learning beside mer
 
 docs: .venv/docs.stamp  ## the documentation, every example executed
 	$(BIN)/sphinx-build -j auto -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/check_pages.py docs/_build/html
 
 .venv/%.stamp: pyproject.toml | .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
