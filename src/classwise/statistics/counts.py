@@ -68,7 +68,7 @@ class LevelCounts:
         """
         there = self.weight > 0
         small = there & (self.weight < minimum)
-        gone = small.any(axis=0)
+        gone = np.asarray(small.any(axis=0))
         while len(revealed := np.flatnonzero(small.any(axis=1) & ((there & gone).sum(axis=1) == 1))):
             others = there[revealed].any(axis=0) & ~gone
             if not others.any():
