@@ -55,6 +55,7 @@ bench-gpu: .venv/test.stamp  ## rows on a CUDA device, beside the memory floor a
 
 docs: .venv/docs.stamp  ## the documentation, every example executed
 	$(BIN)/sphinx-build -j auto -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/check_pages.py docs/_build/html
 
 .venv/%.stamp: pyproject.toml | .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"

@@ -14,6 +14,7 @@ import classwise
 from classwise import errors
 
 HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
 sys.path.insert(0, str(HERE))  # mathml.py, docstrings.py
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ smartquotes = False  # x'A x is a product with a transpose, not an apostrophe
 
 def source_digest():
     """A name for the state of the library: the outputs of another state are not used."""
-    paths = sorted(Path(classwise.__file__).parent.rglob("*.py"))
+    paths = sorted([*Path(classwise.__file__).parent.rglob("*.py"), *EXAMPLES.glob("*.py")])
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 
 
@@ -53,6 +54,7 @@ nb_execution_timeout = 60
 nb_merge_streams = True
 nb_code_prompt_show = "Show the code"
 nb_code_prompt_hide = "Hide the code"
+os.environ["CLASSWISE_EXAMPLES"] = str(EXAMPLES)
 os.environ["MATPLOTLIBRC"] = str(HERE / "matplotlibrc")  # the kernels inherit it
 os.environ["BASH_ENV"] = str(HERE / "strict.sh")  # in cells of the shell, too, whatever fails fails the build
 

@@ -12,6 +12,8 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
+BAR = re.compile(r'<mo(?: stretchy="false")?>(&#x0007C;|&#x02016;)</mo>')  # browsers set it as "divides", with spaces
+PRIME = re.compile(r"<msup>(<m(?:i|text)>[^<]*</m(?:i|text)>)<mi>&#x02032;</mi></msup>")  # raised as it is
 # Names of functions stand a little apart from what they are applied to.
 FUNCTION = re.compile(r"(<m[io]>(?:log|exp|min|max|tr|diag)</m[io]>)(?!\s*<mo stretchy)")
 
@@ -20,7 +22,8 @@ def mathml(tex, display):
     """TeX as a MathML element; environments of lines are aligned, as browsers understand it."""
     plain = tex.replace("{aligned}", "{align*}")
     found = convert(plain, display=display)
-    found = re.sub(r"<mo>(&#x0007C;|&#x02016;)</mo>", r'<mo lspace="0" rspace="0">\1</mo>', found)
+    found = BAR.sub(r'<mo stretchy="false" lspace="0.05em" rspace="0.05em">\1</mo>', found)
+    found = PRIME.sub(r'\1<mo lspace="0" rspace="0">&#x02032;</mo>', found)
     found = re.sub(r'columnalign="(\w+)"', r'style="text-align: \1"', found)
     return FUNCTION.sub(r'\1<mspace width="0.17em" />', found.replace("<mi>&</mi>", "<mi>&amp;</mi>"))
 

@@ -30,11 +30,20 @@ class TestCells:
         s = cw.summarize(table(["red"] * 30 + ["blue"] * 12 + ["pink", "teal"]), ["a"] * 44).withhold(10)
         assert s.levels.columns[0].levels.tolist() == ["blue", "red"]
 
-    def test_each_class_counts_for_itself(self):
+    def test_a_level_is_left_out_of_all_classes(self):
+        """Else it would seem impossible where it is left out, and speak for the other classes."""
+        colors, labels = (
+            ["red"] * 30 + ["blue"] * 2 + ["pink"] * 2 + ["red"] * 30 + ["blue"] * 30,
+            ["a"] * 34 + ["b"] * 60,
+        )
+        s = cw.summarize(table(colors), labels).withhold(5)
+        assert s.levels.columns[0].levels.tolist() == ["red"]
+        np.testing.assert_allclose(cw.NaiveBayes(priors="uniform").fit_statistics(s).predict_proba([["blue"]]), 0.5)
+
+    def test_what_a_class_lacks_is_not_one_small_cell(self):
         colors, labels = ["red"] * 20 + ["blue"] * 20 + ["red"] * 20 + ["blue"] * 20, ["a"] * 40 + ["b"] * 40
         s = cw.summarize(table([*colors, "pink", "pink"]), [*labels, "a", "b"]).withhold(5)
         assert "pink" not in s.levels.columns[0].levels
-        # One cell of each class is small, and would be the difference from the class.
         assert (s.levels.columns[0].weight.sum(axis=1) == 20).all()
 
     @pytest.mark.parametrize("scatter", ["full", "diagonal"])

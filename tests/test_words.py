@@ -36,14 +36,14 @@ def prose(page):
 
 
 def messages(path):
-    """The strings of a module that are sentences: messages, help and labels, but no docstrings."""
+    """The strings of a module that are sentences: messages, help and labels, but no docstrings and no code."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     return [
         node.value
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
-        if id(node) not in statements
+        if id(node) not in statements and "\ndef " not in node.value
     ]
 
 

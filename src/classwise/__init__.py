@@ -21,7 +21,7 @@ Rows that add, or do not fit in memory
     m.fit_source("rows/*.parquet", target="y"), predict(m, source, sink), evaluate(m, source, target="y")
 
 Elsewhere
-    save, load, describe, to_sql, to_onnx, write_report; in the shell: classwise --help
+    save, load, describe, to_sql, to_onnx, to_python, to_js, write_report, studio; in the shell: classwise --help
 
 1. A statistic is a summary you can add.
 2. A density is what a statistic lets us believe about a class.

@@ -273,10 +273,10 @@ class ClassStatistics:
     def withhold(self, minimum_weight: float) -> Self:
         """The statistics without cells of less weight, so that no number in them is about only a few rows.
 
-        Left out are classes of less weight, levels that weigh less in a class, and rows with a pattern of missing
-        values that weighs less in their class. If only one level of a class is left out, so is the next larger one,
-        because the difference from the class would reveal it. What is left out counts as missing. Sums are no longer
-        those of all rows: withhold once, before statistics leave a site, and subtract nothing afterwards.
+        Left out are classes of less weight, levels that weigh less in some class, and rows with a pattern of missing
+        values that weighs less in their class. If a class then lacks only one level, another level goes with it,
+        because the weight of the class would reveal it. What is left out counts as missing. Sums are no longer those
+        of all rows: withhold once, before statistics leave a site, and subtract nothing afterwards.
 
         Parameters
         ----------

@@ -62,12 +62,19 @@ class LevelCounts:
         return self if seen.all() else type(self)(self.levels[seen], self.weight[:, seen])
 
     def withheld(self, minimum: float) -> Self:
-        """Without the cells of less weight. One alone would be what its class lacks: the next larger goes with it."""
-        weight = np.where(self.weight < minimum, 0.0, self.weight)
-        alone = np.flatnonzero(((self.weight > 0) & (weight == 0)).sum(axis=1) == 1)
-        if len(alone):
-            weight[alone, np.where(weight > 0, weight, np.inf)[alone].argmin(axis=1)] = 0.0
-        return type(self)(self.levels, weight).compact()
+        """Without levels that weigh less in some class: in all classes, so that the others compare as before.
+
+        Of a class, one small cell alone would be what its levels lack of its weight; a further level goes with it.
+        """
+        there = self.weight > 0
+        small = there & (self.weight < minimum)
+        gone = np.asarray(small.any(axis=0))
+        while len(revealed := np.flatnonzero(small.any(axis=1) & ((there & gone).sum(axis=1) == 1))):
+            others = there[revealed].any(axis=0) & ~gone
+            if not others.any():
+                break
+            gone[np.where(others, self.weight.sum(axis=0), np.inf).argmin()] = True
+        return type(self)(self.levels[~gone], self.weight[:, ~gone])
 
 
 @stored("Counts")
