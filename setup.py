@@ -10,7 +10,7 @@ NATIVE = Path("src/classwise/kernels/native")
 
 
 class OptionalKernels(build_ext):
-    """The kernels need GCC or Clang (their vectors), and Python's header files. Where these are not, one line says so."""
+    """The kernels need GCC or Clang, for their vectors, and Python's header files. Without them, one line says so."""
 
     def build_extension(self, ext: Extension) -> None:
         if self.compiler.compiler_type == "msvc":
@@ -18,8 +18,8 @@ class OptionalKernels(build_ext):
             return
         try:
             super().build_extension(ext)
-        except Exception as problem:
-            self._tell(str(problem).splitlines()[0])
+        except Exception:  # whatever a compiler, or the lack of one, comes up with: its own words are above
+            self._tell("no C++ compiler could build them")
 
     def _tell(self, why: str) -> None:
         print(f"classwise is installed without compiled kernels, which make it faster: {why}.", file=sys.stderr)
