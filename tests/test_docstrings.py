@@ -28,7 +28,8 @@ FAULTS = {
 }
 
 ESTIMATORS = [name for name in cw.__all__ if hasattr(getattr(cw, name), "fit")]
-FUNCTIONS = [f"classwise.{name}" for name in cw.__all__ if inspect.isfunction(getattr(cw, name))]
+# By the module that defines each: a module may have the name of its function.
+FUNCTIONS = [f"{value.__module__}.{name}" for name in cw.__all__ if inspect.isfunction(value := getattr(cw, name))]
 FUNCTIONS += [f"classwise.plot.{name}" for name in plot.__all__ if name.startswith("plot_")]
 FUNCTIONS += [f"classwise.datasets.{name}" for name in ("banana", "gaussians", "penguins", "petals", "simplex")]
 CLASSES = [f"classwise.{name}" for name in (*ESTIMATORS, "NormalInverseWishart", "Query")]
