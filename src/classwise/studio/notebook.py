@@ -76,16 +76,32 @@ def studio(
 ) -> Studio:
     """Open the studio: a local page that shows the classes, the boundary and every dial.
 
-    X, y: rows and labels, as for all estimators; or a file or a table as X, with target, the column of the labels.
-        Without X, the page opens with the penguins.
-    drop: columns to leave out.
-    port: 0 for any that is free.
-    view: what follows # in an address that was kept.
-    browser: whether to open a window; by default not in a notebook, which shows the page inline.
+    Only this machine can open the page, and only with the token in the address.
 
-    Returns a Studio, whose `url` is the address and whose `close()` ends it. Only this machine can open the page, and
-    only with the token in the address.
+    Parameters
+    ----------
+    X : array, table or source, optional
+        Rows, as for all estimators; or a file or a table, with target. Without X, the page opens with the penguins.
+    y : array of shape (n,), optional
+        The labels of the rows.
+    target : str, optional
+        The column of labels.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    port : int, default=0
+        The port; 0 for any that is free.
+    view : str, default=""
+        What follows # in an address that was kept.
+    browser : bool, optional
+        Whether to open a window; by default not in a notebook, which shows the page inline.
 
+    Returns
+    -------
+    Studio
+        Its `url` is the address of the page, and `close()` ends it.
+
+    Examples
+    --------
     >>> import classwise as cw
     >>> X, y = cw.datasets.gaussians(60, random_state=0)
     >>> with cw.studio(X, y, browser=False) as page:

@@ -43,12 +43,24 @@ def predict_proba(rows):
 def to_python(model: Any) -> str:
     """A fitted model as one file of Python, which needs NumPy and no classwise; its text.
 
-    model: an estimator, or a Decision about one, with its costs, reject and novelty.
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator, or a Decision about one, with its costs, reject and novelty.
 
+    Returns
+    -------
+    str
+        The text of the file.
+
+    Notes
+    -----
     The file has the functions predict(rows) and predict_proba(rows). rows: a table of columns by name, a list of dicts,
     or values in the order of the columns. Missing values, levels never seen, dates and written numbers are treated as
     in classwise. Numbers are written in full precision.
 
+    Examples
+    --------
     >>> import classwise as cw
     >>> m = cw.LDA().fit([[1.0], [2.0], [4.0], [5.0]], ["low", "low", "high", "high"])
     >>> scorer = {}
@@ -79,12 +91,24 @@ def _apart(text: str) -> tuple[list[str], str]:
 def to_js(model: Any) -> str:
     """A fitted model as one ES module of JavaScript without dependencies; its text.
 
-    model: an estimator, or a Decision about one, with its costs, reject and novelty.
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator, or a Decision about one, with its costs, reject and novelty.
 
+    Returns
+    -------
+    str
+        The text of the file.
+
+    Notes
+    -----
     The module exports predict(rows) and predictProba(rows), labels and columns. rows: an array of objects by column
     name, or of arrays in the order of the columns. null, undefined and NaN are missing values. Levels never seen, dates
     and written numbers are treated as in classwise.
 
+    Examples
+    --------
     >>> import classwise as cw
     >>> m = cw.LDA().fit([[1.0], [2.0], [4.0], [5.0]], ["low", "low", "high", "high"])
     >>> "export function predictProba(rows)" in cw.to_js(m)
