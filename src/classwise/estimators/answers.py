@@ -170,7 +170,7 @@ class Answers(ClassifierMixin, BaseEstimator):
         >>> import classwise as cw
         >>> scorer = cw.QDA().fit([[1], [2], [3], [6], [7], [9]], ["low"] * 3 + ["high"] * 3).scorer()
         >>> scorer.predict([4]), scorer.predict_proba([4]).round(2)
-        ('high', array([0.56, 0.44]))
+        ('low', array([0.27, 0.73]))
         """
         return RowScorer.of(self._fitted_model, self._strict)
 

@@ -28,9 +28,9 @@ class RowScorer:
     >>> X, y = load_iris(return_X_y=True)
     >>> scorer = cw.LDA().fit(X, y).scorer()
     >>> scorer.predict([5.9, 3.2, 4.8, 1.8])
-    1
+    2
     >>> scorer.predict_proba([5.9, 3.2, 4.8, 1.8]).round(3)
-    array([0.   , 0.747, 0.253])
+    array([0.   , 0.249, 0.751])
     """
 
     classifier: Classifier
