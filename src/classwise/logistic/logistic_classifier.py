@@ -13,7 +13,7 @@ from classwise.arrays import Array, Codes, Labels, finite, first_leader, log_nor
 from classwise.engines.device import DeviceEngine, block_rows
 from classwise.engines.device_scores import LinearScores, answer_in_place
 from classwise.errors import ClasswiseError, choose
-from classwise.kernels import RowsOrColumns
+from classwise.kernels import RowsOrColumns, is_compiled
 from classwise.kernels.scores import Answer, Scores
 from classwise.limits import SCORING_SIZE
 from classwise.logistic.design import Design
@@ -80,21 +80,32 @@ class LogisticClassifier:
 
     def fused(self, rows: RowsOrColumns | None, answer: Answer) -> NDArray[Any] | None:
         """The same answer from a compiled kernel; None where probabilities are averaged, or columns not all numbers."""
-        return None if self._polynomials is None or rows is None else self._polynomials.answer(rows, answer)
+        if rows is None or not is_compiled():
+            return None
+        scores = self._linear_scores(rows.shape[1] if isinstance(rows, np.ndarray) else len(rows))
+        return None if scores is None else scores.answer(rows, answer)
+
+    def _linear_scores(self, features: int) -> Scores | None:
+        """The scores of all classes as linear functions of the numbers of a table; of two classes, the first has 0.
+
+        None where probabilities do not follow from such scores alone.
+        """
+        is_linear = self.predictive == "plugin" and isinstance(self.likelihood, (Logit, Softmax))
+        if not is_linear or isinstance(self.beliefs, Draws) or not is_of_numbers(self.design):
+            return None
+        if features not in self._known_scores:
+            weights = np.vstack([np.zeros_like(self.weights), self.weights]) if len(self.labels) == 2 else self.weights
+            numbers, origin, slopes = len(self.design.source), np.zeros(features), np.zeros((len(weights), features))
+            origin[self.design.source] = self.design.center
+            slopes[:, self.design.source] = weights[:, :numbers] / self.design.scale
+            constants = weights[:, numbers:].sum(axis=1) + np.array(self.shift or 0.0)
+            self._known_scores[features] = Scores.linear(origin, constants, slopes)
+        return self._known_scores[features]
 
     @cached_property
-    def _polynomials(self) -> Scores | None:
-        """The scores as linear functions of the rows, where probabilities follow from them alone."""
-        is_linear = (
-            self.predictive == "plugin" and isinstance(self.likelihood, (Logit, Softmax)) and self.design.is_plain
-        )
-        if not is_linear or isinstance(self.beliefs, Draws):
-            return None
-        count = len(self.design.source)
-        slopes, constants = self.weights[:, :count] / self.design.scale, self.weights[:, count:].sum(axis=1)
-        if len(self.labels) == 2:  # the score of the second class against the first
-            slopes, constants = (np.concatenate([np.zeros_like(part[:1]), part]) for part in (slopes, constants))
-        return Scores.linear(self.design.center, constants + np.array(self.shift or 0.0), slopes)
+    def _known_scores(self) -> dict[int, Scores]:
+        """The linear scores by the number of columns of a table, of which some may be left out."""
+        return {}
 
     def observing(self) -> "LogisticClassifier":
         """The same: the mean of a column stands for what is missing."""
@@ -107,23 +118,16 @@ class LogisticClassifier:
         """
         if name not in IN_PLACE or not isinstance(self.beliefs, Laplace) or not is_of_numbers(self.design):
             return None
-        if self.predictive == "plugin" and isinstance(self.likelihood, (Logit, Softmax)):
-            return answer_in_place(self._linear_scores(len(table.schema)), IN_PLACE[name].what, table)
+        scores = self._linear_scores(len(table.schema))
+        if scores is not None:
+            linear = LinearScores(scores.origin, scores.first.T, scores.constant)
+            return answer_in_place(linear, IN_PLACE[name].what, table)
 
         def score(rows: Any) -> Any:
             logs = self._log_posterior_in_place(rows)
             return from_host(IN_PLACE[name].of(logs), rows, None if name == "decide" else rows.dtype)
 
         return DeviceEngine().apply(score, table, block_rows(8 * self.beliefs.mode.size))
-
-    def _linear_scores(self, features: int) -> LinearScores:
-        """Scores of all classes, in the numbers of a table: of two, the first has 0."""
-        weights = np.vstack([np.zeros_like(self.weights), self.weights]) if len(self.labels) == 2 else self.weights
-        numbers, origin, slopes = len(self.design.source), np.zeros(features), np.zeros((features, len(weights)))
-        origin[self.design.source] = self.design.center
-        slopes[self.design.source] = (weights[:, :numbers] / self.design.scale).T
-        constants = weights[:, numbers:].sum(axis=1) + (np.array(self.shift) if self.shift else 0.0)
-        return LinearScores(origin, slopes, constants)
 
     def _log_posterior_in_place(self, rows: Any) -> Array:
         assert isinstance(self.beliefs, Laplace)
