@@ -96,7 +96,8 @@ KINDS = {
     "logistic, plugin": Kind(logistic(predictive="plugin")),
     "logistic, moderated": Kind(logistic(predictive="moderated"), fits=is_binary),
     "softmax, moderated": Kind(logistic(predictive="moderated"), fits=lambda table: not is_binary(table)),
-    "logistic, integrated": Kind(logistic()),
+    "logistic, integrated": Kind(logistic(), fits=is_binary),
+    "softmax, integrated": Kind(logistic(), fits=lambda table: not is_binary(table)),
     "probit": Kind(logistic(link="probit", predictive="plugin"), fits=is_binary),
     "one-dependence": Kind(lambda table: cw.AODE()),
     "forest": Kind(lambda table: cw.ForestClassifier(trees=10, families=table.families)),
@@ -300,7 +301,7 @@ OUTLETS = {
 # What is refused, all of it, and why: model kind -> outlet -> a part of the sentence. Nothing else may be, and what is
 # refused no longer has to leave this list.
 REFUSED: dict[str, dict[str, str]] = {
-    "logistic, integrated": {"SQL": "averages over the weights"},
+    "softmax, integrated": {"SQL": "averages over the weights"},
     "softmax, moderated": {"SQL": "is written in SQL for two classes"},
     "probit": {"SQL": "normal distribution function"},
     "decided, text beside numbers": {"SQL": "A column of SQL has one type"},
@@ -308,8 +309,8 @@ REFUSED: dict[str, dict[str, str]] = {
 }
 
 
-# Models whose queries look up pairs of levels.
-LONG_QUERIES = ("stack", "one-dependence")
+# Models whose queries look up pairs of levels, or average over points.
+LONG_QUERIES = ("stack", "one-dependence", "logistic, integrated")
 
 
 def refusal(kind: str, outlet: str) -> str | None:

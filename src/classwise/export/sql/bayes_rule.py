@@ -19,7 +19,7 @@ from sqlglot import exp
 from classwise.arrays import TIE, Array
 from classwise.classifier.bayes import Calibration
 from classwise.classifier.decision import Policy
-from classwise.export.linear import LinearScores, Variance, linear_scores
+from classwise.export.linear import LinearScores, Variance, linear_scores, weight_average
 from classwise.export.sql.arithmetic import (
     POSSIBLE,
     Expression,
@@ -40,13 +40,15 @@ from classwise.export.sql.arithmetic import (
     times,
     total,
 )
+from classwise.export.sql.averages import add_average, gaussian_score
 from classwise.export.sql.draft import Draft, Step
-from classwise.logistic import LogisticClassifier, LogisticModel
+from classwise.logistic import Laplace, LogisticClassifier, LogisticModel, Logit
 
 
 def add_logistic(classifier: LogisticClassifier, model: Any, draft: Draft, only_label: bool) -> None:
     """Scores of which softmax is P(k | x). model: a LogisticModel."""
-    scores = linear_scores(classifier, "SQL", only_label)
+    is_average = _is_average(classifier) and not (only_label and not classifier.shift)
+    scores = gaussian_score(weight_average(classifier)) if is_average else linear_scores(classifier, "SQL", only_label)
     names = _read(scores, model, draft)
     if classifier.shift:
         draft.add_constants(np.array(classifier.shift))
@@ -54,6 +56,9 @@ def add_logistic(classifier: LogisticClassifier, model: Any, draft: Draft, only_
         for k, slopes in enumerate(scores.slopes):
             draft.scores[k] += _terms(scores, slopes, names)
         draft.add_constants(scores.constants)
+        return
+    if is_average:
+        add_average(*_mean_and_variance(scores, names, draft), draft)
         return
     score = _moderated(scores, names, draft)
     for k, half in enumerate((-0.5, 0.5)):
@@ -79,14 +84,27 @@ def _terms(scores: LinearScores, slopes: Array, names: dict[int, str]) -> list[E
     return [*numbers, *levels]
 
 
+def _is_average(classifier: LogisticClassifier) -> bool:
+    """Whether it averages over the weights of two classes, and these are believed to be Gaussian."""
+    is_two = isinstance(classifier.likelihood, Logit) and isinstance(classifier.beliefs, Laplace)
+    return is_two and classifier.predictive == "integrated"
+
+
+def _mean_and_variance(scores: LinearScores, names: dict[int, str], draft: Draft) -> tuple[str, str]:
+    """Of the one score, as columns of the query."""
+    whole = shifted(total(_terms(scores, scores.slopes[0], names)), float(scores.constants[0]))
+    mean = draft.define(Step.WHITE, "m", whole)
+    assert scores.variance is not None
+    squares = [square(column(z)) for z in _coordinates(scores, scores.variance, names, draft)]
+    return mean, draft.define(Step.DISTANCE, "v", total(squares))
+
+
 def _moderated(scores: LinearScores, names: dict[int, str], draft: Draft) -> Expression:
     """s, divided by sqrt(1 + π v / 8) where that is asked for; as a column of the query, or two."""
-    whole = shifted(total(_terms(scores, scores.slopes[0], names)), float(scores.constants[0]))
-    score = column(draft.define(Step.WHITE, "m", whole))
     if scores.variance is None:
-        return score
-    squares = [square(column(z)) for z in _coordinates(scores, scores.variance, names, draft)]
-    v = column(draft.define(Step.DISTANCE, "v", total(squares)))
+        whole = shifted(total(_terms(scores, scores.slopes[0], names)), float(scores.constants[0]))
+        return column(draft.define(Step.WHITE, "m", whole))
+    score, v = map(column, _mean_and_variance(scores, names, draft))
     # As in Python, a row so far away that its variance is infinite has no answer.
     finite = case((exp.LTE(this=v, expression=number(-POSSIBLE)), v.copy()))
     return over(score, exp.Sqrt(this=shifted(times(number(np.pi / 8), finite), 1.0)))

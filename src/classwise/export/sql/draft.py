@@ -43,6 +43,13 @@ class Step(IntEnum):
     TREES = auto()  # what the trees of a forest say, added up
     WHITE = auto()  # coordinates in which a class is a unit sphere
     DISTANCE = auto()  # squared distances, where a logarithm is to follow
+    DEVIATION = auto()  # of a score whose weights are averaged over
+    CENTER = auto()  # about which points of it lie, and how close
+    ENDS = auto()  # from where to where
+    POINT = auto()
+    SPOT = auto()
+    WEIGHED = auto()  # the points, with their weights
+    AVERAGED = auto()  # sums over them
     LEVEL_PART = auto()  # the score with each level of a parent, of those that the row may have
     LEVEL_TOP = auto()  # the largest of these
     PART = auto()  # the components of a mixture, or the parents of one-dependence

@@ -140,7 +140,7 @@ def write_query(
     question.add_scores(draft, output)
     answers = question.answers(draft, output, kind)
     result = [exp.alias_(answer, name, quoted=True) for answer, name in zip(answers, names, strict=True)]
-    text = draft.steps.query(read_table(table), [*carried, *result]).sql(dialect=kind.name, pretty=True)
+    text = draft.steps.query(read_table(table), [*carried, *result]).sql(dialect=kind.name, pretty=True, copy=False)
     notes = [_warn_of_gaps(draft)] if draft.joint and not estimator._strict else []
     notes += [COMPILED] if kind.name == "postgres" and len(text) > LONG else []
     return "".join(f"/* {note} */\n" for note in notes) + text
