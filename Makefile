@@ -4,7 +4,7 @@ BIN := .venv/bin
 CHECKED := arrays bayes decision evaluation laws leave_one_out mixed_laws naive_bayes projection schema \
 	statistics worked_examples
 
-.PHONY: demo check test lint bench bench-mixed bench-selection bench-sql bench-scale docs clean
+.PHONY: demo check test lint bench bench-mixed bench-selection bench-sql bench-scale bench-studio docs clean
 
 demo: .venv/demo.stamp  ## compare the family on penguins, print the table, write a report with pictures
 	$(BIN)/classwise datasets penguins -o penguins.csv --force
@@ -36,6 +36,9 @@ bench-sql: .venv/test.stamp  ## rows scored in DuckDB by a query, beside rows fe
 
 bench-scale: .venv/bench.stamp  ## files larger than memory: learning beside merely reading; Dask and Spark beside their own
 	$(BIN)/python benchmarks/scale.py --clusters
+
+bench-studio: .venv/test.stamp  ## a dial's redraw in Chromium with a million rows, and the first view of a large file
+	$(BIN)/python benchmarks/studio.py
 
 docs: .venv/docs.stamp  ## the documentation, every example executed
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
