@@ -6,7 +6,7 @@ CHECKED := arrays bayes decision evaluation laws leave_one_out mixed_laws naive_
 
 RELEASE ?= bare cli
 
-.PHONY: demo check test lint release bench bench-speed bench-mixed bench-selection bench-sql bench-scale bench-gpu docs clean
+.PHONY: demo check test lint release bench bench-speed bench-mixed bench-selection bench-sql bench-scale bench-gpu bench-studio docs clean
 
 demo: .venv/demo.stamp  ## compare the family on penguins, print the table, write a report with pictures
 	$(BIN)/classwise datasets penguins -o penguins.csv --force
@@ -52,6 +52,8 @@ bench-scale: .venv/bench.stamp  ## files larger than memory: learning beside mer
 
 bench-gpu: .venv/test.stamp  ## rows on a CUDA device, beside the memory floor and plain torch; torch has to be there
 	$(BIN)/python benchmarks/gpu.py
+bench-studio: .venv/test.stamp  ## a dial's redraw in Chromium with a million rows, and the first view of a large file
+	$(BIN)/python benchmarks/studio.py
 
 docs: .venv/docs.stamp  ## the documentation, every example executed
 	$(BIN)/sphinx-build -j auto -W --keep-going -b html docs docs/_build/html

@@ -38,6 +38,7 @@ MOVE = """async ([id, values]) => {
     const dial = document.getElementById(id), found = [];
     for (const value of values) {
         const before = window.studio.redraws.length;
+        if (Number(dial.value) === value) continue;
         dial.value = value;
         dial.dispatchEvent(new Event('input', { bubbles: true }));
         while (window.studio.redraws.length === before) await new Promise((done) => setTimeout(done, 1));

@@ -340,6 +340,12 @@ class TestTables:
         shown = [text for text in view.page.locator(".problem").all_inner_texts() if text.strip()]
         assert shown
         assert all("Traceback" not in text and "Unexpected" not in text for text in shown)
+        view.settle()
+        assert "/tmp" not in view.text("#page-problem") + view.text("#open-problem")
+        view.page.keyboard.press("Escape")
+        view.page.click(".corners button[data-share='1'][data-shrink='0']")
+        view.settle()
+        assert view.text("#model-name") == "LDA"  # the table before is still there
         view.picture("studio-broken")
 
     def test_an_empty_page_is_never_shown(self, view, tmp_path):

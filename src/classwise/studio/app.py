@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -38,7 +37,7 @@ from classwise.studio.dials import Dials
 from classwise.studio.downloads import Download, command_line, model_file, python_file, report_file, sql_file
 from classwise.studio.guard import Access, Guard
 from classwise.studio.jobs import reason
-from classwise.studio.options import Opening
+from classwise.studio.questions import Begin, Draw, Mend, Point, View
 from classwise.studio.table_facts import menu, table_facts
 
 STATIC = Path(__file__).parent / "static"
@@ -157,41 +156,6 @@ async def worded(work: Callable[..., Any], *given: Any) -> Response:
         return answer(await asyncio.to_thread(work, *given))
     except (ClasswiseError, MissingExtraError, np.linalg.LinAlgError) as problem:
         return answer({"cannot": reason(problem)})
-
-
-class Point(Struct, frozen=True, forbid_unknown_fields=True):
-    """A point of the picture, or one of the rows that are drawn."""
-
-    dials: Dials = Dials()
-    point: list[float] = []
-    row: int | None = None
-
-
-class Draw(Struct, frozen=True, forbid_unknown_fields=True):
-    """So many rows to draw from the model."""
-
-    dials: Dials = Dials()
-    count: int = 200
-    seed: int = 0
-
-
-class Begin(Struct, frozen=True, forbid_unknown_fields=True):
-    """A job to begin."""
-
-    job: str
-
-
-class Mend(Struct, frozen=True, forbid_unknown_fields=True):
-    """A remedy of a finding, to be added to how the table is opened."""
-
-    opening: Opening
-    flag: str
-
-
-class View(Struct, frozen=True, forbid_unknown_fields=True):
-    """What follows # in the address."""
-
-    view: str
 
 
 def _questions(desk: Desk) -> list[Route]:

@@ -70,11 +70,17 @@ class Desk:
     # Opening --------------------------------------------------------------------------------------------------------
 
     def open(self, asked: Open) -> Job:
-        """Read a table in a thread of its own; the page watches."""
+        """Read a table in a thread of its own; the page watches. Where this fails, the one before stays open."""
         name, source, opening = self._chosen(asked)
-        self.jobs.clear()
-        self.table, self.asked = None, asked
-        return self.jobs.start("open", f"Reading {name}", lambda: self._adopt(name, source, opening), in_turn=False)
+
+        def work() -> None:
+            try:
+                table = open_table(name, source, opening)
+            except ClasswiseError as problem:  # its message may name the place where an upload is kept
+                raise ClasswiseError(str(problem).replace(str(source), name)) from problem
+            self._adopt(table, asked)
+
+        return self.jobs.start("open", f"Reading {Path(name).name}", work, in_turn=False)
 
     def _chosen(self, asked: Open) -> tuple[str, Any, Opening]:
         if asked.example is not None:
@@ -87,14 +93,13 @@ class Desk:
             raise ClasswiseError(f"Which column of {asked.name} holds the labels? Choose it.")
         return asked.name, self.sources[asked.name], asked.opening
 
-    def _adopt(self, name: str, source: Any, opening: Opening) -> StudioTable:
-        table = open_table(name, source, opening)
-        self.table, self.count = table, self.count + 1
-        if name != PAD:
-            self.jobs.start("examine", "Examining the table", lambda: examined(table))
-            self.jobs.start("compare", "Comparing models", lambda: compared(table))
-            self.jobs.start("importance", "Finding out what matters", lambda: self._weighed(table))
-        return table
+    def _adopt(self, table: StudioTable, asked: Open) -> None:
+        """Another table is open: work on the one before ends, and what the top of the page shows is begun."""
+        self.jobs.clear(but="open")
+        self.table, self.count, self.asked = table, self.count + 1, asked
+        self.jobs.start("examine", "Examining the table", lambda: examined(table))
+        self.jobs.start("compare", "Comparing models", lambda: compared(table))
+        self.jobs.start("importance", "Finding out what matters", lambda: self._weighed(table))
 
     def draw(self, pad: Pad) -> StudioTable:
         """The points of the drawing pad as a table, at once."""

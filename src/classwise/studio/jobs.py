@@ -113,11 +113,11 @@ class Jobs:
             if not job.is_stopped:
                 job.run(work)
 
-    def clear(self) -> None:
-        """Stop and forget all of them: another table is there."""
-        for job in self._jobs.values():
+    def clear(self, but: str = "") -> None:
+        """Stop and forget all of them but one: another table is there."""
+        for job in (job for name, job in self._jobs.items() if name != but):
             job.stop()
-        self._jobs = {}
+        self._jobs = {name: job for name, job in self._jobs.items() if name == but}
         self._turn = threading.Lock()  # what still runs keeps nobody waiting
 
     def finish(self, seconds: float) -> bool:

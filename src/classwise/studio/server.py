@@ -25,6 +25,17 @@ ADDRESS = "http://{host}:{port}/?token={token}{view}"
 PATIENCE = 2.0
 
 
+class _Announced(uvicorn.Server):
+    """uvicorn's server, which says when it answers: from then on, Ctrl-C is its own."""
+
+    when_started: Callable[[], None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and self.when_started is not None:
+            self.when_started()
+
+
 class StudioServer:
     """A server that listens already; its address holds the token."""
 
@@ -34,7 +45,7 @@ class StudioServer:
         self.port = int(self.socket.getsockname()[1])
         access = Access(self.token, () if host in LOOPBACK else (host.lower(), socket.gethostname().lower()))
         self.app: Starlette = create_studio(desk, access, **options)
-        self.server = uvicorn.Server(_config(self.app))
+        self.server = _Announced(_config(self.app))
         self.url = ADDRESS.format(host=host, port=self.port, token=self.token, view=f"#{view}" if view else "")
 
     def run(self) -> None:
@@ -81,10 +92,14 @@ def run(
     """
     desk = Desk(sources, first)
     server = StudioServer(desk, host, port, view, **options)
-    say(f"The studio is at {server.url}")
-    say("Ctrl-C stops it.")
-    if browser:
-        threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
+
+    def announce() -> None:
+        say(f"The studio is at {server.url}")
+        say("Ctrl-C stops it.")
+        if browser:
+            threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
+
+    server.server.when_started = announce
     server.run()
     desk.jobs.finish(PATIENCE)
     desk.folder.cleanup()

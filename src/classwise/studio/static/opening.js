@@ -41,13 +41,22 @@ export async function begin() {
 let watching = 0;
 export async function watch() {
   const own = (watching += 1);
+  let failed = false;
   for (;;) {
     let status;
     try { status = await get("status"); } catch (problem) { tell("page-problem", problem.message); return; }
     if (own !== watching) return;
     menu = status.menu;
     const job = status.opening;
-    if (job?.state === "failed") { progress(null); $("sentence").textContent = "This table cannot be opened."; tell("page-problem", job.problem); return; }
+    if (job?.state === "failed" && !failed) {
+      failed = true;
+      progress(null);
+      $("sentence").textContent = "This table cannot be opened.";
+      // The table before stays open, and says its own answer again.
+      if (status.table) adopt(status.table, status.count);
+      tell("page-problem", `${job.what.replace("Reading ", "")} cannot be opened: ${job.problem}`);
+      if (!status.table) return;
+    }
     if (job?.state === "running") { $("sentence").textContent = `${job.what} …`; progress(job); }
     if (status.table && status.count !== table.count) { tell("page-problem", null); progress(null); adopt(status.table, status.count); }
     const busy = job?.state === "running" || (await watchJobs(status.jobs));
