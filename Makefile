@@ -13,7 +13,7 @@ demo: .venv/demo.stamp  ## compare the family on penguins, print the table, writ
 	$(BIN)/classwise compare penguins.csv --target species --drop year --save penguins.cw --html report.html --force
 
 test: .venv/test.stamp  ## all tests, slow ones too, and all doctests
-	$(BIN)/python -m pytest -n logical --dist loadgroup
+	$(BIN)/python -m pytest -n logical --dist loadgroup --durations=20
 
 check: .venv/test.stamp  ## the tests to run between two edits: under a minute
 	$(BIN)/python -m pytest -q -n logical -m "not slow" $(addprefix tests/test_,$(addsuffix .py,$(CHECKED)))
