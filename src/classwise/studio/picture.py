@@ -17,7 +17,7 @@ from classwise.studio.scene import Scene
 SIDE = 101
 ON_CURVE = 160
 ON_ELLIPSE = 72
-HALVINGS = 12
+HALVINGS = 7
 
 # Standard deviations at which ellipses are drawn.
 SIGMAS = (1.0, 2.0)

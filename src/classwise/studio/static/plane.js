@@ -24,7 +24,7 @@ function painted(picture) {
     }
   }
   context.putImageData(image, 0, 0);
-  const visible = document.createElement("canvas"), size = picture.refused ? 4 * side : side;
+  const visible = document.createElement("canvas"), size = picture.refused ? 3 * side : side;
   visible.width = visible.height = size;
   visible.getContext("2d").drawImage(canvas, 0, 0, size, size);
   if (picture.refused) stripe(visible, codes, side, count);
@@ -40,7 +40,7 @@ function stripe(visible, codes, side, count) {
   const lines = new OffscreenCanvas(visible.width, visible.height), pen = lines.getContext("2d");
   pen.strokeStyle = css("--quiet");
   pen.globalAlpha = 0.55;
-  for (let start = -visible.height; start < visible.width; start += 9) {
+  for (let start = -visible.height; start < visible.width; start += 7) {
     pen.beginPath(); pen.moveTo(start, visible.height); pen.lineTo(start + visible.height, 0); pen.stroke();
   }
   pen.globalAlpha = 1;
