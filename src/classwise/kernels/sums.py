@@ -45,3 +45,15 @@ def class_sums(
     codes = np.require(codes, np.dtype(codes.dtype.type), ["C", "A"])
     native.moments(read, codes, own, centers, FORMS[form], parts, threads_for(numbers), weight, total, products)
     return weight, total, products
+
+
+def factor_products(columns: NDArray[Any], factors: Array) -> Array | None:
+    """sum over rows of factor_c z z' for columns (q, n) and factors (c, n); (c, q, q). None where NumPy must do it."""
+    read = readable(columns.T)
+    count, features = len(factors), len(columns)
+    if read is None or features > MOST_FEATURES or not count:
+        return None
+    products, numbers = np.empty((count, features, features)), count * columns.size
+    parts = max(min(numbers // WORTH_A_THREAD, MOST_PARTS, MOST_BYTES // (16 * products.size)), 1)
+    native.products(read, np.ascontiguousarray(factors), parts, threads_for(numbers), products)
+    return products

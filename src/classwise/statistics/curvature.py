@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from classwise.arrays import BLOCK_SIZE, Array, Codes, product, slices
 from classwise.errors import StatisticsError
+from classwise.kernels.sums import factor_products
 
 # From so many factors on, of columns that are not many times more, pairs of columns are multiplied first (z_i z_j is
 # z_j z_i, which halves the work), for so many rows at a time.
@@ -204,6 +205,9 @@ def _products(columns: DesignColumns, factors: Array) -> Array:
     """sum over rows of factor_c z z'; (c, q, q)."""
     if isinstance(columns, Indicated):
         return columns.products(factors)
+    fused = factor_products(columns, factors)
+    if fused is not None:
+        return fused
     return (_by_pairs if _is_shared(len(columns), len(factors)) else _one_by_one)(columns, factors)
 
 

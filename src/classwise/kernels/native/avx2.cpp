@@ -21,6 +21,7 @@
 namespace {
 #include "vectors.inl"
 #include "moments.inl"
+#include "products.inl"
 #include "scores.inl"
 #include "slopes.inl"
 }  // namespace
@@ -29,5 +30,5 @@ namespace {
 #pragma clang attribute pop
 #endif
 
-const Kernels KERNELS_AVX2 = {"avx2", padded, moments, score, slopes};
+const Kernels KERNELS_AVX2 = {"avx2", padded, moments, score, products, slopes};
 #endif

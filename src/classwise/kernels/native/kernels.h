@@ -67,11 +67,19 @@ struct SlopesTask {
     double power, most_lost;
 };
 
+// products_c = sum over rows of factor_c z z', where z are the columns (q, n) of the rows; factors (c, n).
+struct ProductsTask {
+    Rows columns;
+    const double *factors;
+    ptrdiff_t count;
+};
+
 struct Kernels {
     const char *name;
     ptrdiff_t (*padded)(ptrdiff_t p);
     bool (*moments)(const MomentsTask &task, ptrdiff_t begin, ptrdiff_t end, MomentsSums sums);
     bool (*score)(const ScoreTask &task, ptrdiff_t begin, ptrdiff_t end, bool *is_finite);
+    bool (*products)(const ProductsTask &task, ptrdiff_t begin, ptrdiff_t end, double *products);  // (c, P, P)
     void (*slopes)(const SlopesTask &task, ptrdiff_t begin, ptrdiff_t end, double *sums);
 };
 

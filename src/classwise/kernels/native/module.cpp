@@ -129,6 +129,39 @@ PyObject *moments(PyObject *, PyObject *args) {
     });
 }
 
+// Products -------------------------------------------------------------------------------------------------------------
+
+PyObject *products(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *columns_object, *factors_object, *out_object;
+        Py_ssize_t parts, threads;
+        if (!PyArg_ParseTuple(args, "OOnnO", &columns_object, &factors_object, &parts, &threads, &out_object)) throw Raised();
+        RowsArgument columns(columns_object);
+        Buffer factors(factors_object), out(out_object, true);
+        if (factors.dimensions() != 2 || factors.length(1) != columns.rows.n) throw Refused("factors do not fit the columns.");
+        ProductsTask task = {columns.rows, factors.data<const double>("factors"), factors.length(0)};
+        ptrdiff_t n = columns.rows.n, q = columns.rows.p, P = kernels->padded(q), size = task.count * P * P;
+        if (out.size() != task.count * q * q) throw Refused("out does not fit the columns and factors.");
+        double *found = out.data<double>("out");
+        std::vector<double> sums(parts * size);
+        std::atomic<bool> is_done{true};
+        {
+            Released released;
+            parallel(parts, threads, [&](ptrdiff_t part) {
+                if (!kernels->products(task, n * part / parts, n * (part + 1) / parts, sums.data() + part * size)) is_done = false;
+            });
+            for (ptrdiff_t part = 1; part < parts; part++)
+                for (ptrdiff_t i = 0; i < size; i++) sums[i] += sums[part * size + i];
+        }
+        if (!is_done) return PyErr_NoMemory();
+        for (ptrdiff_t c = 0; c < task.count; c++)
+            for (ptrdiff_t i = 0; i < q; i++)
+                for (ptrdiff_t j = i; j < q; j++)
+                    found[(c * q + i) * q + j] = found[(c * q + j) * q + i] = sums[(c * P + i) * P + j];
+        return none();
+    });
+}
+
 // Scores ---------------------------------------------------------------------------------------------------------------
 
 // A vector or matrix of so many numbers.
@@ -490,6 +523,7 @@ PyObject *choose(PyObject *, PyObject *args) {
 
 PyMethodDef methods[] = {
     {"moments", moments, METH_VARARGS, "Weights, sums and products of residuals by class."},
+    {"products", products, METH_VARARGS, "Sums over rows of products of columns, by factors."},
     {"score", score, METH_VARARGS, "Scores of rows by class, posteriors or decisions; whether all are finite."},
     {"slopes", slopes, METH_VARARGS, "The loss of held-out rows under a power, and its derivatives, by fold."},
     {"label_range", label_range, METH_VARARGS, "The lowest label and the highest."},

@@ -14,8 +14,9 @@
 namespace {
 #include "vectors.inl"
 #include "moments.inl"
+#include "products.inl"
 #include "scores.inl"
 #include "slopes.inl"
 }  // namespace
 
-const Kernels KERNELS_PLAIN = {"plain", padded, moments, score, slopes};
+const Kernels KERNELS_PLAIN = {"plain", padded, moments, score, products, slopes};
