@@ -474,7 +474,7 @@ class TestClassifier:
         m = cw.AutoClassifier(members=members).fit(pd.DataFrame(X), y)
         assert list(m.members_) == ["own covariances", "LDA()", "LogisticRegression(max_iter=500)", "LDA() 2"]
         assert (m.predict(pd.DataFrame(X)) == y).mean() > 0.96
-        with pytest.raises(cw.NotAvailableError, match="of your own sees rows as they came"):
+        with pytest.raises(cw.NotAvailableError, match="of your own sees rows as they are"):
             m.explain(X[0])
 
     def test_groups_and_folds(self):

@@ -348,7 +348,7 @@ class TestChoice:
         m = wine.fitted(wine["RDA"])
         assert m.dials_ is wine["RDA"].tuned.record["dials_"]
         np.testing.assert_array_equal(m.predict(X), cw.RDA(folds=FOLDS).fit(X, y).predict(X))
-        with pytest.raises(cw.ClasswiseError, match="a yardstick, not an estimator of classwise"):
+        with pytest.raises(cw.ClasswiseError, match="a reference model, not an estimator of classwise"):
             wine.fitted(wine["softmax regression"])
 
     def test_best_families_can_be_had(self):
@@ -380,7 +380,8 @@ class TestChoice:
         comparison = cw.compare(rows, labels, 5, only=["lda", "nearest-neighbors"])
         answer = comparison.answer()
         named = (
-            "15 nearest neighbors, a yardstick that cannot be chosen, does better still: its log loss is lower by 0."
+            "15 nearest neighbors, a reference model that cannot be chosen, does better still: "
+            "its log loss is lower by 0."
         )
         assert named in answer.sentence
         assert "hardly tell the classes apart" not in answer.sentence

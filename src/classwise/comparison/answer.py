@@ -93,7 +93,7 @@ class Answer:
         better = [trial for trial in comparison.trials if comparison.is_clearly_better(trial)]
         for trial in better:
             yield (
-                f"{_begun(trial)}, a yardstick that cannot be chosen, does better still: its "
+                f"{_begun(trial)}, a reference model that cannot be chosen, does better still: its "
                 f"{MEASURES[comparison.by]} is lower by {self._difference(trial)}."
             )
         baseline = [trial for trial in comparison.trials if trial.group == kind_of(BASELINE) and not trial.reason]

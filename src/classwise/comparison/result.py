@@ -151,7 +151,7 @@ class Comparison:
                 warn_of_imputed(trial.trained.model_.schema, trial.trained.model_.missing)
             return trial.trained
         if trial.tuned is None or trial.statistics is None:
-            why = trial.reason or "it is a yardstick, not an estimator of classwise; fit it yourself"
+            why = trial.reason or "it is a reference model, not an estimator of classwise; fit it yourself"
             raise ClasswiseError(f"{trial.name} cannot be had from a comparison: {why}")
         return FamilyMember.fitted(trial)
 

@@ -40,7 +40,7 @@ KINDS = {
     "best": ("the choice", "best"),
     "tie": ("as good", "as good"),
     "better": ("better", "better"),
-    "reference": ("a yardstick, of scikit-learn", ""),
+    "reference": ("a reference model of scikit-learn", ""),
     "worse": ("worse", ""),
 }
 

@@ -209,7 +209,7 @@ def reader_of(inner: Any) -> RowReader:
         for name, trained in model.classifier.used.items():
             if not trained.sees_rows:
                 raise ClasswiseError(
-                    f"The member {name!r} is a classifier of your own, which sees rows as they came, and a server has "
+                    f"The member {name!r} is a classifier of your own, which sees rows as they are, and a server has "
                     "them in another form; fit an AutoClassifier of named members."
                 )
         return RowReader.of(model.schema, model.levels, allow_missing=True, allow_unseen=True)

@@ -86,7 +86,7 @@ class AutoAnswers(Answers):
         classifier = self.model_.classifier
         if not classifier.sees_rows:
             raise NotAvailableError(
-                "A member that is a classifier of your own sees rows as they came, and pictures are of columns alone."
+                "A member that is a classifier of your own sees rows as they are, and pictures are of columns alone."
             )
         return classifier
 
@@ -182,7 +182,7 @@ class AutoAnswers(Answers):
         if not classifier.sees_rows:
             if not isinstance(table, NativeTable):
                 raise NotAvailableError(
-                    "A member that is a classifier of your own sees rows as they came; explain cannot."
+                    "A member that is a classifier of your own sees rows as they are; explain cannot."
                 )
             classifier = replace(classifier, X=to_host(table.X))
         return score(function, classifier, table)
