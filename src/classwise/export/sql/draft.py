@@ -41,6 +41,7 @@ class Step(IntEnum):
     BENT = auto()  # these, to Yeo-Johnson powers
     SEEN = auto()  # these, where none is missing; one-hot columns
     TREES = auto()  # what the trees of a forest say, added up
+    FILLED = auto()  # what is missing, at its expectation given the rest, in a class
     WHITE = auto()  # coordinates in which a class is a unit sphere
     DISTANCE = auto()  # squared distances, where a logarithm is to follow
     DEVIATION = auto()  # of a score whose weights are averaged over
@@ -183,6 +184,25 @@ def _names_in(expressions: Iterable[Expression]) -> set[str]:
 
 # The draft: the columns of the table, what is computed from them, and the scores --------------------------------------
 
+
+@dataclass(frozen=True)
+class Unanswered:
+    """Columns that are described jointly: a row without a score lacks more than `most` of them, but not all of them,
+    unless most is 0. count: the column of the query that tells how many.
+    """
+
+    columns: tuple[int, ...]
+    most: int
+    count: str
+
+    @property
+    def is_so(self) -> Expression:
+        """Of a row."""
+        last = len(self.columns) - 1 if self.most else len(self.columns)
+        first, end = (exp.Literal.number(n) for n in (self.most + 1, last))
+        return exp.Between(this=column(self.count), low=first, high=end)
+
+
 # Whole numbers up to this are doubles, exactly.
 WHOLE = 2**53
 
@@ -194,7 +214,7 @@ class Draft:
 
     scores (g): the terms of each class. constants (g): what does not depend on the row. refusals: conditions on a row
     that make it impossible to score, as it would be in Python. missing: whether each column that is read has no value.
-    joint: the columns that are described jointly; a row that lacks one of them has no score.
+    strict: whether rows with gaps are refused. unanswered: where too many gaps leave a row without a score.
     """
 
     dialect: Dialect
@@ -206,7 +226,8 @@ class Draft:
     constants: list[float] = field(init=False)
     refusals: list[Expression] = field(default_factory=list)
     missing: list[Expression] = field(default_factory=list)
-    joint: list[int] = field(default_factory=list)
+    strict: bool = False
+    unanswered: list[Unanswered] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.steps = Steps(self.dialect)
