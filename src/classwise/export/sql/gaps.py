@@ -23,6 +23,9 @@ from classwise.densities import Gaussian, Student
 from classwise.export.sql.arithmetic import Expression, case, column, double, is_null, linear, number, shifted, total
 from classwise.export.sql.draft import Draft, Step, Unanswered
 
+# Sums of 1, 2, 4, ... for more columns are no whole numbers of 64 bits.
+WIDEST = 62
+
 
 def gaps_of(columns: Sequence[int], density: Gaussian | Student, draft: Draft) -> "Gaps | None":
     """How gaps in columns that are described jointly are integrated out; None where they are not: the model refuses
@@ -30,20 +33,33 @@ def gaps_of(columns: Sequence[int], density: Gaussian | Student, draft: Draft) -
     """
     if draft.strict:
         return None
-    width, most = len(columns), _most_missing(len(columns), len(density.covariance.values), draft)
-    missing = [is_null(column(draft.number_of(j))) for j in columns]
+    width, kinds = len(columns), len(density.covariance.values)
+    most = _most_missing(width, kinds, draft)
     complete = most >= width - 1
-    count = ""
+    seen = _seen_patterns(columns, most, kinds, draft) if most and not complete else []
+    # Sums of 1, 2, 4, ... tell all patterns apart; of 1, 2, 3, ... those with one gap, and the one without any value.
+    weights = [1 << j if most > 1 or seen else j + 1 for j in range(width)]
+    missing = [is_null(column(draft.number_of(j))) for j in columns]
+    count = code = ""
     if isinstance(density, Student) or not complete:
         count = draft.define(Step.DERIVED, "gaps", _sum_where(missing, [1] * width))
+    if most:
+        code = draft.define(Step.DERIVED, "gap", _sum_where([of.copy() for of in missing], weights))
     if not complete:
-        draft.unanswered.append(Unanswered(tuple(columns), most, count))
-    if not most:
-        return None
-    # Sums of 1, 2, 4, ... tell all patterns apart; of 1, 2, 3, ... those with one gap, and the one without any value.
-    weights = [1 << j if most > 1 else j + 1 for j in range(width)]
-    code = draft.define(Step.DERIVED, "gap", _sum_where([of.copy() for of in missing], weights))
-    return Gaps(tuple(weights), most, complete, code, count)
+        codes = [sum(weights[j] for j in of) for of in seen]
+        draft.unanswered.append(Unanswered(tuple(columns), most, count, code, tuple(codes)))
+    return Gaps(tuple(weights), most, tuple(seen), complete, code, count) if most else None
+
+
+def _seen_patterns(columns: Sequence[int], most: int, kinds: int, draft: Draft) -> list[tuple[int, ...]]:
+    """What rows of the fit lacked, where that is more than `most` values, but not all: by their positions."""
+    width = len(columns)
+    if width > WIDEST:
+        return []
+    lacked = [tuple(i for i, j in enumerate(columns) if j in pattern) for pattern in draft.seen]
+    several = [of for of in dict.fromkeys(lacked) if most < len(of) < width]
+    sizes = np.cumsum([kinds * len(of) * (width - len(of)) for of in several])
+    return several[: int((sizes <= limits.SQL_SEEN_PATTERNS).sum())]
 
 
 def _most_missing(width: int, kinds: int, draft: Draft) -> int:
@@ -62,13 +78,14 @@ def _sum_where(conditions: Sequence[Expression], weights: Sequence[int]) -> Expr
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """weights (p,): what each missing column adds to the code of a pattern. most: so many may be missing, or all;
-    complete: whether these are all patterns. code, count: the columns of the query that tell which values are missing,
-    and how many, where that is asked for.
+    """weights (p,): what each missing column adds to the code of a pattern. most: so many may be missing, or all; seen:
+    further patterns; complete: whether there are no others. code, count: the columns of the query that tell which
+    values are missing, and how many, where that is asked for.
     """
 
     weights: tuple[int, ...]
     most: int
+    seen: tuple[tuple[int, ...], ...]
     complete: bool
     code: str
     count: str
@@ -79,8 +96,9 @@ class Gaps:
 
     @cached_property
     def patterns(self) -> list[tuple[int, ...]]:
-        """What may be missing: at first nothing, at last everything."""
+        """What may be missing, the fewer first: at first nothing, at last everything."""
         some = [of for m in range(self.most + 1) for of in combinations(range(self.width), m)]
+        some += sorted(self.seen, key=len)
         return [*some, tuple(range(self.width))] if self.most < self.width else some
 
     def filled(self, names: Sequence[str], center: Array, covariance: Array, draft: Draft) -> list[str]:
@@ -89,7 +107,10 @@ class Gaps:
         return [draft.define(Step.FILLED, "filled", one) for one in whole]
 
     def _filled(self, j: int, names: Sequence[str], center: Array, covariance: Array) -> Expression:
-        """The first that is not NULL: the value, or its expectation given the most others that are there."""
+        """The first that is not NULL: the value, or its expectation given the most others that are there.
+
+        In a row with gaps of another pattern it may be given fewer than there are; what is looked up is NULL then.
+        """
         others = [there for there in map(self._there, self.patterns) if there and j not in there]
         given = [_expectation(j, there, names, center, covariance) for there in others]
         alone = number(center[j])

@@ -1,11 +1,13 @@
 """A fitted model as a query: names, a draft of the scores, an answer made of them, and its text in a dialect."""
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
+import numpy as np
 from sqlglot import exp
 
 from classwise.classifier.bayes import BayesClassifier, Calibration, FittedModel
@@ -26,6 +28,8 @@ from classwise.forest.forest import Forest
 from classwise.logistic import LogisticClassifier
 from classwise.rows.codes import label_columns
 from classwise.rows.schema import Schema
+from classwise.statistics import ClassStatistics
+from classwise.statistics.parts import NUMBERS
 
 # Names of the table, of its columns, and of the result. All are quoted, so that any name is safe ----------------------
 
@@ -136,7 +140,7 @@ def write_query(
     model = estimator._fitted_model
     rules = {j: column.conversion for j, column in enumerate(model.schema) if column.conversion is not None}
     draft = Draft(kind, feature_names(model.schema, features, kind), model.levels, len(estimator.classes_), rules)
-    draft.strict = estimator._strict
+    draft.strict, draft.seen = estimator._strict, _seen_gaps(estimator)
     carried = [exp.alias_(exp.column(draft.key(i, key)), key, quoted=True) for i, key in enumerate(keys)]
     question.add_scores(draft, output)
     answers = question.answers(draft, output, kind)
@@ -148,6 +152,18 @@ def write_query(
     notes = [_warn_of_gaps(draft)] if draft.unanswered else []
     notes += [COMPILED] if kind.name == "postgres" and len(text) > LONG else []
     return "".join(f"/* {note} */\n" for note in notes) + text
+
+
+def _seen_gaps(estimator: Answers) -> list[frozenset[int]]:
+    """Which numbers rows of the fit lacked, the most frequent first; nothing where the model has not kept that."""
+    statistics = getattr(estimator, "statistics_", None)
+    if not isinstance(statistics, ClassStatistics) or NUMBERS.name not in statistics.parts:
+        return []
+    columns, gaps = np.array(NUMBERS.columns(statistics.schema), dtype=np.intp), statistics.numbers.gaps
+    weights: Counter[frozenset[int]] = Counter()
+    for present, weight in zip(gaps.present, gaps.moments.weight[:, 0].tolist(), strict=True):
+        weights[frozenset(columns[~present].tolist())] += weight
+    return [pattern for pattern, _ in weights.most_common()]
 
 
 def _warn_of_gaps(draft: Draft) -> str:
@@ -168,7 +184,10 @@ def _described(gaps: Unanswered, draft: Draft) -> str:
     if not gaps.most:
         return f"A row with a missing value in one of {names} is answered with NULL."
     values = "value" if gaps.most == 1 else "values"
-    return f"A row with more than {gaps.most} missing {values} among {names}, but not all, is answered with NULL."
+    fact = f"A row with more than {gaps.most} missing {values} among {names}, but not all, is answered with NULL"
+    count = len(gaps.seen)
+    known = "most frequent combination" if count == 1 else f"{count} most frequent combinations"
+    return f"{fact}, unless rows of the fit lacked the same ones (the {known})." if count else f"{fact}."
 
 
 # The column that says why there is no answer, where too many values are missing.
