@@ -115,32 +115,32 @@ CASES: dict[str, Callable[[], Case]] = {
     "mixed": cache(mixed),
 }
 
-# Every kind of model: by name, and whether it describes numbers jointly, so that a row with a gap has no answer.
-MODELS: dict[str, tuple[Any, bool]] = {
-    "QDA": (cw.QDA(), True),
-    "LDA": (cw.LDA(), True),
-    "LDA, one direction": (cw.LDA(n_components=1), True),
-    "RDA": (cw.RDA(share=0.4, shrink=0.2, standardize=True), True),
-    "shrunk to spheres": (cw.QDA(shrink=1.0), False),
-    "nearest mean": (cw.NearestMean(standardize=True), False),
-    "diagonal": (cw.GaussianClassifier(structure="diagonal"), False),
-    "diagonal, shared": (cw.GaussianClassifier(structure="diagonal", share=1.0), False),
-    "spherical": (cw.GaussianClassifier(structure="spherical", standardize=True), False),
-    "QDA, bayes": (cw.QDA(estimate="bayes"), True),
-    "LDA, bayes": (cw.LDA(estimate="bayes"), True),
-    "diagonal, bayes": (cw.GaussianClassifier(structure="diagonal", estimate="bayes"), False),
-    "spherical, bayes": (cw.GaussianClassifier(structure="spherical", estimate="bayes"), False),
-    "nearest mean, bayes": (cw.NearestMean(estimate="bayes"), False),
-    "LDA, power": (cw.LDA(calibrate="temperature", folds=3), True),
-    "LDA, gaps tell": (cw.LDA(missing="level"), True),
-    "naive Bayes": (cw.NaiveBayes(), False),
-    "naive Bayes, bayes": (cw.NaiveBayes(estimate="bayes"), False),
-    "naive Bayes, gaps tell": (cw.NaiveBayes(missing="level"), False),
-    "naive Bayes, power": (cw.NaiveBayes(calibrate="temperature", folds=3), False),
-    "naive Bayes, rare levels": (cw.NaiveBayes(min_frequency=0.15), False),
-    "naive Bayes, uniform": (cw.NaiveBayes(priors="uniform"), False),
-    "logistic": (cw.BayesianLogistic(predictive="plugin"), False),
-    "logistic, given": (cw.BayesianLogistic(predictive="plugin", precision=0.5, penalize_intercept=True), False),
+# Every kind of model.
+MODELS: dict[str, Any] = {
+    "QDA": cw.QDA(),
+    "LDA": cw.LDA(),
+    "LDA, one direction": cw.LDA(n_components=1),
+    "RDA": cw.RDA(share=0.4, shrink=0.2, standardize=True),
+    "shrunk to spheres": cw.QDA(shrink=1.0),
+    "nearest mean": cw.NearestMean(standardize=True),
+    "diagonal": cw.GaussianClassifier(structure="diagonal"),
+    "diagonal, shared": cw.GaussianClassifier(structure="diagonal", share=1.0),
+    "spherical": cw.GaussianClassifier(structure="spherical", standardize=True),
+    "QDA, bayes": cw.QDA(estimate="bayes"),
+    "LDA, bayes": cw.LDA(estimate="bayes"),
+    "diagonal, bayes": cw.GaussianClassifier(structure="diagonal", estimate="bayes"),
+    "spherical, bayes": cw.GaussianClassifier(structure="spherical", estimate="bayes"),
+    "nearest mean, bayes": cw.NearestMean(estimate="bayes"),
+    "LDA, power": cw.LDA(calibrate="temperature", folds=3),
+    "LDA, gaps tell": cw.LDA(missing="level"),
+    "naive Bayes": cw.NaiveBayes(),
+    "naive Bayes, bayes": cw.NaiveBayes(estimate="bayes"),
+    "naive Bayes, gaps tell": cw.NaiveBayes(missing="level"),
+    "naive Bayes, power": cw.NaiveBayes(calibrate="temperature", folds=3),
+    "naive Bayes, rare levels": cw.NaiveBayes(min_frequency=0.15),
+    "naive Bayes, uniform": cw.NaiveBayes(priors="uniform"),
+    "logistic": cw.BayesianLogistic(predictive="plugin"),
+    "logistic, given": cw.BayesianLogistic(predictive="plugin", precision=0.5, penalize_intercept=True),
 }
 
 
@@ -154,8 +154,8 @@ def fitted(case: str, model: str) -> Any:
     """A model fitted on the rows of a case."""
     made = CASES[case]()
     families = made.families
-    if isinstance(MODELS[model][0], cw.BayesianLogistic) and families != "auto":
+    if isinstance(MODELS[model], cw.BayesianLogistic) and families != "auto":
         families = {name: family for name, family in families.items() if family == "categorical"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cw.ImputedValueWarning)
-        return clone(MODELS[model][0]).set_params(families=families).fit(made.rows, made.labels)
+        return clone(MODELS[model]).set_params(families=families).fit(made.rows, made.labels)

@@ -295,8 +295,7 @@ class TestAround:
         cw.plot.plot_regions(cw.MixtureClassifier().fit(table, labels), columns=["x", "color"])
 
     def test_exports(self, fitted):
-        with pytest.warns(cw.UnansweredRowWarning):
-            assert "cw_part AS" in cw.to_sql(fitted, table="t", features=["a", "b"])
+        assert "cw_part AS" in cw.to_sql(fitted, table="t", features=["a", "b"])
         assert cw.to_onnx(fitted).graph.node
 
     def test_statistics_do_not_suffice(self, fitted):

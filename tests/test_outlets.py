@@ -188,7 +188,6 @@ def test_the_table_is_of_every_model_and_outlet() -> None:
     assert notes == set(re.findall(r"^- (\([a-z]\)) ", DOCS.read_text(), re.MULTILINE))
 
 
-@pytest.mark.filterwarnings("ignore::classwise.UnansweredRowWarning")
 @pytest.mark.parametrize(("model", "outlet"), TABLE, ids=lambda name: name)
 def test_it_answers_or_the_table_says_why_not(model: str, outlet: str, tmp_path: Path) -> None:
     ask = OUTLETS[outlet]

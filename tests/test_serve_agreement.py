@@ -81,7 +81,7 @@ def check_single(client, rows, labels, posteriors) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_models(case, name):
-    model = clone(MODELS[name][0])
+    model = clone(MODELS[name])
     model.set_params(families=levels_of(case) if isinstance(model, cw.BayesianLogistic) else case.families)
     check(fitted(model, case), case)
 

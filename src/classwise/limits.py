@@ -100,6 +100,13 @@ SQL_NUMBERS = 1_500_000
 # The most numbers in a query for pairs of levels, which are looked up by CASE.
 SQL_PAIRS = 200_000
 
+# The most numbers in a query for gaps in columns that are described jointly: for one gap in a row, and for the patterns
+# of more of them. Patterns are many: a query for all those of 30 columns would have 10^11 numbers.
+SQL_GAPS, SQL_GAP_PATTERNS = 20_000, 500
+
+# The same for patterns of more gaps that rows of the fit had, the most frequent first.
+SQL_SEEN_PATTERNS = 2_000
+
 # Evaluation -----------------------------------------------------------------------------------------------------------
 
 # Up to this many scores (rows times classes) in one batch are sorted for an exact AUC. Beyond, the AUC has an error

@@ -128,14 +128,21 @@ def by_duckdb(write: Callable[[str, str], str], rows: CheckRows) -> Answered | N
     table = pa.table(columns | {ROW: list(range(len(rows)))})
     with duckdb.connect() as connection:
         connection.register(CHECKED, table)
-        labels = [row[1] for row in sorted(connection.sql(write(CHECKED, "label")).fetchall())]
+        labels = [label for _, label in _asked(connection, write(CHECKED, "label"), "label")]
         try:
             query = write(CHECKED, "posteriors")
         except ClasswiseError:  # some models are written for their labels alone
             return labels, None
-        posteriors = sorted(connection.sql(query).fetchall())
+        posteriors = _asked(connection, query, "posterior_")
     numbers = [[np.nan if value is None else value for value in row[1:]] for row in posteriors]
     return labels, np.array(numbers, dtype=np.float64)
+
+
+def _asked(connection: Any, query: str, start: str) -> list[tuple[Any, ...]]:
+    """The rows in order, with their number first, and the columns whose names start so; not why there is no answer."""
+    found = connection.sql(query)
+    kept = [place for place, name in enumerate(found.columns) if name == ROW or name.startswith(start)]
+    return sorted(tuple(row[place] for place in kept) for row in found.fetchall())
 
 
 CHECKED, ROW = "classwise_checked_rows", "classwise row"

@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from classwise.estimators.scoring import missing_marks
@@ -100,6 +101,7 @@ def _routes(desk: "Desk") -> list[Route]:
         Route("/health", _telling(lambda: health(models))),
         Route("/openapi.json", _telling(lambda: document(models, desk.limits))),
         Route("/metrics", desk.count),
+        *(Route(path, _page(name)) for path, name in PAGE.items()),
     ]
     for at, name in {"": models.first, **{f"/models/{name}": name for name in models.served}}.items():
         routes.append(Route(f"{at}/predict", partial(desk.predict, name=name), methods=["POST"]))
@@ -111,6 +113,19 @@ def _routes(desk: "Desk") -> list[Route]:
 def _telling(tell: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         return Response(to_json(tell()), media_type=JSON)
+
+    return answer
+
+
+# The page where a person tries a row. It asks the same questions as a program.
+PAGE = {"/": "index.html", "/static/page.css": "page.css", "/static/page.js": "page.js"}
+
+
+def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
+    path = Path(__file__).parent / "static" / name
+
+    async def answer(request: Request) -> Response:
+        return FileResponse(path)
 
     return answer
 

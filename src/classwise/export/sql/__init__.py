@@ -45,10 +45,11 @@ def to_sql(
     Notes
     -----
     All names are quoted, so they must be written as the engine stores them. NULL and NaN are missing values: they are
-    integrated out, but for Gaussians with full covariances, where the answer is NULL: an UnansweredRowWarning and a
-    comment at the top of the query say so, unless the model refuses gaps itself (missing="error"). In logistic
-    regression, in a forest and in an AutoClassifier, the mean stands for them. The answer is NULL too where predict
-    would be an error.
+    integrated out. With full covariances of many columns, that is so for one of them or two in a row, and for gaps that
+    rows of the fit had; where others are missing, the answer is NULL, and a last column, unanswered, says so, as do an
+    UnansweredRowWarning and a comment at the top of the query. A model that refuses gaps itself (missing="error") has a
+    shorter query. In logistic regression, in a forest and in an AutoClassifier, the mean stands for missing values. The
+    answer is NULL too where predict would be an error.
 
     Examples
     --------

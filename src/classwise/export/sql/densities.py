@@ -1,8 +1,8 @@
 """Densities as terms of a score: for each type of density, a function that adds its part of log p(x | k) to a draft.
 
 What is common to all classes is left out. A column that is missing adds nothing where it is described by itself; where
-columns are described jointly, the score of a row that lacks one of them is NULL. A new density joins here: register a
-function for its type.
+columns are described jointly, it is at its expectation given the others; where too many of them are missing, the score
+is NULL. A new density joins here: register a function for its type.
 """
 
 from collections.abc import Sequence
@@ -43,6 +43,7 @@ from classwise.export.sql.arithmetic import (
     times,
 )
 from classwise.export.sql.draft import Draft
+from classwise.export.sql.gaps import Gaps, gaps_of
 from classwise.export.sql.gaussians import About, add_gaussian, add_independent_student, add_student, as_diagonal
 from classwise.export.sql.sums import add_mixture, add_one_dependence, place_codes
 
@@ -62,8 +63,7 @@ def _(density: OneDependence, columns: Sequence[int], draft: Draft) -> None:
 
 @add_density.register
 def _(density: Mixture, columns: Sequence[int], draft: Draft) -> None:
-    _note_joint(density.components, columns, draft)
-    add_mixture(density, columns, draft.about, draft)
+    add_mixture(density, columns, draft.about, draft, _gaps(density.components, columns, draft))
 
 
 @add_density.register
@@ -82,14 +82,12 @@ def _(density: Constant, columns: Sequence[int], draft: Draft) -> None:
 
 @add_density.register
 def _(density: Gaussian, columns: Sequence[int], draft: Draft) -> None:
-    _note_joint(density, columns, draft)
-    add_gaussian(density, columns, draft.about, draft)
+    add_gaussian(density, columns, draft.about, draft, _gaps(density, columns, draft))
 
 
 @add_density.register
 def _(density: Student, columns: Sequence[int], draft: Draft) -> None:
-    _note_joint(density, columns, draft)
-    add_student(density, columns, draft.about, draft)
+    add_student(density, columns, draft.about, draft, _gaps(density, columns, draft))
 
 
 @add_density.register
@@ -100,15 +98,14 @@ def _(density: IndependentStudent, columns: Sequence[int], draft: Draft) -> None
 @add_density.register
 def _(density: LogNormal, columns: Sequence[int], draft: Draft) -> None:
     """The density of the logarithms; log x itself, which makes it that of x, is common to all classes."""
-    if isinstance(density.logs, (Gaussian, Student)):
-        _note_joint(density.logs, columns, draft)
     _add_logs(density.logs, columns, draft.logarithm, draft)
 
 
-def _note_joint(density: Gaussian | Student, columns: Sequence[int], draft: Draft) -> None:
-    """Remember columns that vary together within a class."""
-    if as_diagonal(density.covariance) is None:
-        draft.joint += columns
+def _gaps(density: Gaussian | Student, columns: Sequence[int], draft: Draft) -> Gaps | None:
+    """How missing values are integrated out, if columns vary together within a class."""
+    if as_diagonal(density.covariance) is not None:
+        return None
+    return gaps_of(columns, density, draft)
 
 
 @singledispatch
@@ -116,8 +113,16 @@ def _add_logs(logs: Density, columns: Sequence[int], about: About, draft: Draft)
     raise ClasswiseError(f"Logarithms with a {type(logs).__name__} density cannot be written as SQL.")
 
 
-_add_logs.register(Gaussian, add_gaussian)
-_add_logs.register(Student, add_student)
+@_add_logs.register
+def _(logs: Gaussian, columns: Sequence[int], about: About, draft: Draft) -> None:
+    add_gaussian(logs, columns, about, draft, _gaps(logs, columns, draft))
+
+
+@_add_logs.register
+def _(logs: Student, columns: Sequence[int], about: About, draft: Draft) -> None:
+    add_student(logs, columns, about, draft, _gaps(logs, columns, draft))
+
+
 _add_logs.register(IndependentStudent, add_independent_student)
 
 

@@ -1,6 +1,6 @@
 """A draft of a query: steps that compute columns from those of the step before, and the score of each class so far."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
@@ -41,6 +41,7 @@ class Step(IntEnum):
     BENT = auto()  # these, to Yeo-Johnson powers
     SEEN = auto()  # these, where none is missing; one-hot columns
     TREES = auto()  # what the trees of a forest say, added up
+    FILLED = auto()  # what is missing, at its expectation given the rest, in a class
     WHITE = auto()  # coordinates in which a class is a unit sphere
     DISTANCE = auto()  # squared distances, where a logarithm is to follow
     DEVIATION = auto()  # of a score whose weights are averaged over
@@ -183,6 +184,32 @@ def _names_in(expressions: Iterable[Expression]) -> set[str]:
 
 # The draft: the columns of the table, what is computed from them, and the scores --------------------------------------
 
+
+@dataclass(frozen=True)
+class Unanswered:
+    """Columns that are described jointly: a row without a score lacks more than `most` of them, but not all of them,
+    unless most is 0. count: the column of the query that tells how many. Rows whose `code` is one of those `seen` have
+    a score nevertheless.
+    """
+
+    columns: tuple[int, ...]
+    most: int
+    count: str
+    code: str = ""
+    seen: tuple[int, ...] = ()
+
+    @property
+    def is_so(self) -> Expression:
+        """Of a row."""
+        last = len(self.columns) - 1 if self.most else len(self.columns)
+        first, end = (exp.Literal.number(n) for n in (self.most + 1, last))
+        many = exp.Between(this=column(self.count), low=first, high=end)
+        if not self.seen:
+            return many
+        known = exp.In(this=column(self.code), expressions=[*map(exp.Literal.number, self.seen)])
+        return exp.And(this=many, expression=exp.Not(this=known))
+
+
 # Whole numbers up to this are doubles, exactly.
 WHOLE = 2**53
 
@@ -194,7 +221,8 @@ class Draft:
 
     scores (g): the terms of each class. constants (g): what does not depend on the row. refusals: conditions on a row
     that make it impossible to score, as it would be in Python. missing: whether each column that is read has no value.
-    joint: the columns that are described jointly; a row that lacks one of them has no score.
+    strict: whether rows with gaps are refused. seen: which numbers rows of the fit lacked, the most frequent first.
+    unanswered: where too many gaps leave a row without a score.
     """
 
     dialect: Dialect
@@ -206,7 +234,9 @@ class Draft:
     constants: list[float] = field(init=False)
     refusals: list[Expression] = field(default_factory=list)
     missing: list[Expression] = field(default_factory=list)
-    joint: list[int] = field(default_factory=list)
+    strict: bool = False
+    seen: Sequence[Collection[int]] = ()
+    unanswered: list[Unanswered] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.steps = Steps(self.dialect)

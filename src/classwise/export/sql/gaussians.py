@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 from scipy.special import gammaln
+from sqlglot import exp
 
 from classwise.arrays import Array, row_norms
 from classwise.covariance import Covariance, DiagonalCovariance
@@ -31,23 +32,38 @@ from classwise.export.sql.arithmetic import (
     total,
 )
 from classwise.export.sql.draft import Draft, Step, near
+from classwise.export.sql.gaps import Gaps
 
 # From a column of the model, an origin, and the least standard deviation that matters to what the query calls the
 # number (or its logarithm) minus the origin.
 About: TypeAlias = Callable[[int, float, float], str]
 
 
-def add_gaussian(density: Gaussian, columns: Sequence[int], about: About, draft: Draft) -> None:
-    """log N(x | m_k, C_k): column by column, in a shared metric, or in each class's own."""
+def add_gaussian(
+    density: Gaussian, columns: Sequence[int], about: About, draft: Draft, gaps: Gaps | None = None
+) -> None:
+    """log N(x | m_k, C_k): column by column, in a shared metric, or in each class's own.
+
+    gaps: how missing values are integrated out of columns that vary together; None where there are none, or no score.
+    """
     diagonal = as_diagonal(density.covariance)
     if diagonal is not None:
         _add_alone(density.means, diagonal.deviations, columns, about, draft)
     elif len(density.covariance.values) < density.count:
-        _add_shared(density, columns, about, draft)
+        _add_shared(density, columns, about, draft, gaps)
     else:
-        for k, away in enumerate(_whitened(density.means, density.covariance, columns, about, draft)):
-            draft.add(k, times(number(-0.5), total([*map(square, away)])))
-        draft.add_constants(-density.covariance.half_log_det)
+        for k, distance in enumerate(_distances(density, columns, about, draft, gaps)):
+            draft.add(k, times(number(-0.5), distance))
+        if gaps is None:
+            draft.add_constants(-density.covariance.half_log_det)
+        else:
+            _add_looked_up(gaps.log_scales(density), gaps, draft)
+
+
+def _add_looked_up(values: Array, gaps: Gaps, draft: Draft) -> None:
+    """What depends on which values are missing; (g, patterns)."""
+    for k, of_class in enumerate(values):
+        draft.add(k, gaps.looked_up(of_class))
 
 
 def as_diagonal(covariance: Covariance) -> DiagonalCovariance | None:
@@ -104,13 +120,17 @@ def _line(name: str, away: float, deviation: float, is_far: bool) -> Expression:
 # Columns together -----------------------------------------------------------------------------------------------------
 
 
-def _add_shared(density: Gaussian, columns: Sequence[int], about: About, draft: Draft) -> None:
+def _add_shared(density: Gaussian, columns: Sequence[int], about: About, draft: Draft, gaps: Gaps | None) -> None:
     """In the subspace that the means span: linear in its coordinates z, or squares about the centers if they are far.
 
     No term is left out for being zero: that is how a missing value makes every score NULL.
     """
     names, origins = _about_origins(density.means, _whitenings(density.covariance), columns, about)
     shared = Shared.of(density.covariance, density.means - origins)
+    if gaps is not None:
+        about_origins, middle = Gaussian(density.means - origins, density.covariance), _middle(density.means) - origins
+        names = gaps.filled(names, middle, density.covariance.matrices()[0], draft)
+        _add_looked_up(gaps.excess(about_origins, middle), gaps, draft)
     offsets = -shared.middle @ shared.projection
     sums = [shifted(total(linear(of, names)), by) for of, by in zip(shared.projection.T, offsets.tolist(), strict=True)]
     white = [draft.define(Step.WHITE, "z", expression) for expression in sums]
@@ -125,18 +145,36 @@ def _add_shared(density: Gaussian, columns: Sequence[int], about: About, draft: 
         draft.add_constants(-0.5 * row_norms(shared.centers))
 
 
-def _whitened(
-    means: Array, covariance: Covariance, columns: Sequence[int], about: About, draft: Draft
-) -> list[list[Expression]]:
-    """The coordinates of x - m_k in the metric of class k, for each class."""
-    whitenings = _whitenings(covariance)
-    names, origins = _about_origins(means, whitenings, columns, about)
+def _distances(
+    density: Gaussian, columns: Sequence[int], about: About, draft: Draft, gaps: Gaps | None
+) -> list[Expression]:
+    """The squared distance of x from m_k in the metric of class k, for each class."""
+    covariance, whitenings = density.covariance, _whitenings(density.covariance)
+    names, origins = _about_origins(density.means, whitenings, columns, about)
+    means = density.means - origins
     if len(whitenings) < len(means):
-        white = _coordinates(whitenings[0], np.zeros(len(names)), names, draft)
-        centers = (means - origins) @ whitenings[0]
-        return [[shifted(column(z), -c) for z, c in zip(white, of, strict=True)] for of in centers.tolist()]
-    pairs = zip(means - origins, whitenings, strict=True)
-    return [[*map(column, _coordinates(of, away @ of, names, draft))] for away, of in pairs]
+        return _shared_distances(Gaussian(means, covariance), whitenings[0], names, draft, gaps)
+    found = []
+    for k, (mean, whitening) in enumerate(zip(means, whitenings, strict=True)):
+        there = names if gaps is None else gaps.filled(names, mean, covariance.matrices()[k], draft)
+        white = _coordinates(whitening, mean @ whitening, there, draft)
+        found.append(total([square(column(z)) for z in white]))
+    return found
+
+
+def _shared_distances(
+    density: Gaussian, whitening: Array, names: list[str], draft: Draft, gaps: Gaps | None
+) -> list[Expression]:
+    """The same in the one metric of all classes; names: of the columns, about the origin of the density."""
+    middle = _middle(density.means)
+    there = names if gaps is None else gaps.filled(names, middle, density.covariance.matrices()[0], draft)
+    white = _coordinates(whitening, np.zeros(len(names)), there, draft)
+    centers = (density.means @ whitening).tolist()
+    found = [total([square(shifted(column(z), -c)) for z, c in zip(white, of, strict=True)]) for of in centers]
+    if gaps is None:
+        return found
+    excess = [gaps.looked_up(-2 * of) for of in gaps.excess(density, middle)]
+    return [exp.Add(this=distance, expression=by) for distance, by in zip(found, excess, strict=True)]
 
 
 def _whitenings(covariance: Covariance) -> Array:
@@ -166,18 +204,24 @@ def _about_origins(means: Array, whitenings: Array, columns: Sequence[int], abou
 # Student-t ------------------------------------------------------------------------------------------------------------
 
 
-def add_student(density: Student, columns: Sequence[int], about: About, draft: Draft) -> None:
+def add_student(density: Student, columns: Sequence[int], about: About, draft: Draft, gaps: Gaps | None = None) -> None:
     """-(v + p)/2 log(1 + q / v), with q the squared distance in the metric of each class."""
     diagonal = as_diagonal(density.covariance)
     if diagonal is not None:
         _add_student_of_some(density, diagonal.deviations, columns, about, draft)
         return
     p, inverse = density.n_features, 1 / (density.factor * density.freedom)
-    for k, away in enumerate(_whitened(density.means, density.covariance, columns, about, draft)):
-        ratio = times(number(inverse[k]), total([*map(square, away)]))
-        name = draft.define(Step.DISTANCE, "u", ratio)
-        draft.add(k, times(number(-0.5 * (density.freedom[k] + p)), log_plus_one(name)))
-    draft.add_constants(_student_scale(density, p) - density.covariance.half_log_det)
+    shape = Gaussian(density.means, density.covariance)
+    for k, distance in enumerate(_distances(shape, columns, about, draft, gaps)):
+        name = draft.define(Step.DISTANCE, "u", times(number(inverse[k]), distance))
+        power = number(-0.5 * (density.freedom[k] + p))
+        if gaps is not None:  # the features that are there
+            power = exp.Add(this=power, expression=times(number(0.5), column(gaps.count)))
+        draft.add(k, times(power, log_plus_one(name)))
+    if gaps is None:
+        draft.add_constants(_student_scale(density, p) - density.covariance.half_log_det)
+    else:
+        _add_looked_up(gaps.log_scales(density), gaps, draft)
 
 
 def _student_scale(density: Student, p: int) -> Array:

@@ -1,11 +1,13 @@
 """A fitted model as a query: names, a draft of the scores, an answer made of them, and its text in a dialect."""
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
+import numpy as np
 from sqlglot import exp
 
 from classwise.classifier.bayes import BayesClassifier, Calibration, FittedModel
@@ -15,17 +17,19 @@ from classwise.diagnostics.advice import listed
 from classwise.errors import ClasswiseError, UnansweredRowWarning
 from classwise.estimators import Answers, Decision
 from classwise.estimators.decisions import read_policy
-from classwise.export.sql.arithmetic import Expression
+from classwise.export.sql.arithmetic import Expression, case
 from classwise.export.sql.bayes_rule import add_logistic, decisions_of, labels_of, posteriors_of, scores_of
 from classwise.export.sql.densities import add_density
 from classwise.export.sql.dialects import Dialect, read_dialect
-from classwise.export.sql.draft import Draft, check_text
+from classwise.export.sql.draft import Draft, Unanswered, check_text
 from classwise.export.sql.stacks import add_stack
 from classwise.export.sql.trees import add_forest
 from classwise.forest.forest import Forest
 from classwise.logistic import LogisticClassifier
 from classwise.rows.codes import label_columns
 from classwise.rows.schema import Schema
+from classwise.statistics import ClassStatistics
+from classwise.statistics.parts import NUMBERS
 
 # Names of the table, of its columns, and of the result. All are quoted, so that any name is safe ----------------------
 
@@ -136,27 +140,63 @@ def write_query(
     model = estimator._fitted_model
     rules = {j: column.conversion for j, column in enumerate(model.schema) if column.conversion is not None}
     draft = Draft(kind, feature_names(model.schema, features, kind), model.levels, len(estimator.classes_), rules)
+    draft.strict, draft.seen = estimator._strict, _seen_gaps(estimator)
     carried = [exp.alias_(exp.column(draft.key(i, key)), key, quoted=True) for i, key in enumerate(keys)]
     question.add_scores(draft, output)
     answers = question.answers(draft, output, kind)
     result = [exp.alias_(answer, name, quoted=True) for answer, name in zip(answers, names, strict=True)]
+    if draft.unanswered:
+        key_names(columns, [*names, UNANSWERED])
+        result.append(exp.alias_(_why_unanswered(draft), UNANSWERED, quoted=True))
     text = draft.steps.query(read_table(table), [*carried, *result]).sql(dialect=kind.name, pretty=True, copy=False)
-    notes = [_warn_of_gaps(draft)] if draft.joint and not estimator._strict else []
+    notes = [_warn_of_gaps(draft)] if draft.unanswered else []
     notes += [COMPILED] if kind.name == "postgres" and len(text) > LONG else []
     return "".join(f"/* {note} */\n" for note in notes) + text
 
 
+def _seen_gaps(estimator: Answers) -> list[frozenset[int]]:
+    """Which numbers rows of the fit lacked, the most frequent first; nothing where the model has not kept that."""
+    statistics = getattr(estimator, "statistics_", None)
+    if not isinstance(statistics, ClassStatistics) or NUMBERS.name not in statistics.parts:
+        return []
+    columns, gaps = np.array(NUMBERS.columns(statistics.schema), dtype=np.intp), statistics.numbers.gaps
+    weights: Counter[frozenset[int]] = Counter()
+    for present, weight in zip(gaps.present, gaps.moments.weight[:, 0].tolist(), strict=True):
+        weights[frozenset(columns[~present].tolist())] += weight
+    return [pattern for pattern, _ in weights.most_common()]
+
+
 def _warn_of_gaps(draft: Draft) -> str:
-    """Say that rows with gaps have no answer here, where they have one in Python; the same as a comment in a query."""
-    names = listed(repr(draft.names[j]) for j in draft.joint)
-    fact = f"A row with a gap in one of {names} is answered with NULL."
+    """Say which rows have no answer here, where they have one in Python; the same as a comment in a query."""
+    fact = " ".join(_described(gaps, draft) for gaps in draft.unanswered)
     warnings.warn(
-        f"{fact} These columns are described jointly, and SQL does not integrate gaps out of them as predict does: "
-        "score such rows with predict; where there are none, set_params(missing='error') says so.",
+        f"{fact} These columns are described jointly, and a query that integrates all gaps out of them would be too "
+        f"long: the column {UNANSWERED!r} marks such rows, score them with predict; where there are none, "
+        "set_params(missing='error') says so.",
         UnansweredRowWarning,
         stacklevel=4,
     )
     return fact.replace("*/", "* /").replace("/*", "/ *")  # whatever columns are called, the comment ends at its end
+
+
+def _described(gaps: Unanswered, draft: Draft) -> str:
+    names = listed(repr(draft.names[j]) for j in gaps.columns)
+    if not gaps.most:
+        return f"A row with a missing value in one of {names} is answered with NULL."
+    values = "value" if gaps.most == 1 else "values"
+    fact = f"A row with more than {gaps.most} missing {values} among {names}, but not all, is answered with NULL"
+    count = len(gaps.seen)
+    known = "most frequent combination" if count == 1 else f"{count} most frequent combinations"
+    return f"{fact}, unless rows of the fit lacked the same ones (the {known})." if count else f"{fact}."
+
+
+# The column that says why there is no answer, where too many values are missing.
+UNANSWERED, TOO_MANY = "unanswered", "too many missing values"
+
+
+def _why_unanswered(draft: Draft) -> Expression:
+    is_so = exp.or_(*(gaps.is_so for gaps in draft.unanswered), copy=False, wrap=False)
+    return case((is_so, exp.Literal.string(TOO_MANY)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,7 @@ from classwise.export.sql.arithmetic import (
     total,
 )
 from classwise.export.sql.draft import Draft, Step
+from classwise.export.sql.gaps import Gaps
 from classwise.export.sql.gaussians import About, add_gaussian
 from classwise.statistics import Bins
 
@@ -43,10 +44,10 @@ def log_of_sum(draft: Draft, step: Step, names: Sequence[str]) -> Expression:
     return exp.Add(this=column(top), expression=log(total([exp_or_zero(minus(column(n), column(top))) for n in names])))
 
 
-def add_mixture(density: Mixture, columns: Sequence[int], about: About, draft: Draft) -> None:
+def add_mixture(density: Mixture, columns: Sequence[int], about: About, draft: Draft, gaps: Gaps | None = None) -> None:
     """log share + log N of each component, summed by class."""
     with draft.aside(len(density.owner)):
-        add_gaussian(density.components, columns, about, draft)
+        add_gaussian(density.components, columns, about, draft, gaps)
         draft.add_constants(np.log(density.share))
         parts = [draft.define(Step.PART, "part", score) for score in draft.take_scores()]
     for k in range(density.count):
