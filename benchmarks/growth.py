@@ -16,7 +16,7 @@ from trial import prepare
 RESULTS = Path(__file__).parent / "results" / "growth.json"
 EXAMPLE = "example: python benchmarks/growth.py --models LDA"
 
-ROWS = [Shape("rows", rows, 20, 5, rows) for rows in (100, 1000, 10_000, 100_000, 1_000_000)]
+ROWS = [Shape("rows", rows, 20, 5, rows) for rows in (300, 1000, 10_000, 100_000, 1_000_000)]
 COLUMNS = [Shape("columns", 100_000, columns, 5, 100_000) for columns in (2, 5, 10, 20, 50, 100, 200)]
 
 

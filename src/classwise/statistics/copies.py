@@ -22,6 +22,11 @@ from classwise.statistics.gaps import Numbers
 LEAST_LEFT = 100
 LEFT_BY_COLUMN = 10
 
+# Columns are plainly free of each other where sums of squares are so many times what rounding makes, and where no
+# column's deviation, given those before it, is less than this share of its own: both far from what a copy leaves.
+FAR_BEYOND = 1e8
+LEAST_PIVOT = 1e-3
+
 # Slopes and offsets are known to about so many digits: 1.8, not 1.7999999999999998.
 DIGITS = 12
 
@@ -71,7 +76,7 @@ def find_copies(statistics: ClassStatistics) -> dict[int, CopyOf]:
     >>> find_copies(cw.summarize([[1.0, 10.0, 4.0], [2.0, 20.0, 1.0], [5.0, 50.0, 7.0]], [0, 0, 1]))
     {1: CopyOf(columns=(0,), slopes=(10.0,), offset=0.0)}
     """
-    if statistics.rows < 3:  # a line goes through any two points
+    if statistics.rows < 3 or _is_plainly_free(statistics.numbers):  # a line goes through any two points
         return {}
     places, gaussian = statistics.schema.numbers, set(statistics.schema.places["gaussian"])
     numbers = statistics.numbers
@@ -93,6 +98,22 @@ def find_copies(statistics: ClassStatistics) -> dict[int, CopyOf]:
     deviation = np.sqrt(squares / statistics.weight.sum())
     found = {places[j]: _line(j, some, mean, total, deviation, places) for j, some in sources.items()}
     return dict(sorted(found.items()))
+
+
+def _is_plainly_free(numbers: Numbers) -> bool:
+    """Whether no column can follow from others, seen at little cost: what holds in all rows holds within classes, where
+    every column varies far beyond rounding, and none is nearly a combination of those before it.
+    """
+    moments = numbers.moments
+    squares = moments.scatter.pooled_diagonal()
+    if numbers.has_gaps or not moments.all_vary or not (squares > FAR_BEYOND * moments.rounding()).all():
+        return False
+    scale = np.sqrt(squares)
+    try:
+        root = np.linalg.cholesky(moments.scatter.pooled() / scale / scale[:, None])
+    except np.linalg.LinAlgError:
+        return False
+    return bool(root.diagonal().min(initial=1.0) > LEAST_PIVOT)
 
 
 def _line(j: int, sources: Codes, mean: Array, total: Array, deviation: Array, places: list[int]) -> CopyOf:

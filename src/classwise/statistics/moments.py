@@ -206,6 +206,10 @@ class Moments(Statistic):
         least = np.maximum(self._rounding(), LEAST_VARIANCE)
         return bool((self.scatter.pooled_diagonal() > self.weight.sum(axis=0) * least).all())
 
+    def rounding(self) -> Array:
+        """The sum of squares over all rows that the rounding of the values alone may make; (p,)."""
+        return np.asarray(self.weight.sum(axis=0) * self._rounding())
+
     def _rounding(self) -> Array:
         """The variance that the rounding of the values alone may make; (p,)."""
         return np.asarray((4 * EPS * np.abs(self.mean).max(axis=0, initial=0.0)) ** 2)
