@@ -13,6 +13,7 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from report import QUIET
 
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parent.parent
@@ -40,6 +41,8 @@ def main() -> None:
 
 def core(facts: Facts) -> None:
     parts = [where(facts["machine"])]
+    if any(map(is_disturbed, facts["timings"])):
+        parts.append("`*`: other processes used more than a fifth of a core meanwhile, so the ratio is less certain.")
     for operation in ("fit", "predict", "predict_proba"):
         parts += [f"`{operation}`", ratios([t for t in facts["timings"] if t["operation"] == operation])]
     replace(ROOT / "docs" / "speed.md", "core", "\n\n".join(parts))
@@ -68,7 +71,12 @@ def ratio(timing: Facts | None) -> str:
     if timing is None:
         return ""
     low, high = timing["ratio_quartiles"]
-    return f"{short(timing['ratio'])} ({short(low)} to {short(high)})"
+    return f"{short(timing['ratio'])} ({short(low)} to {short(high)})" + (" *" if is_disturbed(timing) else "")
+
+
+def is_disturbed(timing: Facts) -> bool:
+    """Whether other processes used the machine meanwhile."""
+    return (timing.get("cores_of_others") or 0.0) > QUIET
 
 
 def memory(memories: Sequence[Facts]) -> str:
