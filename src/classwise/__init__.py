@@ -146,7 +146,9 @@ __all__ = sorted(["datasets", "plot", *(name for names in _HOMES.values() for na
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            value = getattr(import_module(f"classwise.{home}"), name)
+            module = import_module(f"classwise.{home}")
+            # A package that has the name of its function is called in its place: Python itself puts it there.
+            value = module if home == name else getattr(module, name)
             break
     else:
         if name not in ("datasets", "plot"):

@@ -163,7 +163,7 @@ def _questions(desk: Desk) -> list[Route]:
         return Route(f"/api/{path}", _question(kind, work), methods=["POST"])
 
     async def status(request: Request) -> Response:
-        return answer(_status(desk))
+        return await worded(_status, desk)
 
     async def job(request: Request) -> Response:
         return await worded(desk.facts_of, request.path_params["name"])
