@@ -10,12 +10,18 @@ from hypothesis import strategies as st
 
 import classwise as cw
 from classwise import kernels
+from classwise.arrays import EPS
 from classwise.classifier.bayes import Calibration
+from classwise.classifier.evaluation import BINS
+from classwise.classifier.evaluation import _sums as plain_sums
 from classwise.errors import UnscorableError
+from classwise.kernels.evaluations import posterior_sums
+from classwise.kernels.pivots import least_pivot
 from classwise.kernels.scores import Answer, Scores
-from classwise.kernels.sums import class_sums
+from classwise.kernels.sums import class_moments
 from classwise.kernels.threads import BLAS
 from classwise.rows.codes import code_labels
+from classwise.selection import Path
 from classwise.statistics import SCATTERS, gather_from_columns, gather_moments
 
 compiled = pytest.mark.skipif(not kernels.is_compiled(), reason="the package was built without a compiler")
@@ -103,11 +109,10 @@ class TestMoments:
     @pytest.mark.parametrize("form", SCATTERS)
     def test_threads_change_no_digit(self, form, monkeypatch):
         X, codes = table(0, 60_000, 10, 4)
-        provisional = np.zeros((4, 10))
         results = []
         for threads in (1, 2, 5):
             monkeypatch.setattr(BLAS, "allowed", lambda threads=threads: threads)
-            results.append(class_sums(X, codes, None, provisional, form))
+            results.append(class_moments(X, codes, 4, 256, None, form))
         for other in results[1:]:
             assert all(np.array_equal(*pair) for pair in zip(results[0], other, strict=True))
 
@@ -139,24 +144,113 @@ class TestMoments:
             unaligned,
         ]
         for X in others:
-            assert class_sums(X, codes, None, np.zeros((2, 2)), "full") is None
+            assert class_moments(X, codes, 2, 256, None, "full") is None
 
     def test_codes_of_any_integers(self):
         X, codes = table(0, 50, 3, 2)
-        expected = class_sums(X, codes, None, np.zeros((2, 3)), "full")
+        expected = class_moments(X, codes, 2, 256, None, "full")
         spread = np.repeat(codes, 2)[::2]
         unaligned = np.zeros(8 * len(codes) + 1, dtype=np.uint8)[1:].view(np.int64)
         unaligned[:] = codes
         for other in (codes.astype(np.int8), codes.astype(">i4"), codes.astype(np.int32), spread, unaligned):
-            found = class_sums(X, other, None, np.zeros((2, 3)), "full")
+            found = class_moments(X, other, 2, 256, None, "full")
             assert all(np.array_equal(*pair) for pair in zip(found, expected, strict=True))
 
     def test_arguments_that_do_not_fit_are_refused(self):
-        X, out = np.ones((3, 2)), (np.empty(2), np.empty((2, 2)), np.empty((2, 2, 2)))
+        X, codes, out = np.ones((3, 2)), np.zeros(3, dtype=np.int64), [np.empty(shape) for shape in OUT]
         with pytest.raises(ValueError, match="do not fit"):
-            kernels.native.moments(X, np.zeros(2, dtype=np.int64), None, np.zeros((2, 2)), 0, 1, 1, *out)
+            kernels.native.moments(X, codes[:2], None, 0, 256, 1, 1, *out)
         with pytest.raises(ValueError, match="do not fit"):
-            kernels.native.moments(X, np.zeros(3, dtype=np.int64), None, np.zeros((3, 2)), 0, 1, 1, *out)
+            kernels.native.moments(X, codes, None, 0, 256, 1, 1, np.empty(3), *out[1:])
+
+    @pytest.mark.parametrize("form", SCATTERS)
+    def test_a_class_that_comes_late_or_never_varies(self, plainly, form):
+        X = np.full((2000, 3), 1e9 + 0.1)
+        codes = np.zeros(2000, dtype=np.int64)
+        codes[1900:], X[1900:] = 1, np.random.default_rng(0).normal(size=(100, 3))
+        found = gather_moments(X, codes, 2, None, SCATTERS[form])
+        same_moments(found, plainly(gather_moments, X, codes, 2, None, SCATTERS[form]))
+        assert (found.mean[0] == 1e9 + 0.1).all()
+        assert not found.rest[0].any()
+
+
+# The shapes of results: of two classes and two columns.
+OUT = [(2, 1), (2, 2), (2, 2), (2, 2, 2)]
+
+
+@compiled
+class TestPivots:
+    @given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 4))
+    @settings(max_examples=25, deadline=None)
+    def test_equal_plain_ones(self, seed, features, count):
+        rows = np.random.default_rng(seed).normal(size=(count, 2 * features, features)) * np.logspace(-9, 9, features)
+        matrices = rows.transpose(0, 2, 1) @ rows
+        assert least_pivot(matrices) == pytest.approx(plain_pivot(matrices), rel=1e-6)
+
+    def test_nothing_is_left_of_a_copy(self):
+        rows = np.random.default_rng(0).normal(size=(50, 3)) @ np.array([[1, 0, 2], [0, 1, 3], [0, 0, 0]])
+        assert least_pivot((rows.T @ rows)[None]) < 1e-12
+        assert plain_pivot((rows.T @ rows)[None]) < 1e-12
+
+    def test_a_variance_that_is_not_positive(self):
+        for worst in (0.0, -1.0, np.nan):
+            matrices = np.array([np.eye(2), np.diag([1.0, worst])])
+            assert least_pivot(matrices) == plain_pivot(matrices) == 0.0
+        assert least_pivot(np.array([[[1.0, 2.0], [2.0, 1.0]]])) == 0.0
+
+
+@compiled
+class TestPaths:
+    @pytest.mark.parametrize("standardize", [False, True])
+    @pytest.mark.parametrize(("features", "classes", "share"), [(1, 2, 0.0), (3, 5, 0.5), (12, 3, 1.0), (20, 4, 0.0)])
+    def test_equal_plain_ones(self, instructions, plainly, features, classes, share, standardize):
+        X, y = table(5, 777, features, classes, offset=100.0)
+        recipe = cw.RDA(share=share, shrink=0.5, standardize=standardize)._plan().numbers.recipe
+        path = Path.of(cw.summarize(X, y), recipe, np.array([0.0, 0.01, 0.3, 1.0]))
+        weights = np.random.default_rng(2).random(len(X))
+        for offset in (
+            np.log(np.full((classes, 1), 1 / classes)),
+            np.random.default_rng(3).normal(size=(classes, 777)),
+        ):
+            found = path.losses(X, y, offset, weights)
+            np.testing.assert_allclose(found, plainly(path.losses, X, y, offset, weights), rtol=1e-10)
+
+    def test_a_class_that_is_never_predicted_takes_no_part(self):
+        X, y = table(5, 200, 3, 2)
+        path = Path.of(cw.summarize(X, y), cw.RDA(share=0, shrink=0.5)._plan().numbers.recipe, np.array([0.5]))
+        with np.errstate(divide="ignore"):
+            losses = path.losses(X, y, np.log([[1.0], [0.0]]), (y == 0).astype(float))
+        assert losses.tolist() == [0.0]
+
+    def test_codes_beyond_the_classes_are_refused(self):
+        X, y = table(5, 200, 3, 2)
+        path = Path.of(cw.summarize(X, y), cw.RDA(share=0, shrink=0.5)._plan().numbers.recipe, np.array([0.5]))
+        with pytest.raises(ValueError, match="beyond the classes"):
+            path.losses(X, y + 1, np.zeros((2, 1)), np.ones(200))
+
+
+@compiled
+class TestEvaluations:
+    @given(st.integers(0, 2**32), st.integers(1, 300), st.integers(2, 9), st.sampled_from([0.1, 3.0, 300.0]))
+    @settings(max_examples=25, deadline=None)
+    def test_equal_plain_ones(self, seed, rows, classes, spread):
+        generator = np.random.default_rng(seed)
+        logs, codes = spread * generator.normal(size=(rows, classes)), generator.integers(classes, size=rows)
+        logs[generator.random(logs.shape) < 0.1] = -np.inf
+        weights = generator.random(rows)
+        found = posterior_sums(logs, codes, weights, BINS, EPS)
+        for ours, theirs in zip(found, plain_sums(logs, codes, weights), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-13)
+
+    def test_codes_beyond_the_classes_are_refused(self):
+        with pytest.raises(ValueError, match="beyond the classes"):
+            posterior_sums(np.zeros((2, 2)), np.array([0, 2]), np.ones(2), BINS, EPS)
+
+
+def plain_pivot(matrices):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "native", None)
+        return least_pivot(matrices)
 
 
 MODELS = [

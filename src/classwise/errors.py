@@ -1,9 +1,14 @@
 """Errors and warnings; the check of options; and the names that messages give to columns."""
 
+import traceback
 from collections.abc import Mapping
+from itertools import takewhile
 from math import inf
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, TypeVar
+
+HERE = Path(__file__).parent
 
 
 def column_name(name: str | None, place: int) -> str:
@@ -17,6 +22,26 @@ def column_name(name: str | None, place: int) -> str:
 
 class ClasswiseError(ValueError):
     """An error that the caller can fix: the message names the argument, its value, the rule and the remedy."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and Jupyter print: the caller's own lines and the message, not how classwise came upon it.
+
+        `%debug` and `traceback.print_exc()` still have every line.
+        """
+        return short_traceback(self)
+
+
+def short_traceback(error: BaseException) -> list[str]:
+    """The lines of the caller's own code, up to where it called classwise, then the message."""
+    own = takewhile(lambda frame: HERE not in Path(frame.filename).parents, traceback.extract_tb(error.__traceback__))
+    called = [frame for frame in own if "site-packages" not in frame.filename]  # IPython's lines come first
+    lines = [f"{_place(Path(frame.filename))}, line {frame.lineno}: {frame.line}" for frame in called]
+    return [*lines, *(line.rstrip() for line in traceback.format_exception_only(error))]
+
+
+def _place(file: Path) -> str:
+    """The name of a file; that of a cell is a number that nobody knows."""
+    return file.name if file.exists() else "cell"
 
 
 class NotAvailableError(ClasswiseError, AttributeError):
@@ -49,6 +74,9 @@ class OutOfTimeError(ClasswiseError):
 
 class MissingExtraError(ImportError):
     """A feature needs an optional library; the message gives the `pip install` command."""
+
+    def _render_traceback_(self) -> list[str]:
+        return short_traceback(self)
 
 
 class DegenerateColumnWarning(UserWarning):

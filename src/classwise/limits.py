@@ -11,6 +11,10 @@ MOST_HELD = 20_000_000
 # Threads work on chunks. Each chunk is many cache-sized blocks long, so that scheduling and merging cost little.
 CHUNK_SIZE = 16 * BLOCK_SIZE
 
+# Sparse rows are summarized, and scored, in chunks of about so many stored values. Each chunk makes sums of all
+# columns, and up to this size one thread alone is faster than several that wait for memory.
+SPARSE_SIZE = 1 << 24
+
 # A compiled kernel with threads of its own takes at most so many rows at once: the codes of their classes (two bytes a
 # row) are all that it needs beside them.
 ONE_PASS_ROWS = 1 << 21
@@ -29,6 +33,13 @@ MOST_GAP_NUMBERS = 1 << 27
 
 # The most numbers (2 GiB) in the pair counts of AODE.
 MOST_PAIR_COUNTS = 1 << 28
+
+# A scatter of all pairs of columns is gathered for subspaces of at most this many columns: 8 MB for each class. Beyond,
+# directions come from the rows themselves.
+MOST_SCATTER_COLUMNS = 1_000
+
+# The covariances of subspaces are written out as matrices of all pairs for at most this many columns (200 MB each).
+MOST_MATRIX_COLUMNS = 5_000
 
 # Seconds between two writes of a checkpoint: a crash loses at most this much reading time, plus one file.
 CHECKPOINT_SECONDS = 2.0
@@ -92,7 +103,20 @@ MANY_WEIGHTS = 800
 # More weights than this are refused: their Hessian takes more than 3 GB.
 MOST_WEIGHTS = 20_000
 
+# Databases ------------------------------------------------------------------------------------------------------------
+
+# Up to so many sums over all rows, a server computes them faster than it sends its rows: those of 20 columns one by
+# one, or of 7 columns with all products. A DuckDB in this process hands its rows over about as fast.
+DATABASE_SUMS = 40
+
+# Sums of squares about a center whose squared distance from a mean is more than so many variances lose four digits or
+# more: then a second pass is made, about the mean.
+DATABASE_AWAY = 1e4
+
 # Export ---------------------------------------------------------------------------------------------------------------
+
+# A model that was fitted on a sparse matrix with more columns than this is neither exported nor served.
+EXPORTED_COLUMNS = 2_000
 
 # Trees with more numbers than this are not written as SQL: the text would exceed about 15 MB.
 SQL_NUMBERS = 1_500_000
@@ -121,6 +145,9 @@ MOST_CLASSES_PRINTED = 20
 # The default time limit of a comparison in seconds. Models that would exceed it are left out.
 COMPARE_SECONDS = 60.0
 
+# With a time limit, a comparison of a stream scores about this many values: rows drawn at random, if there are more.
+SCORED_VALUES = 20_000_000
+
 # Models that take less than QUICK_SECONDS are always tried. A comparison logs its expected duration only if that is at
 # least ANNOUNCED_SECONDS.
 QUICK_SECONDS = 2.0
@@ -144,6 +171,9 @@ GAP_SEARCHES = 4
 LOGISTIC_SECONDS = 2.4e-10
 LOGISTIC_VALUE = 125
 
+# Averages over its weights, at worst: seconds per row and class.
+AVERAGED_SECONDS = 1e-5
+
 # Where rare levels separate the classes, the fit to all rows takes many rounds to find its prior: for each class but
 # one, this many times as long as a fold, times the squared share of the columns that are levels.
 LOGISTIC_ROUNDS = 3
@@ -152,6 +182,10 @@ LOGISTIC_ROUNDS = 3
 # take this share of the time.
 KEPT_PRECISION = 300_000_000
 KEPT_SHARE = 0.4
+
+# Models that copy their training rows are fitted fold by fold where the copies of all folds would have more numbers
+# than this (800 MB).
+MOST_COPIED = 100_000_000
 
 # The stack: fixed seconds; seconds per fold, row, column and class, where at most STACK_CLASSES classes count; seconds
 # of its trees, per row that a tree is grown on, times the square root of the columns, times log2 of all rows.
@@ -201,8 +235,44 @@ MOST_LANDMARKS = 400
 KERNEL_WORK = 2e7
 FEWEST_LANDMARKS = 100
 
+# Networks, boosted trees and the kernel member of a stack learn from at most this many rows outside a fold, drawn at
+# random.
+BAGGED_ROWS = 10_000
+
+# The units in the hidden layers of the stack's two networks. A network is left out where rows times inputs and classes
+# times units would exceed NETWORK_WORK. Sets of members have networks from FEWEST_NETWORK_ROWS rows on: below, they
+# were of no use.
+NETWORK_UNITS, DEEP_NETWORK_UNITS = (64,), (32, 32)
+NETWORK_WORK = 3e8
+FEWEST_NETWORK_ROWS = 300
+
+# Sets of members have boosted trees from FEWEST_BOOSTED_ROWS rows on, and for at most MOST_BOOSTED_CLASSES classes,
+# because each class has its own trees.
+FEWEST_BOOSTED_ROWS = 2000
+MOST_BOOSTED_CLASSES = 5
+
 # With more multiplications than this, the prior of "own covariances" is chosen on one fold, among fewer candidates.
 SEARCH_WORK = 3e11
+
+# Selection of columns -------------------------------------------------------------------------------------------------
+
+# The best of all sets of columns is sought among at most this many sets.
+MOST_SUBSETS = 1 << 20
+
+# With more columns than this, the sums of products of pairs, which Wilks' lambda needs, are gathered only if the model
+# needs them too.
+PAIRED_SELECTION = 300
+
+# Prediction sets ------------------------------------------------------------------------------------------------------
+
+# By default prediction sets come from leave-one-out (jackknife+) with up to this many rows, and else from 10 folds
+# (cross-conformal). Leave-one-out keeps a model for each row, and is refused beyond MOST_JACKKNIFE.
+JACKKNIFE_ROWS = 500
+MOST_JACKKNIFE = 5000
+SET_FOLDS = 10
+
+# A fitted model remembers where the training rows are, for prediction sets, if they hold no more values than this.
+REMEMBERED_VALUES = 2_000_000
 
 # Diagnosis, check, report and summary ---------------------------------------------------------------------------------
 
@@ -229,6 +299,10 @@ IMPORTANCE_ROWS = 5000
 # The smallest change that flips a decision is found exactly where scores are quadratic in a column. Elsewhere it is
 # searched in steps, in at most this many columns: those with the largest shares of the log odds.
 FLIP_COLUMNS = 30
+
+# The exact search scores copies of the row, one for each of several values of a column: FLIP_NUMBERS numbers in all, so
+# that of very many columns only those with the largest shares are looked at, and a block of them at a time.
+FLIP_NUMBERS, FLIP_BLOCK = 1 << 27, 1 << 22
 
 # The pictures of a report show this many rows, drawn at random.
 REPORT_ROWS = 1000

@@ -87,16 +87,18 @@ class Progress:
         self._make = display
         self._shown: Any = None
         self._next = time.monotonic() + _patience()
+        self._lock = Lock()
 
     def step(self, about: str = "") -> None:
-        """One step is done; about: what it was."""
-        self.done += 1
-        now = time.monotonic()
-        if self._make is None or now < self._next:
-            return
-        self._shown = self._shown or self._make(self.what)
-        self._shown.show(min(self.done / max(self.steps, 1), 1.0), about)
-        self._next = now + PACE
+        """One step is done, in whatever thread; about: what it was."""
+        with self._lock:
+            self.done += 1
+            now = time.monotonic()
+            if self._make is None or now < self._next:
+                return
+            self._shown = self._shown or self._make(self.what)
+            self._shown.show(min(self.done / max(self.steps, 1), 1.0), about)
+            self._next = now + PACE
 
     def __enter__(self) -> Self:
         return self

@@ -18,6 +18,7 @@ import numpy as np
 from classwise import limits
 from classwise.arrays import Array, Labels
 from classwise.engines.dask import DaskEngine, is_dask
+from classwise.engines.database import DatabaseEngine, is_database
 from classwise.engines.drawn_rows import Count, Drawing, Keeping
 from classwise.engines.engine import Answer, S, SourceEngine
 from classwise.engines.spark import SparkEngine, is_spark
@@ -227,7 +228,7 @@ def open_rows(
     whole = [name for name in (target, *level_columns(families), *exact) if isinstance(name, str)]
     opening = _Opening(source, whole, text, missing)
     first = opening()
-    engine = own_engine(first) or StreamEngine(skip=skip)
+    engine = own_engine(first) or (DatabaseEngine if is_database(first) else StreamEngine)(skip=skip)
     name = first.name if isinstance(first, Stream) else "the table"
     roles = Roles.read(engine.names(first), target, columns, weights, name, groups)
     all_columns = columns is None and isinstance(first, Stream)

@@ -6,16 +6,15 @@ file that turns out to be damaged half-way leaves nothing behind, and one that m
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from classwise.engines.engine import Answer, S, beside, total
-from classwise.engines.memory import threads
 from classwise.engines.progress import Meter, metered
 from classwise.errors import ClasswiseError
-from classwise.kernels import BLAS
+from classwise.kernels import BLAS, OURS
 from classwise.rows.roles import Chunk
 from classwise.rows.streams import Piece, Stream, columns_of
 from classwise.rows.texts import WiderTypeError
@@ -154,13 +153,17 @@ def _refuse_other_columns(rows: Stream, batch: Any, piece: Piece) -> None:
 def overlapped(function: Callable[[T], R], items: Iterable[T], ahead: int) -> Iterator[R]:
     """function of each item, in their order; while threads work, so many for each are fetched ahead."""
     pending: deque[Future[R]] = deque()
-    with BLAS.held() as count, threads(count) as pool:
-        for item in items:
-            pending.append(pool.submit(function, item))
-            if len(pending) > ahead * count:
+    with BLAS.held() as count:
+        pool = ThreadPoolExecutor(count, initializer=OURS.begin)
+        try:
+            for item in items:
+                pending.append(pool.submit(function, item))
+                if len(pending) > ahead * count:
+                    yield pending.popleft().result()
+            while pending:
                 yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def named(problem: ClasswiseError, piece: Piece) -> ClasswiseError:

@@ -1,8 +1,8 @@
 """Kernels: the loops over rows, fused and compiled. Where there is no compiled core, NumPy does the same.
 
-A kernel is an optional shortcut. It returns None where it cannot help: the package was built without a compiler, the
-environment variable CLASSWISE_PLAIN is set, or the rows are of a type that it does not read. The caller then takes the
-plain way, which is the reference: tests hold each kernel against it.
+A kernel is an optional shortcut. It returns None where it cannot help: the package was built without a compiler, or
+for another version, the environment variable CLASSWISE_PLAIN is set, or the rows are of a type that it does not read.
+The caller then takes the plain way, which is the reference: tests hold each kernel against it.
 
 The core is built for several instruction sets (see `native/`), and takes the best that the processor has.
 """
@@ -14,14 +14,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from classwise.kernels.threads import BLAS, OURS, threads_for
+from classwise.kernels.threads import BLAS, OURS, threads_for, with_jobs
 
 Array: TypeAlias = NDArray[np.float64]
 
 # Rows as kernels read them: a matrix (n, p), or the columns (n,) of one.
 RowsOrColumns: TypeAlias = NDArray[Any] | Sequence[NDArray[Any]]
 
-__all__ = ["BLAS", "OURS", "Array", "RowsOrColumns", "code_integers", "is_compiled", "native", "readable"]
+__all__ = ["BLAS", "OURS", "Array", "RowsOrColumns", "code_integers", "is_compiled", "native", "readable", "with_jobs"]
+
+
+# What a core must have been built for, to be called from here: raised whenever its functions change.
+INTERFACE = 2
 
 
 def _load() -> Any:
@@ -31,7 +35,7 @@ def _load() -> Any:
         from classwise.kernels import _native  # type: ignore[attr-defined,unused-ignore]
     except ImportError:
         return None
-    return _native
+    return _native if getattr(_native, "INTERFACE", 0) == INTERFACE else None
 
 
 native: Any = _load()
@@ -72,14 +76,14 @@ def code_integers(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int16]
     is_read = labels.dtype.char in "bhilqBHILQ" and labels.dtype.isnative and labels.flags.aligned
     if native is None or not is_read or not len(labels):
         return None
-    labels, head = np.ascontiguousarray(labels), labels[:LABELS_LOOKED_AT]
+    labels = np.ascontiguousarray(labels)
     # Most often the first labels span the range of all, which spares a pass to find it.
-    found = _coded_from(labels, int(head.min()), int(head.max()))
+    found = _coded_from(labels, *native.label_range(labels[:LABELS_LOOKED_AT], 1))
     found = found or _coded_from(labels, *native.label_range(labels, threads_for(len(labels))))
     if found is None:
         return None
     start, codes, present = found
-    distinct = np.flatnonzero(present)
+    distinct = present.nonzero()[0]
     if len(distinct) < len(present):
         codes = (np.cumsum(present, dtype=np.int16) - np.int16(1)).take(codes)
     # Adding in the labels' own type: a range that starts at -2**63 or ends at 2**64 - 1 must not pass through int64.

@@ -35,8 +35,8 @@ class PackedTrees:
     def of(cls, starts: Any, right: Any, column: Any, cut: Any, leaf: Any) -> "PackedTrees":
         """right: 0 at leaves, where column and cut do not count; leaf: its number, where there is one; (N,) each."""
         nodes, is_leaf = np.empty(len(right), dtype=NODE), right == 0
-        nodes["right"], nodes["column"] = right, np.where(is_leaf, 0, column)
-        nodes["cut"] = np.where(is_leaf, HIGHEST, cut)
+        nodes["right"], nodes["column"], nodes["cut"] = right, np.where(is_leaf, 0, column), cut
+        nodes["cut"][is_leaf] = HIGHEST  # where `cut` may be stored in one byte, which cannot hold it
         return cls(np.asarray(starts, dtype=np.int64), nodes, np.asarray(leaf, dtype=np.int32))
 
     def leaves(self, codes: NDArray[np.uint16], first: int, last: int) -> NDArray[np.int32]:

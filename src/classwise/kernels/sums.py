@@ -1,8 +1,8 @@
-"""Sums of residuals by class, in one fused pass over the rows.
+"""Moments by class, in one fused pass over the rows.
 
-About a provisional mean c_k of each class, with r = x - c_k:
+About a point c_k near the mean of each class, with r = x - c_k and d = sum w r / n:
 
-    weight_k = sum w;  total_k = sum w r;  products = sum w r r'
+    n = sum w;  mean = c_k + d;  scatter = sum w r r' - n d d'
 
 The rows are split into parts by their number alone, and the sums of the parts are added in order. So the number of
 threads changes no digit.
@@ -27,24 +27,27 @@ MOST_FEATURES = 512
 MOST_PARTS, MOST_BYTES = 32, 1 << 26
 
 
-def class_sums(
-    rows: RowsOrColumns, codes: NDArray[np.integer[Any]], weights: Array | None, provisional: Array, form: str
-) -> tuple[Array, Array, Array] | None:
-    """weight (g,), total (g, p) and products of rows (n, p) with classes codes (n,); None where NumPy has to do it."""
+def class_moments(
+    rows: RowsOrColumns, codes: NDArray[np.integer[Any]], count: int, head: int, weights: Array | None, form: str
+) -> tuple[Array, Array, Array, Array] | None:
+    """weight (g, 1), mean and rest (g, p) and scatter of rows (n, p) with classes codes (n,); None where NumPy has to.
+
+    head: c_k is near the mean of those among the first so many rows that are of the class.
+    """
     read = readable(rows)
-    count, features = provisional.shape
+    features = rows.shape[1] if isinstance(rows, np.ndarray) else len(rows)
     if read is None or (form != "diagonal" and features > MOST_FEATURES):
         return None
     shapes = {"full": (count, features, features), "pooled": (features, features), "diagonal": (count, features)}
-    weight, total, products = np.empty(count), np.empty((count, features)), np.empty(shapes[form])
-    numbers = len(codes) * features
-    most = min(MOST_PARTS, MOST_BYTES // (16 * (products.size + total.size)))
+    weight, mean, rest = np.empty((count, 1)), np.empty((count, features)), np.empty((count, features))
+    scatter, numbers = np.empty(shapes[form]), len(codes) * features
+    most = min(MOST_PARTS, MOST_BYTES // (16 * (scatter.size + mean.size)))
     parts = max(min(numbers // WORTH_A_THREAD, most), 1)
     own = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-    centers = np.ascontiguousarray(provisional, dtype=np.float64)
-    codes = np.require(codes, np.dtype(codes.dtype.type), ["C", "A"])
-    native.moments(read, codes, own, centers, FORMS[form], parts, threads_for(numbers), weight, total, products)
-    return weight, total, products
+    if not (codes.flags.carray and codes.dtype.isnative):
+        codes = np.require(codes, np.dtype(codes.dtype.type), ["C", "A", "W"])
+    native.moments(read, codes, own, FORMS[form], head, parts, threads_for(numbers), weight, mean, rest, scatter)
+    return weight, mean, rest, scatter
 
 
 def factor_products(columns: NDArray[Any], factors: Array) -> Array | None:

@@ -1,12 +1,22 @@
-"""How many threads may work: as many as the BLAS libraries of this process may use, and one inside a pool of ours."""
+"""How many threads may work, and one inside a pool of ours.
+
+As many as n_jobs asks for; else as joblib.parallel_config asks for; else as the BLAS libraries of this process may use,
+which are all cores, unless OMP_NUM_THREADS, threadpoolctl or a worker of joblib limits them.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property
+from numbers import Integral
 from threading import Lock, local
 from typing import Any
 
+from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
+
+from classwise.errors import ClasswiseError
 
 
 class BlasThreads:
@@ -24,15 +34,20 @@ class BlasThreads:
 
     @contextmanager
     def held(self) -> Iterator[int]:
-        """Hold BLAS to one thread; gives how many it may use otherwise, which is how many we may."""
+        """Hold BLAS to one thread; gives how many threads of ours may work."""
         self._enter()
         try:
-            yield self._allowed
+            yield self.allowed()
         finally:
             self._leave()
 
     def allowed(self) -> int:
-        """How many threads BLAS may use, now or as soon as it is no longer held to one."""
+        """How many threads of ours may work: unless somebody asks for a number, as many as BLAS may use when it is not
+        held to one.
+        """
+        asked = JOBS.get() or _asked_of_joblib()
+        if asked is not None:
+            return asked
         with self._lock:
             return self._allowed if self._inside else self._count()
 
@@ -59,14 +74,47 @@ class BlasThreads:
 
 BLAS = BlasThreads()
 
+# How many threads the caller of a function with n_jobs asks for; None: no number.
+JOBS: ContextVar[int | None] = ContextVar("jobs", default=None)
+
+
+@contextmanager
+def with_jobs(n_jobs: Any) -> Iterator[None]:
+    """Inside, so many threads work: a number, -1 for all cores, -2 for all but one; None changes nothing."""
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ClasswiseError(
+            f"n_jobs={n_jobs!r} is not an option; give a number of threads, -1 for all cores, -2 for all but one, or "
+            "None for as many as BLAS may use."
+        )
+    token = JOBS.set(JOBS.get() if n_jobs is None else max(effective_n_jobs(int(n_jobs)), 1))
+    try:
+        yield
+    finally:
+        JOBS.reset(token)
+
+
+def _asked_of_joblib() -> int | None:
+    """The number inside joblib.parallel_config(n_jobs=...); else None."""
+    asked = get_active_backend()[1]
+    return None if asked is None else max(effective_n_jobs(asked), 1)
+
 
 class Ours(local):
-    """Whether this thread is one of a pool of ours: then the cores are at work, and it starts no threads of its own."""
+    """Whether this thread works in a pool of ours: then the cores are at work, and it starts no threads of its own."""
 
     working = False
 
     def begin(self) -> None:
         self.working = True
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """This thread works in a pool for a while."""
+        before, self.working = self.working, True
+        try:
+            yield
+        finally:
+            self.working = before
 
 
 OURS = Ours()

@@ -24,11 +24,12 @@ namespace {
 #include "products.inl"
 #include "scores.inl"
 #include "slopes.inl"
+#include "paths.inl"
 }  // namespace
 
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif
 
-const Kernels KERNELS_AVX512 = {"avx512", padded, moments, score, products, slopes};
+const Kernels KERNELS_AVX512 = {"avx512", padded, moments, score, products, slopes, path};
 #endif

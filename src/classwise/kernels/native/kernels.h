@@ -74,6 +74,17 @@ struct ProductsTask {
     ptrdiff_t count;
 };
 
+// The losses of rows under Gaussians whose covariances are shrunk by several amounts; see paths.inl. t = vectors (x -
+// origin); codes, weights (n,); offset (g, offset_length): of a class, or where offset_step is 1, of each of its rows.
+struct PathTask {
+    Rows rows;
+    ptrdiff_t g, covariances, amounts;
+    const double *origin, *vectors, *means, *inverse, *constant;  // (p,), (k, p, p), (g, p), (k, s, p), (k, s)
+    const double *offset, *weights;
+    const int64_t *codes;
+    ptrdiff_t offset_length, offset_step;
+};
+
 struct Kernels {
     const char *name;
     ptrdiff_t (*padded)(ptrdiff_t p);
@@ -81,6 +92,7 @@ struct Kernels {
     bool (*score)(const ScoreTask &task, ptrdiff_t begin, ptrdiff_t end, bool *is_finite);
     bool (*products)(const ProductsTask &task, ptrdiff_t begin, ptrdiff_t end, double *products);  // (c, P, P)
     void (*slopes)(const SlopesTask &task, ptrdiff_t begin, ptrdiff_t end, double *sums);
+    bool (*path)(const PathTask &task, ptrdiff_t begin, ptrdiff_t end, double *sums);
 };
 
 extern const Kernels KERNELS_PLAIN;

@@ -6,11 +6,16 @@
 #include <string>
 
 #include "buffers.h"
+#include "centers.h"
+#include "evaluation.h"
 #include "kernels.h"
 #include "parallel.h"
 #include "trees.h"
 
 namespace {
+
+// As in classwise/kernels/__init__.py: raised whenever functions change, so that none is called in another way.
+const long INTERFACE = 2;
 
 const Kernels *kernels = &KERNELS_PLAIN;
 
@@ -81,23 +86,22 @@ void write_sums(MomentsSums sums, const MomentsTask &task, ptrdiff_t P, double *
 
 PyObject *moments(PyObject *, PyObject *args) {
     return guarded([&]() -> PyObject * {
-        PyObject *rows_object, *codes_object, *weights_object, *center_object, *weight_object, *total_object, *products_object;
+        PyObject *rows_object, *codes_object, *weights_object, *weight_object, *mean_object, *rest_object, *scatter_object;
         int form;
-        Py_ssize_t parts, threads;
-        if (!PyArg_ParseTuple(args, "OOOOinnOOO", &rows_object, &codes_object, &weights_object, &center_object, &form,
-                              &parts, &threads, &weight_object, &total_object, &products_object))
+        Py_ssize_t head, parts, threads;
+        if (!PyArg_ParseTuple(args, "OOOinnnOOOO", &rows_object, &codes_object, &weights_object, &form, &head, &parts,
+                              &threads, &weight_object, &mean_object, &rest_object, &scatter_object))
             throw Raised();
         RowsArgument rows(rows_object);
-        Buffer codes(codes_object), center(center_object);
-        Buffer weight(weight_object, true), total(total_object, true), products(products_object, true);
+        Buffer codes(codes_object), weight(weight_object, true), mean(mean_object, true), rest(rest_object, true);
+        Buffer scatter(scatter_object, true);
         Buffer weights = weights_object == Py_None ? Buffer() : Buffer(weights_object);
         MomentsTask task = {};
         task.rows = rows.rows;
         task.form = static_cast<Form>(form);
-        task.g = center.length(0);
+        task.g = weight.size();
         ptrdiff_t n = task.rows.n, p = task.rows.p, P = kernels->padded(p);
-        if (!codes.is_integer() || codes.dimensions() != 1 || codes.size() != n || center.length(1) != p)
-            throw Refused("codes or provisional means do not fit the rows.");
+        if (!codes.is_integer() || codes.dimensions() != 1 || codes.size() != n) throw Refused("codes do not fit the rows.");
         task.code_size = static_cast<int>(codes.item_size());
         task.codes = codes.start();
         if (codes.stride(0) != 1 && n > 1) throw Refused("codes are not contiguous.");
@@ -106,11 +110,9 @@ PyObject *moments(PyObject *, PyObject *args) {
             if (weights.size() != n) throw Refused("weights do not fit the rows.");
         }
         ptrdiff_t squares = form == FULL ? task.g * p * p : form == POOLED ? p * p : task.g * p;
-        if (weight.size() != task.g || total.size() != task.g * p || products.size() != squares)
+        if (mean.size() != task.g * p || rest.size() != task.g * p || scatter.size() != squares)
             throw Refused("the arrays for results do not fit.");
-        std::vector<double> centers(task.g * P);
-        for (ptrdiff_t k = 0; k < task.g; k++)
-            std::copy_n(center.data<const double>("provisional") + k * p, p, centers.data() + k * P);
+        std::vector<double> centers = find_centers(task, head, P);
         task.provisional = centers.data();
         // The sums of each part are added in the order of the parts: the number of threads changes no digit.
         std::vector<PartialSums> partial(parts, PartialSums(task, P));
@@ -123,9 +125,26 @@ PyObject *moments(PyObject *, PyObject *args) {
             for (ptrdiff_t part = 1; part < parts; part++) partial[0].add(partial[part]);
         }
         if (!is_done) return PyErr_NoMemory();
-        write_sums(partial[0].sums(), task, P, weight.data<double>("weight"), total.data<double>("total"),
-                   products.data<double>("products"));
+        double *of_class = weight.data<double>("weight"), *means = mean.data<double>("mean"), *squared = scatter.data<double>("scatter");
+        write_sums(partial[0].sums(), task, P, of_class, means, squared);
+        center_sums(task, P, of_class, means, rest.data<double>("rest"), squared);
         return none();
+    });
+}
+
+// The least of the pivots of matrices (k, p, p).
+PyObject *pivot(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *object;
+        if (!PyArg_ParseTuple(args, "O", &object)) throw Raised();
+        Buffer matrices(object);
+        if (matrices.dimensions() != 3 || matrices.length(1) != matrices.length(2)) throw Refused("matrices are not square.");
+        ptrdiff_t p = matrices.length(1);
+        std::vector<double> work(p * p);
+        const double *values = matrices.data<const double>("matrices");
+        double least = 1.0;
+        for (ptrdiff_t k = 0; k < matrices.length(0); k++) least = std::min(least, least_pivot(values + k * p * p, p, work.data()));
+        return PyFloat_FromDouble(least);
     });
 }
 
@@ -249,6 +268,87 @@ PyObject *slopes(PyObject *, PyObject *args) {
         std::fill_n(found, 3 * count, 0.0);
         for (ptrdiff_t part = 0; part < parts; part++)
             for (ptrdiff_t i = 0; i < 3 * count; i++) found[i] += sums[part * 3 * count + i];
+        return none();
+    });
+}
+
+// Paths ----------------------------------------------------------------------------------------------------------------
+
+PyObject *path(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *rows_object, *objects[8], *out_object;
+        Py_ssize_t threads;
+        if (!PyArg_ParseTuple(args, "OOOOOOOOOnO", &rows_object, objects, objects + 1, objects + 2, objects + 3, objects + 4,
+                              objects + 5, objects + 6, objects + 7, &threads, &out_object))
+            throw Raised();
+        RowsArgument rows(rows_object);
+        Buffer origin(objects[0]), vectors(objects[1]), means(objects[2]), inverse(objects[3]), constant(objects[4]);
+        Buffer offset(objects[5]), codes(objects[6]), weights(objects[7]), out(out_object, true);
+        if (vectors.dimensions() != 3 || means.dimensions() != 2 || offset.dimensions() != 2)
+            throw Refused("vectors, means or offset have other dimensions.");
+        PathTask task = {};
+        task.rows = rows.rows;
+        ptrdiff_t n = task.rows.n, p = task.rows.p, s = task.amounts = out.size(), k = task.covariances = vectors.length(0);
+        task.g = means.length(0);
+        task.origin = numbers(origin, p, "origin");
+        task.vectors = numbers(vectors, k * p * p, "vectors");
+        task.means = numbers(means, task.g * p, "means");
+        task.inverse = numbers(inverse, k * s * p, "inverse");
+        task.constant = numbers(constant, k * s, "constant");
+        task.weights = numbers(weights, n, "weights");
+        task.codes = codes.data<const int64_t>("codes");
+        task.offset_length = offset.length(1);
+        task.offset_step = task.offset_length == n && n > 1;
+        task.offset = numbers(offset, task.g * (task.offset_step ? n : 1), "offset");
+        if (codes.size() != n || (k != 1 && k != task.g)) throw Refused("codes or vectors do not fit the rows.");
+        for (ptrdiff_t i = 0; i < n; i++)
+            if (task.codes[i] < 0 || task.codes[i] >= task.g) throw Refused("codes are beyond the classes.");
+        ptrdiff_t parts = std::max<ptrdiff_t>(1, (n + ROWS_OF_PART - 1) / ROWS_OF_PART);
+        std::vector<double> sums(parts * s);
+        std::atomic<bool> is_done{true};
+        {
+            Released released;
+            parallel(parts, threads, [&](ptrdiff_t part) {
+                ptrdiff_t begin = part * ROWS_OF_PART;
+                if (!kernels->path(task, begin, std::min(n, begin + ROWS_OF_PART), sums.data() + part * s)) is_done = false;
+            });
+        }
+        if (!is_done) return PyErr_NoMemory();
+        double *found = out.data<double>("out");
+        std::fill_n(found, s, 0.0);
+        for (ptrdiff_t part = 0; part < parts; part++)
+            for (ptrdiff_t i = 0; i < s; i++) found[i] += sums[part * s + i];
+        return none();
+    });
+}
+
+// Evaluations ----------------------------------------------------------------------------------------------------------
+
+PyObject *evaluate(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *logs_object, *codes_object, *weights_object, *confusion_object, *bins_object, *sums_object;
+        double least;
+        if (!PyArg_ParseTuple(args, "OOOdOOO", &logs_object, &codes_object, &weights_object, &least, &confusion_object,
+                              &bins_object, &sums_object))
+            throw Raised();
+        Buffer logs(logs_object), codes(codes_object), weights(weights_object);
+        Buffer confusion(confusion_object, true), bins(bins_object, true), sums(sums_object, true);
+        if (logs.dimensions() != 2 || bins.dimensions() != 3) throw Refused("logs or bins have other dimensions.");
+        ptrdiff_t n = logs.length(0), g = logs.length(1), b = bins.length(2);
+        EvaluationTask task = {numbers(logs, n * g, "logs"), codes.data<const int64_t>("codes"),
+                               numbers(weights, n, "weights"), n, g, b, least};
+        if (codes.size() != n || confusion.size() != g * g || bins.size() != (1 + g) * 3 * b || sums.size() != 3)
+            throw Refused("codes or the arrays for results do not fit.");
+        for (ptrdiff_t i = 0; i < n; i++)
+            if (task.codes[i] < 0 || task.codes[i] >= g) throw Refused("codes are beyond the classes.");
+        EvaluationSums found = {confusion.data<double>("confusion"), bins.data<double>("bins"), sums.data<double>("sums")};
+        {
+            Released released;
+            std::fill_n(found.confusion, g * g, 0.0);
+            std::fill_n(found.bins, bins.size(), 0.0);
+            std::fill_n(found.sums, 3, 0.0);
+            evaluate_rows(task, found);
+        }
         return none();
     });
 }
@@ -522,10 +622,13 @@ PyObject *choose(PyObject *, PyObject *args) {
 }
 
 PyMethodDef methods[] = {
-    {"moments", moments, METH_VARARGS, "Weights, sums and products of residuals by class."},
+    {"moments", moments, METH_VARARGS, "Weights, means and scatter by class."},
+    {"pivot", pivot, METH_VARARGS, "The least share of a variance that the columns before leave."},
     {"products", products, METH_VARARGS, "Sums over rows of products of columns, by factors."},
     {"score", score, METH_VARARGS, "Scores of rows by class, posteriors or decisions; whether all are finite."},
     {"slopes", slopes, METH_VARARGS, "The loss of held-out rows under a power, and its derivatives, by fold."},
+    {"path", path, METH_VARARGS, "The losses of rows under covariances that are shrunk by several amounts."},
+    {"evaluate", evaluate, METH_VARARGS, "Mistakes, losses and reliability of posteriors."},
     {"label_range", label_range, METH_VARARGS, "The lowest label and the highest."},
     {"label_codes", label_codes, METH_VARARGS, "Labels less the lowest, and which of them there are; whether all are in range."},
     {"cut_codes", cut_codes, METH_VARARGS, "How many cuts of its column each value lies above."},
@@ -542,5 +645,7 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", nullptr, -1, methods, nu
 
 PyMODINIT_FUNC PyInit__native() {
     kernels = available().back();
-    return PyModule_Create(&module);
+    PyObject *created = PyModule_Create(&module);
+    if (created) PyModule_AddIntConstant(created, "INTERFACE", INTERFACE);
+    return created;
 }

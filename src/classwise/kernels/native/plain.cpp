@@ -17,6 +17,7 @@ namespace {
 #include "products.inl"
 #include "scores.inl"
 #include "slopes.inl"
+#include "paths.inl"
 }  // namespace
 
-const Kernels KERNELS_PLAIN = {"plain", padded, moments, score, products, slopes};
+const Kernels KERNELS_PLAIN = {"plain", padded, moments, score, products, slopes, path};
