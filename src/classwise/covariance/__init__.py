@@ -8,6 +8,14 @@ from classwise.covariance.completion import (
     complete_by,
 )
 from classwise.covariance.conjugate import Conjugate, NormalInverseWishart, PriorForm, log_evidence
+from classwise.covariance.decomposition import (
+    DECOMPOSITIONS,
+    Decomposition,
+    PartlyShared,
+    count_parameters,
+    in_letters,
+    read_structure,
+)
 from classwise.covariance.diagonal import DiagonalCovariance, SphericalCovariance
 from classwise.covariance.expectation import GaussianParameters
 from classwise.covariance.full import FullCovariance
@@ -28,9 +36,11 @@ from classwise.covariance.recipe import (
     read_sharing,
     read_shrinkage,
 )
+from classwise.covariance.structure_table import StructureTable
 from classwise.covariance.structures import Covariance
 
 __all__ = [
+    "DECOMPOSITIONS",
     "ESTIMATES",
     "STRUCTURES",
     "TOLERANCE",
@@ -40,6 +50,7 @@ __all__ = [
     "Conjugate",
     "Covariance",
     "CovarianceRule",
+    "Decomposition",
     "DiagonalCovariance",
     "Divisor",
     "Fixed",
@@ -47,19 +58,24 @@ __all__ = [
     "GaussianParameters",
     "NormalInverseWishart",
     "OracleApproximating",
+    "PartlyShared",
     "PriorForm",
     "Recipe",
     "Sharing",
     "Shrinkage",
     "SphericalCovariance",
+    "StructureTable",
     "borrowed",
     "check_prior",
     "complete",
     "complete_by",
+    "count_parameters",
+    "in_letters",
     "log_evidence",
     "most_probable_form",
     "overall_deviation",
     "read_prior",
     "read_sharing",
     "read_shrinkage",
+    "read_structure",
 ]

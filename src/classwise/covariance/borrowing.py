@@ -24,6 +24,8 @@ def borrowed(statistics: ClassStatistics, apart: bool = True) -> ClassStatistics
 
     apart: whether each column has a variance of its own. If not, only a class without any value borrows.
     """
+    if statistics.moments.weight.all():
+        return statistics
     absent = statistics.moments.weight == 0
     absent = absent if apart else np.asarray(absent.all(axis=1, keepdims=True))
     if not absent.any():

@@ -77,6 +77,9 @@ def complete(
     of log-likelihood for each row below which EM stops. start: of similar rows, or by a similar recipe, to set out from
     where that ended; if it is of other classes or columns, EM sets out from each column by itself.
     """
+    statistics = with_valueless(statistics)
+    if not statistics.numbers.has_gaps:
+        return _nothing_missing(statistics)
     likeliest = replace(recipe, divisor=MaximumLikelihood())
 
     def maximize(full: ClassStatistics) -> GaussianParameters:
@@ -96,8 +99,12 @@ def complete_by(
     """The same with any estimates of means and covariances from complete statistics."""
     statistics = with_valueless(statistics)
     if not statistics.numbers.has_gaps:
-        return Completion(statistics, np.empty(0), converged=True)
+        return _nothing_missing(statistics)
     return (way or _Settle)(statistics, maximize, tolerance).run(start)
+
+
+def _nothing_missing(statistics: ClassStatistics) -> Completion:
+    return Completion(statistics, np.empty(0), converged=True)
 
 
 class _Way(ABC):

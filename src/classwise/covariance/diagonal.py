@@ -1,6 +1,7 @@
 """Covariances without correlations: a variance for each feature, or one for all."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Self
 
@@ -21,7 +22,8 @@ class DiagonalCovariance(Covariance):
     apart = True
 
     def _is_sound(self) -> bool:
-        return self.values.ndim == 2 and self.values.shape[1] > 0 and bool((self.values > 0).all())
+        shaped = self.values.ndim == 2 and self.values.shape[1] > 0 and 0 <= self.constraints < self._size()
+        return shaped and bool((self.values > 0).all())
 
     @staticmethod
     def scatter_form(shared: bool) -> type[Scatter]:
@@ -41,8 +43,7 @@ class DiagonalCovariance(Covariance):
     def traces(self, matrices: Array) -> Array:
         return np.asarray((matrices / self.values).sum(axis=1))
 
-    @property
-    def free_parameters(self) -> int:
+    def _size(self) -> int:
         return self.values.size
 
     def variances(self) -> Array:
@@ -53,7 +54,7 @@ class DiagonalCovariance(Covariance):
 
     def shrunk(self, amount: Array) -> Self:
         amount = amount[:, None]
-        return type(self)((1 - amount) * self.values + amount * self.values.mean(axis=1, keepdims=True))
+        return replace(self, values=(1 - amount) * self.values + amount * self.values.mean(axis=1, keepdims=True))
 
     def scaled(self, scale: Array) -> "DiagonalCovariance":
         return DiagonalCovariance(self.values * scale**2)
@@ -71,6 +72,9 @@ class DiagonalCovariance(Covariance):
 
     def project(self, basis: Array, k: int) -> Array:
         return basis / self.deviations[k][:, None]
+
+    def precisions(self, k: int) -> Array:
+        return 1 / self.values[k]
 
     def color(self, noise: Array, k: int) -> Array:
         return noise * self.deviations[k]
@@ -118,8 +122,7 @@ class SphericalCovariance(DiagonalCovariance):
     name = "spherical"
     apart = False
 
-    @property
-    def free_parameters(self) -> int:
+    def _size(self) -> int:
         return len(self.values)
 
     def scaled(self, scale: Array) -> DiagonalCovariance:
@@ -149,6 +152,5 @@ class SphericalCovariance(DiagonalCovariance):
 class ScaledSphere(DiagonalCovariance):
     """A sphere in units of each feature's own: its k sizes, and the p units."""
 
-    @property
-    def free_parameters(self) -> int:
+    def _size(self) -> int:
         return sum(self.values.shape)

@@ -1,6 +1,7 @@
 """Full covariances: any features may vary together."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Self
 
@@ -10,6 +11,7 @@ from scipy.linalg.lapack import dtrtri
 from classwise.arrays import Array, Codes, product, row_norms
 from classwise.covariance.exponents import Exponents, OwnFull
 from classwise.covariance.structures import TINY, Covariance
+from classwise.kernels.pivots import least_pivot
 from classwise.statistics import FullScatter, PooledScatter, Scatter
 from classwise.storage import stored
 
@@ -23,7 +25,7 @@ class FullCovariance(Covariance):
 
     def _is_sound(self) -> bool:
         square = self.values.ndim == 3 and self.values.shape[1] == self.values.shape[2] > 0
-        if not square or not (self.variances() > 0).all():
+        if not square or not 0 <= self.constraints < self._size() or not (self.variances() > 0).all():
             return False
         correlation = self.values / (self.scale[:, :, None] * self.scale[:, None, :])
         return np.allclose(correlation, correlation.transpose(0, 2, 1)) and bool(np.isfinite(self.whitening).all())
@@ -46,13 +48,12 @@ class FullCovariance(Covariance):
     def traces(self, matrices: Array) -> Array:
         return self.ratios(self.values, matrices)[:, 0]
 
-    @property
-    def free_parameters(self) -> int:
+    def _size(self) -> int:
         count, features, _ = self.values.shape
         return count * features * (features + 1) // 2
 
     def variances(self) -> Array:
-        return np.diagonal(self.values, axis1=1, axis2=2)
+        return self.values.diagonal(axis1=1, axis2=2)
 
     def matrices(self) -> Array:
         return self.values
@@ -60,7 +61,7 @@ class FullCovariance(Covariance):
     def shrunk(self, amount: Array) -> Self:
         spherical = self.variances().mean(axis=1)[:, None, None] * np.eye(self.values.shape[1])
         amount = amount[:, None, None]
-        return type(self)((1 - amount) * self.values + amount * spherical)
+        return replace(self, values=(1 - amount) * self.values + amount * spherical)
 
     def scaled(self, scale: Array) -> "FullCovariance":
         return FullCovariance(self.values * np.outer(scale, scale))
@@ -87,8 +88,8 @@ class FullCovariance(Covariance):
         diagonal = np.diagonal(self.root, axis1=1, axis2=2)
         return np.asarray(np.log(self.scale).sum(axis=1) + np.log(diagonal).sum(axis=1))
 
-    def pivots(self) -> Array:
-        return np.diagonal(self.root, axis1=1, axis2=2) ** 2
+    def least_pivot(self) -> float:
+        return least_pivot(self.values)
 
     def eigen(self) -> tuple[Array, Array]:
         values, vectors = np.linalg.eigh(self.values)

@@ -17,23 +17,21 @@ def tolerance(features: int) -> float:
     return 10 * features * EPS
 
 
-def refuse_singular(covariance: Covariance, statistics: ClassStatistics) -> Covariance:
-    """The covariance itself, unless one of its matrices has no inverse: then an error explains the first of those."""
-    if _is_regular(covariance):
+def refuse_singular(covariance: Covariance, statistics: ClassStatistics, remedy: str | None = None) -> Covariance:
+    """The covariance itself, unless one of its matrices has no inverse: then an error explains the first of those.
+
+    remedy: a sentence, where the options of the model are others than those of the Gaussian family.
+    """
+    if is_regular(covariance):
         return covariance
     deficits = [_examine(covariance, k) for k in range(len(covariance.values))]
     first = next((k for k, deficit in enumerate(deficits) if deficit.rank < statistics.n_features), 0)
-    raise SingularCovarianceError(_explain(covariance, statistics, first, deficits[first]))
+    raise SingularCovarianceError(_explain(covariance, statistics, first, deficits[first], remedy))
 
 
-def _is_regular(covariance: Covariance) -> bool:
-    if not (covariance.variances() > 0).all():
-        return False
-    try:
-        pivots = covariance.pivots()
-    except np.linalg.LinAlgError:
-        return False
-    return bool((pivots > tolerance(pivots.shape[1])).all())
+def is_regular(covariance: Covariance) -> bool:
+    """Whether every one of the covariances has an inverse."""
+    return covariance.least_pivot() > tolerance(covariance.values.shape[1])
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ def _dependencies(correlation: Array, least: float) -> dict[int, Codes]:
     return {int(j): np.sort(basis[np.abs(weights[:, i]) > 1e-6]) for i, j in enumerate(others)}
 
 
-def _explain(covariance: Covariance, statistics: ClassStatistics, k: int, deficit: Deficit) -> str:
+def _explain(covariance: Covariance, statistics: ClassStatistics, k: int, deficit: Deficit, remedy: str | None) -> str:
     features = statistics.n_features
     own = len(covariance.values) == len(statistics.labels)
     weight = statistics.weight[k] if own else statistics.weight.sum()
@@ -80,7 +78,7 @@ def _explain(covariance: Covariance, statistics: ClassStatistics, k: int, defici
         # The rows are too few for any columns: that these depend on each other is not to blame.
         deficit = Deficit(deficit.rank, deficit.constant if deficit.rank else [], {})
     causes = _causes(statistics, deficit, own)
-    remedies = _remedies(covariance, own, deficit)
+    remedies = remedy or _remedies(covariance, own, deficit)
     return f"{subject} {covariance.name} covariance has rank {deficit.rank}{causes}. {remedies}"
 
 
@@ -97,12 +95,15 @@ def _causes(statistics: ClassStatistics, deficit: Deficit, own: bool) -> str:
 
 def _remedies(covariance: Covariance, own: bool, deficit: Deficit) -> str:
     """What would help: each remedy is named only where it does."""
-    full = covariance.correlated
+    full, partly = covariance.correlated, covariance.constraints > 0
     options = {
-        "share it (share=1)": own,
+        "share it (share=1)": own and not partly,
+        "share all of it (structure='EEE')": own and partly and full,
+        "share all of it (structure='EEI')": own and partly and not full,
         "restrict it (structure='diagonal')": full and deficit.rank > 0 and not deficit.constant,
-        "shrink it (shrink='oas')": full and deficit.rank > 0,
-        "shrink it (shrink=0.1)": not full and deficit.rank > 0,
+        "shrink it (shrink='oas')": full and deficit.rank > 0 and not partly,
+        "shrink it (structure='full', shrink='oas')": full and deficit.rank > 0 and partly,
+        "shrink it (shrink=0.1)": not full and deficit.rank > 0 and not partly,
         "drop the columns named": bool(deficit.constant or deficit.dependent) and deficit.rank > 0,
         "add rows that differ": not (deficit.constant or deficit.dependent) or deficit.rank == 0,
     }

@@ -6,7 +6,7 @@ C_k(shrink) = (1 - shrink) C_k(share) + shrink (tr C_k(share) / p) I
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,9 @@ class Sharing(ABC):
 
     needs_only_pooled = False
 
+    # Whether covariances are sums of scatters, each times a number: then a row can be left out with a formula.
+    is_linear = True
+
     @abstractmethod
     def combine(self, structure: type[Covariance], divisor: Divisor, statistics: ClassStatistics) -> Array:
         """The values of the covariances: (g, ...), or (1, ...) if all classes share one."""
@@ -95,6 +98,13 @@ class Sharing(ABC):
     @abstractmethod
     def weight(self, weight: Array) -> Array:
         """The weight of the rows behind each covariance: (g,), or (1,) if all classes share one."""
+
+    def constraints(self, classes: int, features: int, standardized: bool) -> int:
+        """How many numbers of the covariances follow from others, where classes share a part of each.
+
+        standardized: whether the units of the features are estimated too.
+        """
+        return 0
 
 
 @dataclass(frozen=True)
@@ -180,6 +190,9 @@ class Fixed(CovarianceRule):
 
     def amount_of(self, level: Array, power: Array, features: int, weight: Array) -> Array:
         return np.full(len(weight), self.shrink)
+
+
+UNSHRUNK = Fixed(0.0)
 
 
 class OracleApproximating(CovarianceRule):
@@ -303,7 +316,11 @@ class Recipe:
 
     def blend(self, statistics: ClassStatistics) -> Covariance:
         """The covariances, which may be singular."""
-        statistics = statistics.denoised()
+        constraints = self.sharing.constraints(len(statistics.labels), statistics.n_features, self.standardize)
+        covariance = self._in_units(statistics.denoised())
+        return replace(covariance, constraints=constraints) if constraints else covariance
+
+    def _in_units(self, statistics: ClassStatistics) -> Covariance:
         if not self.standardize:
             return self._covariance(statistics)
         scale = overall_deviation(statistics.moments)
@@ -311,7 +328,9 @@ class Recipe:
 
     def _covariance(self, statistics: ClassStatistics) -> Covariance:
         covariance = self.structure(self.sharing.combine(self.structure, self.divisor, statistics))
-        weight = self.sharing.weight(statistics.moments.weight.mean(axis=1))
+        if self.shrinkage == UNSHRUNK:
+            return covariance
+        weight = self.sharing.weight(statistics.moments.class_weight())
         return covariance.shrunk(self.shrinkage.amount(covariance, weight, statistics))
 
 

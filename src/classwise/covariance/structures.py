@@ -23,10 +23,12 @@ TINY = 1e-12
 class Covariance(ABC):
     """k covariances, one per class, or one shared by all (k = 1), of p features.
 
+    constraints: how many of the numbers follow from the others by what classes share, if not all of a covariance.
     correlated: whether features may vary together. apart: whether each variance is known by its own feature alone.
     """
 
     values: Array
+    constraints: int = 0
     name: ClassVar[str]
     correlated: ClassVar[bool] = False
     apart: ClassVar[bool] = False
@@ -69,9 +71,13 @@ class Covariance(ABC):
         """tr C_k^-1 M_k, for matrices M_k as the structure stores them; (k,)."""
 
     @property
-    @abstractmethod
     def free_parameters(self) -> int:
-        """How many numbers the structure leaves to estimate."""
+        """How many numbers are left to estimate."""
+        return self._size() - self.constraints
+
+    @abstractmethod
+    def _size(self) -> int:
+        """How many numbers k covariances of this structure have."""
 
     @abstractmethod
     def variances(self) -> Array:
@@ -125,9 +131,9 @@ class Covariance(ABC):
         middle = np.asarray(means[0] + (means - means[0]).mean(axis=0))
         return middle if self.reach(middle) > FAR else None
 
-    def pivots(self) -> Array:
-        """The share of each feature's variance that the features before it do not explain; (k, p)."""
-        return np.ones_like(self.variances())
+    def least_pivot(self) -> float:
+        """The least share of a feature's variance that the features before it do not explain."""
+        return float((self.variances() > 0).all())
 
     @abstractmethod
     def eigen(self) -> tuple[Array, Array]:
@@ -137,6 +143,14 @@ class Covariance(ABC):
         """C_k^-1; (p, p)."""
         whitening = self.project(np.eye(self.variances().shape[1]), k)
         return whitening @ whitening.T
+
+    def precisions(self, k: int) -> Array:
+        """The diagonal of C_k^-1; (p,)."""
+        return self.precision(k).diagonal()
+
+    def solve(self, rows: Array, k: int) -> Array:
+        """C_k^-1 x of each row, without a matrix of p x p where the structure has none; (m, p) -> (m, p)."""
+        return self.project(self.whiten(rows, k).T, k).T
 
     # Conjugate priors ------------------------------------------------------------------------------------------------
     #

@@ -10,20 +10,34 @@ from classwise.densities.em.ascent import (
     Search,
     component_counts,
     fit_mixture,
+    learn_by_bic,
     learn_mixture,
 )
 from classwise.densities.em.expectation import PseudoRows
+from classwise.densities.em.structured import (
+    MOST_COMPONENTS,
+    ClassRows,
+    ComponentChoice,
+    learn_structured,
+    numbers_of_components,
+)
 
 __all__ = [
+    "MOST_COMPONENTS",
     "MOST_ITERATIONS",
     "ROWS_PER_COMPONENT",
     "STARTS",
     "TOLERANCE",
     "Arranged",
     "Ascent",
+    "ClassRows",
+    "ComponentChoice",
     "PseudoRows",
     "Search",
     "component_counts",
     "fit_mixture",
+    "learn_by_bic",
     "learn_mixture",
+    "learn_structured",
+    "numbers_of_components",
 ]

@@ -10,6 +10,7 @@ seed draws.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import log
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -36,7 +37,7 @@ MOVES = 10
 COMPLETIONS = 20
 
 
-def component_counts(weight: Array, components: int) -> Codes:
+def component_counts(weight: Array, components: int | Codes) -> Codes:
     """How many components each class has; fewer than asked for where it has few rows; (g,)."""
     return np.clip(weight // ROWS_PER_COMPONENT, 1, components).astype(np.intp)
 
@@ -172,17 +173,24 @@ class Ascent:
 
 
 class Learned(NamedTuple):
-    """A mixture, and how it was found."""
+    """A mixture, how it was found, and the log-likelihood of the rows."""
 
     mixture: Mixture
     ascent: Ascent
+    log_likelihood: float
+
+    def bic(self, weight: float) -> float:
+        """The price of the parameters less twice the log-likelihood, for rows of this weight (Schwarz 1978)."""
+        return self.mixture.free_parameters * log(weight) - 2 * self.log_likelihood
 
 
 @dataclass(frozen=True)
 class Search:
-    """How many components a class may have, how many starts are tried, and where EM stops; deadline: when it has to."""
+    """How many components a class may have, or each class (g,), how many starts are tried, and where EM stops;
+    deadline: when it has to.
+    """
 
-    components: int
+    components: int | Codes
     starts: int = STARTS
     tolerance: float = TOLERANCE
     most: int = MOST_ITERATIONS
@@ -238,7 +246,33 @@ def learn_mixture(arranged: Arranged, prior: PseudoRows, search: Search, random_
             best = max(best, joined, key=Climb.height)
         if not best.converged:
             best.go(max(search.most - len(best.path), 0), search.tolerance)
-    return Learned(as_mixture(arranged, best.parameters), best.ascent())
+        reached = expect(arranged, best.parameters).log_likelihood
+    return Learned(as_mixture(arranged, best.parameters), best.ascent(), reached)
+
+
+def learn_by_bic(arranged: Arranged, prior: PseudoRows, search: Search, random_state: Any = 0) -> Learned:
+    """The same with the numbers of components of the least BIC that is found, at most as many as the search says.
+
+    Classes that share a covariance cannot be looked at one by one. From the best number for all of them, one after the
+    other has one more or one less, as long as that helps.
+    """
+    weight, generator = float(arranged.weight.sum()), np.random.default_rng(random_state)
+    most, tried = component_counts(arranged.weight, search.components), dict[tuple[int, ...], Learned]()
+
+    def bic(counts: Codes) -> float:
+        """Of these numbers; what has been tried is not tried again."""
+        key = tuple(counts.tolist())
+        if key not in tried:
+            tried[key] = learn_mixture(arranged, prior, replace(search, components=counts), generator)
+        return tried[key].bic(weight)
+
+    best = min((np.minimum(most, count) for count in range(1, int(most.max()) + 1)), key=bic)
+    settled = False
+    while not settled:
+        each = [best + sign * (np.arange(len(best)) == k) for k in range(len(best)) for sign in (1, -1)]
+        before, best = best, min([best, *(one for one in each if (one >= 1).all() and (one <= most).all())], key=bic)
+        settled = best is before
+    return tried[tuple(best.tolist())]
 
 
 def _best_of_each(climbs: Sequence[Climb], best: Climb) -> MixtureParameters:

@@ -1,0 +1,107 @@
+"""Variances along axes, where classes share volume or shape (Celeux and Govaert 1995).
+
+Along axis j class k has the variance v_kj = λ_k a_kj, with a_k1 ... a_kp = 1: its volume λ_k, and its shape a_k. From
+sums of squares s_kj and weights n_k, the likelihood is largest where sum_kj n_k log v_kj + s_kj / v_kj is least:
+
+    volume, shape
+    shared, shared    v_kj = sum_k s_kj / n
+    own, shared       λ_k = mean_j s_kj / a_j / n_k;   a_j in proportion to sum_k s_kj / λ_k
+    shared, own       v_kj = λ s_kj / G_k;   G_k = (s_k1 ... s_kp)^(1/p);   λ = sum_k G_k / n
+    own, own          v_kj = s_kj / n_k
+
+The second is solved in turns. In the logs of λ and a it is a convex problem, so that there is one solution.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from classwise.arrays import Array
+
+# Turns end when volumes change by less than this, relative to themselves.
+SETTLED = 1e-14
+MOST_TURNS = 100_000
+
+# With gaps, turns end when variances change by less.
+FILLED = 1e-12
+
+
+class Spectrum(ABC):
+    """Which of volume and shape the classes share."""
+
+    def variances(self, squares: Array, weight: Array) -> Array:
+        """Of the greatest likelihood; squares (g, p), weight (g, 1) -> (g, p). Where there is none, S / n, with a zero.
+
+        weight (g, p): where classes lack values in some columns; what is missing adds its own variance (EM).
+        """
+        if weight.shape[1] == 1:
+            return self._of_whole(squares, weight)
+        whole = weight.max(axis=1, keepdims=True)
+        found = squares / weight
+        for _ in range(MOST_TURNS):
+            before, found = found, self._of_whole(squares + (whole - weight) * found, whole)
+            if (np.abs(found - before) <= FILLED * found).all():
+                break
+        return found
+
+    def _of_whole(self, squares: Array, weight: Array) -> Array:
+        return self._likeliest(squares, weight) if self._exists(squares) else squares / weight
+
+    def _exists(self, squares: Array) -> bool:
+        """Whether the likelihood has a maximum."""
+        return bool((squares > 0).all())
+
+    @abstractmethod
+    def _likeliest(self, squares: Array, weight: Array) -> Array: ...
+
+
+@dataclass(frozen=True)
+class SharedSpectrum(Spectrum):
+    """One volume and one shape."""
+
+    def _likeliest(self, squares: Array, weight: Array) -> Array:
+        return np.broadcast_to(squares.sum(axis=0) / weight.sum(), squares.shape)
+
+    def _exists(self, squares: Array) -> bool:
+        return bool((squares.sum(axis=0) > 0).all())
+
+
+@dataclass(frozen=True)
+class SharedShape(Spectrum):
+    """Own volumes, one shape."""
+
+    def _likeliest(self, squares: Array, weight: Array) -> Array:
+        volume = squares.mean(axis=1, keepdims=True) / weight
+        for _ in range(MOST_TURNS):
+            shape = (squares / volume).sum(axis=0, keepdims=True)
+            shape /= geometric_mean(shape)
+            before, volume = volume, (squares / shape).mean(axis=1, keepdims=True) / weight
+            if (np.abs(volume - before) <= SETTLED * volume).all():
+                break
+        return volume * shape
+
+    def _exists(self, squares: Array) -> bool:
+        return all(bool((squares.sum(axis=axis) > 0).all()) for axis in (0, 1))
+
+
+@dataclass(frozen=True)
+class SharedVolume(Spectrum):
+    """One volume, own shapes."""
+
+    def _likeliest(self, squares: Array, weight: Array) -> Array:
+        size = geometric_mean(squares)
+        return squares / size * (size.sum() / weight.sum())
+
+
+@dataclass(frozen=True)
+class OwnSpectra(Spectrum):
+    """Own volumes and shapes."""
+
+    def _likeliest(self, squares: Array, weight: Array) -> Array:
+        return squares / weight
+
+
+def geometric_mean(values: Array) -> Array:
+    """(v_1 ... v_p)^(1/p) of each row; (g, p) -> (g, 1)."""
+    return np.asarray(np.exp(np.log(values).mean(axis=1, keepdims=True)))
