@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from classwise import limits
 from classwise.arrays import Array, Codes, Labels, finite, first_leader, level_ties, log_normalize, log_sum_exp
 from classwise.classifier.in_place import bayes_in_place
-from classwise.covariance import Completion
-from classwise.densities import Block, Categorical, Constant, Copies, Density, Observed, OneDependence
+from classwise.covariance import Completion, StructureTable
+from classwise.densities import Block, Categorical, Constant, Copies, Density, Observed, OneDependence, OnSparse
 from classwise.engines import MemoryEngine
 from classwise.engines.device import on_device
 from classwise.errors import ClasswiseError, UnscorableError
@@ -26,6 +26,7 @@ from classwise.kernels import RowsOrColumns, is_compiled
 from classwise.kernels.scores import Answer, Scores
 from classwise.rows.codes import is_sorted
 from classwise.rows.schema import Schema
+from classwise.rows.sparse import SparseRows
 from classwise.rows.table import INTEGRATE, Table, refuse_unscorable, refuse_unsuitable
 from classwise.statistics import ClassStatistics, Named
 from classwise.storage import stored
@@ -137,6 +138,8 @@ def score(
         found = _answer_in_place(name, classifier, table)
         if found is not None:
             return found
+    if table.schema.is_sparse:
+        return _score_sparse(function, classifier, table)
     plain = partial(ask, function) if isinstance(function, Answer) else function
 
     def score_chunk(chunk: Table) -> NDArray[Any]:
@@ -166,6 +169,23 @@ def score(
         if fused is not None:
             return fused
     return MemoryEngine().apply(score_chunk, table, classifier.chunk_rows(table.is_copied))
+
+
+def _score_sparse(function: Answer | Callable[[C, Array], NDArray[Any]], classifier: C, table: Table) -> NDArray[Any]:
+    """The same of sparse rows, which have no gaps; what they may hold was checked when they were read."""
+    asked: Any = partial(ask, function) if isinstance(function, Answer) else function
+    assert isinstance(classifier, BayesClassifier)
+    assert isinstance(table.source, SparseRows)
+    own = classifier.on_sparse()
+    size = int(limits.SPARSE_SIZE / table.source.stored) + 1
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return MemoryEngine().apply(lambda chunk: asked(own, chunk.rows), table, size)
+    except UnscorableError as problem:
+        raise UnscorableError(
+            "Some rows have probability zero in every class, or lie too far from every class to be scored in float64; "
+            "with smoothing above 0, no count is impossible."
+        ) from problem
 
 
 def _answer_in_place(name: str, classifier: Classifier, table: Table) -> Any:
@@ -402,6 +422,10 @@ class BayesClassifier:
         """The same classifier for rows with gaps, whose missing values are integrated out."""
         return replace(self, density=Observed(self.density))
 
+    def on_sparse(self) -> "BayesClassifier":
+        """The same classifier for rows that are a sparse matrix."""
+        return replace(self, density=OnSparse(self.density))
+
     def in_place(self, name: str, table: Table) -> Any:
         """What the method of this name says of rows on a device, as an array there; None where they must be copied."""
         return bayes_in_place(self, name, table)
@@ -418,7 +442,9 @@ class BayesClassifier:
 @dataclass(frozen=True, eq=False)
 class Model:
     """levels: of each column that has some; missing (p,): the share without a value; notes: what to know of a column;
-    completion: how rows with gaps were learned from; log_evidence: the marginal likelihood of the rows, if it is known.
+    completion: how rows with gaps were learned from; log_evidence: the marginal likelihood of the rows, if it is known;
+    structures: of covariances that were tried, where one was chosen by BIC; smoothing: the pseudo-rows at
+    each level, where they were not left out of an older file.
     """
 
     classifier: BayesClassifier
@@ -428,6 +454,8 @@ class Model:
     notes: dict[int, str]
     completion: Completion | None
     log_evidence: float | None
+    structures: StructureTable | None = None
+    smoothing: float | None = None
 
     def _is_sound(self) -> bool:
         width, density = len(self.schema), self.classifier.density.of_seen_classes()

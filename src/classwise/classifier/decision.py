@@ -105,6 +105,10 @@ class Decided(NamedTuple):
     cost: Array
     refused: NDArray[np.bool_]
 
+    def without(self, refused: NDArray[np.bool_]) -> "Decided":
+        """The same with more rows rejected, which has no price."""
+        return Decided(self.codes, np.where(refused, np.nan, self.cost), self.refused | refused)
+
 
 @dataclass(frozen=True, eq=False)
 class Policy:

@@ -21,6 +21,7 @@ from classwise.arrays import EPS, Array, Codes, Labels, first_class, ratio, sums
 from classwise.classifier import evaluation_text
 from classwise.classifier.rank_sums import RankSums
 from classwise.errors import ClasswiseError
+from classwise.kernels.evaluations import posterior_sums
 from classwise.storage import stored
 from classwise.tabular import LabeledTable
 
@@ -92,18 +93,10 @@ class Evaluation:
         if codes.dtype.kind not in "iu" or not ((codes >= 0) & (codes < len(labels))).all():
             raise ClasswiseError("codes are the positions of the rows' classes among the labels, not the labels.")
         weights = np.ones(len(codes)) if weights is None else weights
-        posterior, decided = normalized(log_posterior)
-        rows, count = np.arange(len(codes)), len(labels)
-        own, confidence = posterior[codes, rows], posterior[decided, rows]
-        confusion = sums_by(codes * count + decided, weights, count * count).reshape(count, count)
-        squares = np.einsum("ki,ki->i", posterior, posterior) - 2 * own + 1
-        losses = -np.log(np.maximum(own, EPS))
-        of_decided = _binned(confidence[None], weights, np.zeros_like(codes), confidence, weights * (decided == codes))
-        of_classes = _binned(posterior, weights, codes, own, weights)
-        bins = np.concatenate([of_decided, of_classes])
-        sums = [float(weights @ values) for values in (losses, squares, losses**2)]
-        ranks = RankSums.of(posterior, codes, weights) if auc else None
-        return cls(labels, confusion, sums[0], sums[1], bins, sums[2], ranks)
+        found = posterior_sums(log_posterior, codes, weights, BINS, EPS) or _sums(log_posterior, codes, weights)
+        confusion, bins, (losses, scores, squared) = found[0], found[1], found[2].tolist()
+        ranks = RankSums.of(normalized(log_posterior)[0], codes, weights) if auc else None
+        return cls(labels, confusion, losses, scores, bins, squared, ranks)
 
     def __add__(self, other: Self) -> Self:
         return self._combined(other, 1)
@@ -297,6 +290,20 @@ def normalized(log_posterior: Array) -> tuple[Array, Codes]:
     peak[np.isneginf(peak)] = 0.0
     posterior = np.exp(scores - peak)
     return ratio(posterior, posterior.sum(axis=0)), decided
+
+
+def _sums(log_posterior: Array, codes: Codes, weights: Array) -> tuple[Array, Array, Array]:
+    """Confusion (g, g), bins (1 + g, 3, b), and the sums of losses, squared differences and squared losses (3,)."""
+    posterior, decided = normalized(log_posterior)
+    rows, count = np.arange(len(codes)), len(posterior)
+    own, confidence = posterior[codes, rows], posterior[decided, rows]
+    confusion = sums_by(codes * count + decided, weights, count * count).reshape(count, count)
+    squares = np.einsum("ki,ki->i", posterior, posterior) - 2 * own + 1
+    losses = -np.log(np.maximum(own, EPS))
+    of_decided = _binned(confidence[None], weights, np.zeros_like(codes), confidence, weights * (decided == codes))
+    of_classes = _binned(posterior, weights, codes, own, weights)
+    sums = np.array([weights @ values for values in (losses, squares, losses**2)])
+    return confusion, np.concatenate([of_decided, of_classes]), sums
 
 
 def _binned(probability: Array, weights: Array, codes: Codes, own: Array, true: Array) -> Array:

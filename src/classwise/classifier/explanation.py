@@ -48,6 +48,7 @@ class Explanation:
     rest: the name of `volume` in the table.
     probability, other_probability: P(label | x) and P(other | x).
     flip: the smallest change of one column that changes the decision; None if there is none.
+    searched: whether such a change was looked for; not where columns are those of a sparse matrix.
     """
 
     label: Any
@@ -61,6 +62,7 @@ class Explanation:
     probability: float = nan
     other_probability: float = nan
     flip: Flip | None = None
+    searched: bool = True
 
     @property
     def for_(self) -> tuple[Reason, ...]:
@@ -81,8 +83,9 @@ class Explanation:
         """One sentence on the probabilities of the two classes, and one on what would change the decision."""
         ours, theirs = _percent(self.probability), _percent(self.other_probability)
         told = f"{self.label} with probability {ours}, {self.other} with {theirs}."
-        none = "No change of a single column, as far as rows reach, changes the decision."
-        return told, none if self.flip is None else str(self.flip)
+        if self.flip is not None or not self.searched:
+            return told, "" if self.flip is None else str(self.flip)
+        return told, "No change of a single column, as far as rows reach, changes the decision."
 
     def cells(self) -> list[tuple[str, ...]]:
         """The table as text, header first: columns in the order of their shares, the prior, the sum."""
@@ -105,7 +108,7 @@ class Explanation:
 
     def __str__(self) -> str:
         first, last = self.sentences()
-        return "\n".join([first, "", *aligned(self.cells(), "<><"), "", last])
+        return "\n".join([first, "", *aligned(self.cells(), "<><"), *(["", last] if last else [])])
 
     __repr__ = __str__
 
@@ -139,17 +142,34 @@ def _factor(share: float) -> str:
     return f"x {value:.2g}" if value < 100 else f"x {float(f'{value:.2g}'):.0f}"
 
 
+def explain_sparse(model: BayesClassifier, row: Any, first: int, second: int) -> Explanation:
+    """The same for one row of a sparse matrix (1, p): the shares of what it stores, and of all zeros together."""
+    dense = np.asarray(row.toarray(), dtype=np.float64)[0]
+    held = np.sort(row.indices[row.data != 0])
+    power, shift = (1.0, ()) if model.calibration is None else (model.calibration.power, model.calibration.shift)
+    prior = power * float(model.log_prior[first, 0] - model.log_prior[second, 0])
+    shares = power * model.density.shares(dense, first, second)
+    kept = dict(zip(held.tolist(), shares[held].tolist(), strict=True))
+    zeros = float(shares.sum() - shares[held].sum()) if len(held) < len(dense) else 0.0
+    prior += shift[first] - shift[second] if shift else 0.0
+    labels, values = model.labels.tolist(), dict(zip(held.tolist(), dense[held].tolist(), strict=True))
+    total = prior + sum(kept.values()) + zeros
+    return Explanation(
+        labels[first], labels[second], total, prior, zeros, kept, values, rest="all zeros", searched=False
+    )
+
+
 def explain(
     model: BayesClassifier, row: Array, columns: list[Any], values: list[Any], first: int, second: int
 ) -> Explanation:
     """The log odds of class `first` against class `second` for one row (p,)."""
     prior = float(model.log_prior[first, 0] - model.log_prior[second, 0])
     shares = model.density.shares(row, first, second)
-    log_density = model.log_density(row[None])[:, 0]
+    scores = model.density.relative(row[None], np.zeros_like(model.log_prior))[:, 0]
     with np.errstate(invalid="ignore"):
-        volume = float(log_density[first] - log_density[second] - shares.sum())
+        volume = float(scores[first] - scores[second] - shares.sum())
     # A volume within rounding error is 0; so is that of an impossible row (log 0), where it is undefined.
-    if abs(volume) <= 1e-9 * max(1.0, float(np.abs(log_density).min())) or not np.isfinite(volume):
+    if abs(volume) <= 1e-9 * max(1.0, float(np.abs(scores).min())) or not np.isfinite(volume):
         volume = 0.0
     if model.calibration is not None:
         power, shift = model.calibration.power, model.calibration.shift

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise import limits
-from classwise.arrays import Array, first_leader
+from classwise.arrays import Array, first_leader, slices
 from classwise.classifier.bayes import BayesClassifier, Classifier, FittedModel
 from classwise.classifier.column_view import DRAWN
 from classwise.errors import UnscorableError
@@ -135,7 +135,9 @@ def _reach(classifier: Classifier, fitted: FittedModel) -> Reach:
     whole = counts | np.array(["Int" in column.type for column in fitted.schema])
     kinds = whole, counts, {j: len(of) for j, of in fitted.levels.items()}
     if isinstance(classifier, BayesClassifier):
-        return Reach.of_rows(classifier.sample(DRAWN, np.random.default_rng(0))[0], *kinds)
+        # Of very many columns fewer rows are drawn, so that they take no more memory.
+        drawn = max(min(DRAWN, 2 * limits.FLIP_BLOCK // len(fitted.schema)), 200)
+        return Reach.of_rows(classifier.sample(drawn, np.random.default_rng(0))[0], *kinds)
     ends = np.nan_to_num(np.asarray(fitted.reach()))  # type: ignore[attr-defined]
     low, high = ends.min(axis=0), ends.max(axis=0)
     middle, spread = (low + high) / 2, (high - low) / DEVIATIONS
@@ -219,7 +221,8 @@ class _Search:
 
     def numbers(self, columns: list[int]) -> list[FoundFlip]:
         """The nearest changes above and below the value of each column, within its range."""
-        quadratic = self._quadratics([j for j in columns if not self.reach.counts[j]])
+        continuous = [j for j in columns if not self.reach.counts[j]]
+        quadratic = self._quadratics(continuous[: self._most(limits.FLIP_NUMBERS)])
         others = [j for j in columns if j not in quadratic][: limits.FLIP_COLUMNS]
         ends = [end for j in quadratic for end in self._roots(j, quadratic[j])]
         ends += self._bisected([step for j in others for step in self._steps(j)])
@@ -231,13 +234,21 @@ class _Search:
 
     def _quadratics(self, columns: list[int]) -> dict[int, Array]:
         """Scores as functions of t, for columns from low (t = 0) to high (t = 1): a t² + b t + c; {j: (3, g)}."""
-        if not columns:
-            return {}
+        found: dict[int, Array] = {}
+        powers = np.vander(PLACES, 3)
+        for block in slices(len(columns), self._most(limits.FLIP_BLOCK)):
+            found |= self._quadratics_of(columns[block], powers)
+        return found
+
+    def _most(self, numbers: int) -> int:
+        """How many columns can be looked at, each at several places, with so many numbers in all."""
+        return max(numbers // (len(PLACES) * len(self.row)), 1)
+
+    def _quadratics_of(self, columns: list[int], powers: Array) -> dict[int, Array]:
         low, high = np.array([self._range(j) for j in columns]).T
         values = low[:, None] + (high - low)[:, None] * PLACES
         scores = self.scores(self.rows(np.repeat(columns, len(PLACES)), values.ravel()))
         scores = (scores - scores[self.now]).reshape(len(scores), *values.shape)
-        powers = np.vander(PLACES, 3)
         found = {}
         for i, j in enumerate(columns):
             of = scores[:, i].T

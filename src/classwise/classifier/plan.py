@@ -21,10 +21,12 @@ from classwise.densities import Density, Gaussian, Unseen
 from classwise.densities.blocks import Blocks, Smoothing, warn_of_ignored, warn_of_remarks
 from classwise.densities.families import choose_families
 from classwise.densities.numbers import NumbersFit, NumbersPlan
+from classwise.densities.smoothing import most_probable_smoothing
+from classwise.densities.sparse_blocks import SparseBlocks
 from classwise.engines import Rows
 from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.rows.device_rows import to_host
-from classwise.rows.schema import Families, read_families
+from classwise.rows.schema import Families, family_of_sparse, read_families
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter, summarize_rows
 from classwise.statistics.summaries import summarize_table
@@ -35,13 +37,14 @@ Joint = Callable[[ClassStatistics], NumbersFit]
 
 @dataclass(frozen=True)
 class Plan(ABC):
-    """families: what columns are; priors: of the classes; smoothing: pseudo-rows at each level; missing_is_level: a gap
-    tells something by itself; strict: gaps are refused.
+    """families: what columns are; priors: of the classes; smoothing: pseudo-rows at each level, or "evidence" for the
+    most probable number, or "cv" while it is left to choose; missing_is_level: a gap tells something by itself; strict:
+    gaps are refused.
     """
 
     families: Families
     priors: Priors
-    smoothing: float
+    smoothing: float | str
     missing_is_level: bool
     strict: bool
 
@@ -72,9 +75,9 @@ class Plan(ABC):
 
     def model(self, statistics: ClassStatistics) -> Model:
         """The model that statistics make. A class without rows has a prior of zero, and no density."""
-        seen, labels = np.flatnonzero(statistics.weight > 0), statistics.labels
-        if len(seen) == len(labels):
+        if statistics.weight.all():
             return self._made(statistics)
+        seen, labels = np.flatnonzero(statistics.weight > 0), statistics.labels
         priors = self.class_priors(statistics)
         part = statistics.select(seen, labels[seen], statistics.rows)
         model = replace(self, priors=priors[seen])._made(part)
@@ -95,9 +98,9 @@ class Plan(ABC):
         Full Bayes counts one more row in each class: the posterior mean under a uniform Dirichlet prior.
         """
         given = class_priors(self.priors, statistics.labels, statistics.weight + self.pseudo_rows)
-        seen = statistics.weight > 0
-        if seen.all():
+        if statistics.weight.all():
             return given
+        seen = statistics.weight > 0
         if not given[seen].any():
             raise ClasswiseError(f"priors={self.priors!r} leave nothing to the classes that have rows.")
         return np.where(seen, given, 0.0) / given[seen].sum()
@@ -135,7 +138,7 @@ class BlockPlan(Plan):
         # To choose a family takes the variances of each class.
         return FullScatter if form is PooledScatter and "best" in chosen else form
 
-    @cached_property
+    @property
     def needs_quartics(self) -> bool:
         return self.numbers.needs_quartics
 
@@ -161,6 +164,8 @@ class BlockPlan(Plan):
         if isinstance(self.families, str) and self.families == "auto":
             return statistics
         schema = statistics.schema
+        if schema.is_sparse:
+            return statistics.all_seen_as(family_of_sparse(self.families))
         are_numbers = [not column.family.has_levels for column in schema]
         return statistics.seen_as(read_families(self.families, schema.names or range(len(schema)), are_numbers))
 
@@ -175,19 +180,29 @@ class BlockPlan(Plan):
             statistics = statistics.seen_as({j: choice.family for j, choice in choices.items()})
         if self.rank is not None:
             joint = _in_directions(joint, priors, self.rank)
-        smoothing = Smoothing(self.smoothing, self.rare, self.missing_is_level)
-        kept = self.numbers.keeps_constants, self.numbers.keeps_copies
-        blocks = Blocks(statistics, smoothing, joint, self.numbers.alone, *kept)
+        blocks = self._blocks(statistics, joint)
         density = _computed(blocks)
         levels, evidence = blocks.levels(), blocks.log_evidence
         warn_of_ignored(statistics, blocks.ignored)
         warn_of_remarks(self.name, blocks)
         notes = {j: str(choice) for j, choice in choices.items()}
         notes |= {j: "; ".join(filter(None, [notes.get(j), note])) for j, note in blocks.notes.items()}
-        notes |= {j: f"left out: {why}" for j, why in blocks.ignored.items()}
+        if not statistics.schema.is_sparse:  # of which too many columns may never hold a value
+            notes |= {j: f"left out: {why}" for j, why in blocks.ignored.items()}
         classifier = BayesClassifier(statistics.labels, priors, density)
-        missing = blocks.missing_weight.sum(axis=0) / statistics.weight.sum()
-        return Model(classifier, statistics.schema, levels, missing, notes, blocks.completion, evidence)
+        made = notes, blocks.completion, evidence, blocks.structures, blocks.options.smoothing
+        return Model(classifier, statistics.schema, levels, blocks.missing_share(), *made)
+
+    def _blocks(self, statistics: ClassStatistics, joint: Joint) -> Blocks:
+        """The columns as blocks, with the smoothing that was given or that the counts make most probable."""
+        kept = self.numbers.keeps_constants, self.numbers.keeps_copies
+        made = SparseBlocks if statistics.schema.is_sparse else Blocks
+        number = 1.0 if isinstance(self.smoothing, str) else self.smoothing
+        options = Smoothing(number, self.rare, self.missing_is_level)
+        blocks = made(statistics, options, joint, self.numbers.alone, *kept)
+        if self.smoothing != "evidence":
+            return blocks
+        return replace(blocks, options=replace(options, smoothing=most_probable_smoothing(blocks.smoothed())))
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +220,8 @@ class Fit:
 
     def apply(self, function: Callable[[BayesClassifier, Array], NDArray[Any]], table: Table) -> NDArray[Any]:
         """function(classifier, rows) of the rows of a table, side by side."""
-        options: dict[str, Any] = {"strict": self.plan.strict, "smoothing": self.plan.smoothing}
+        smoothing = 1.0 if isinstance(self.plan.smoothing, str) else self.plan.smoothing
+        options: dict[str, Any] = {"strict": self.plan.strict, "smoothing": smoothing}
         found: NDArray[Any] = to_host(score(function, self.model.classifier, table, **options))
         return found
 

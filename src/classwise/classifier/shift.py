@@ -17,6 +17,7 @@ So a threshold for whole rows is carried over to rows with gaps: the two of equa
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from math import ceil
 from typing import Any, NamedTuple
@@ -206,8 +207,14 @@ class Ordinary:
         rows, _ = model.sample(count, np.random.default_rng(0))
         return cls(model.observing(), rows, has_levels)
 
+    @cached_property
+    def _ever(self) -> Presence:
+        """Which columns the model knows values of; the others say nothing; (p,)."""
+        return np.asarray(is_present(self.rows, self.has_levels).any(axis=0))
+
     def law(self, present: Presence) -> EvidenceLaw:
         """That of the columns (p,) in which values are present."""
+        present = present & self._ever
         rows = self.rows[is_present(self.rows[:, present], self.has_levels[present]).all(axis=1)]
         rows = np.where(present, rows, np.where(self.has_levels, -1.0, np.nan))
         return EvidenceLaw.of(self.model.log_evidence(rows))

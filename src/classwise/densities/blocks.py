@@ -4,17 +4,21 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
 from classwise.arrays import Array, Labels
-from classwise.covariance import Completion
+from classwise.covariance import Completion, StructureTable
 from classwise.densities.absence import Constant, Copies, Presence
 from classwise.densities.categorical import Categorical, Levels, levels_evidence
 from classwise.densities.count_data import Binomial, Poisson
 from classwise.densities.density import Block, Density, Product
 from classwise.densities.gaussian import LogNormal
-from classwise.densities.numbers import NumbersFit
+from classwise.densities.kernel import Kernel
+from classwise.densities.multinomial import Complement, Multinomial
+from classwise.densities.numbers import MOST_NAMED, NumbersFit
+from classwise.densities.smoothing import DirichletCounts, GammaCounts, Smoothed
 from classwise.errors import ClasswiseError, DegenerateColumnWarning, IgnoredColumnWarning, SingularCovarianceError
 from classwise.statistics import ClassStatistics, LevelCounts, is_id
 from classwise.statistics.copies import CopyOf, find_copies
@@ -52,6 +56,7 @@ class Blocks:
     notes: dict[int, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     completion: Completion | None = None
+    structures: StructureTable | None = None
     evidence: list[float | None] = field(default_factory=list)
 
     def density(self) -> Density:
@@ -61,6 +66,9 @@ class Blocks:
             "lognormal": self._lognormal,
             "poisson": self._poisson,
             "binomial": self._binomial,
+            "multinomial": self._multinomial,
+            "complement": self._complement,
+            "kernel": self._kernel,
         }
         found = self.statistics.schema.by_family
         candidates = [self._numbers(self._valued(family), make) for family, make in makers.items() if family in found]
@@ -87,10 +95,17 @@ class Blocks:
         """The weight without a value, by class and column; (g, p)."""
         return self.statistics.missing_weight()
 
+    def missing_share(self) -> Array:
+        """The share of the rows that lack a column; (p,)."""
+        if self.statistics.is_complete:
+            return np.zeros(len(self.statistics.schema.columns))
+        return np.asarray(self.missing_weight.sum(axis=0) / self.statistics.weight.sum())
+
     @cached_property
     def ignored(self) -> dict[int, str]:
         """Why a column is left out, by position."""
-        alone = why_ignored(self.statistics, self.missing_weight) | why_constant(self.constants)
+        alone = {} if self.statistics.is_complete else why_ignored(self.statistics, self.missing_weight)
+        alone |= why_constant(self.constants)
         repeated = {j: copy.described(self.statistics.name) for j, copy in self.copies.items()}
         return alone | repeated
 
@@ -120,6 +135,8 @@ class Blocks:
 
     def _borrowers(self, columns: list[int]) -> list[str]:
         """Names the classes that have no value in some of these columns."""
+        if self.statistics.is_complete:
+            return []
         weight = self.statistics.weight[:, None]
         absent = np.argwhere(self.missing_weight[:, columns] >= weight * (1 - 1e-9)).tolist()
         if not absent:
@@ -129,36 +146,99 @@ class Blocks:
         return [f"gave the values of all rows to classes that have none of their own: {', '.join(named)}{more}"]
 
     def _gaussian(self, part: ClassStatistics) -> Density:
-        density, remarks, self.completion, evidence = self.joint(part)
-        self.remarks += remarks
-        self.evidence.append(evidence)
-        return density
+        fit = self.joint(part)
+        self.completion, self.structures = fit.completion, fit.structures
+        self.remarks += fit.remarks
+        self.evidence.append(fit.log_evidence)
+        return fit.density
 
     def _lognormal(self, part: ClassStatistics) -> LogNormal:
-        density, remarks, _, evidence = self.alone(part.with_moments(part.logs))
+        density, remarks, _, evidence, _ = self.alone(part.with_moments(part.logs))
         self.remarks += remarks
         jacobian = -float((part.logs.weight * part.logs.mean).sum())
         self.evidence.append(None if evidence is None else evidence + jacobian)
         return LogNormal(density)
 
     def _poisson(self, part: ClassStatistics) -> Poisson:
+        self.evidence.append(None)
         return Poisson.estimate(*self._rates(part), self.options.smoothing)
 
     def _binomial(self, part: ClassStatistics) -> Binomial:
-        trials = np.array([column.family.trials for column in part.schema], dtype=np.float64)
-        return Binomial.estimate(*self._rates(part), trials, self.options.smoothing)
+        self.evidence.append(None)
+        return Binomial.estimate(*self._rates(part), _trials(part), self.options.smoothing)
+
+    def _multinomial(self, part: ClassStatistics) -> Multinomial:
+        self.evidence.append(None)  # of counts, log x! is not gathered
+        return Multinomial.estimate(self._sums(part), part.weight, self.options.smoothing)
+
+    def _complement(self, part: ClassStatistics) -> Complement:
+        self.evidence.append(None)
+        return Complement.estimate(self._sums(part), self.options.smoothing)
+
+    def _sums(self, part: ClassStatistics) -> Array:
+        """The sum of each column by class. Counts of a row that are not all there have no total."""
+        lacking = np.flatnonzero(part.missing_weight().any(axis=0))
+        if len(lacking):
+            family = part.schema.columns[lacking[0]].family
+            raise ClasswiseError(
+                f"{part.name(int(lacking[0]))} has missing values, and {family} takes the counts of a row together; "
+                "put 0 where nothing was counted, or give the columns another family, such as 'poisson'."
+            )
+        weight, mean = part.numbers.column_means()
+        return weight * mean
+
+    def _kernel(self, part: ClassStatistics) -> Kernel:
+        self.evidence.append(None)
+        families = [column.family for column in part.schema]
+        return Kernel.estimate(part.bins, families, rows_per_weight(part))
 
     def _rates(self, part: ClassStatistics) -> tuple[Array, Array]:
         """Weight and mean of each column by class; a class without a value takes those of all rows."""
-        self.evidence.append(None)  # of counts, log x! is not gathered
         weight, mean = part.numbers.column_means()
         overall = np.broadcast_to(weight.sum(axis=0), weight.shape)
         average = (weight * mean).sum(axis=0) / overall
         return np.where(weight > 0, weight, overall), np.where(weight > 0, mean, average)
 
+    # Smoothing ----------------------------------------------------------------------------------------------------
+
+    def smoothed(self) -> list[Smoothed]:
+        """The counts that smoothing is about, as smoothing="evidence" weighs them."""
+        self._refuse_without_evidence()
+        found: list[Smoothed] = []
+        for family, counts in self._counted().items():
+            columns = self._valued(family) if family in self.statistics.schema.by_family else []
+            found += [counts(self.statistics.part(columns))] if columns else []
+        for j, column in zip(self.statistics.schema.levels, self.statistics.levels.columns, strict=True):
+            if column is not None and j not in self.ignored:
+                found.append(DirichletCounts(self._completed(j, column).weight))
+        if not found:
+            raise ClasswiseError(
+                "smoothing='evidence' is about levels and counts, and X has neither; leave smoothing as it is."
+            )
+        return found
+
+    def _counted(self) -> dict[str, Callable[[ClassStatistics], Smoothed]]:
+        return {
+            "poisson": lambda part: GammaCounts(*self._rates(part)),
+            "binomial": lambda part: yes_or_no(*self._rates(part), _trials(part)),
+            "multinomial": lambda part: DirichletCounts(self._sums(part)),
+        }
+
+    def _refuse_without_evidence(self) -> None:
+        if "complement" in self.statistics.schema.by_family:
+            raise ClasswiseError(
+                "families='complement' has no likelihood, so smoothing='evidence' cannot be found; use smoothing='cv'."
+            )
+        if self.options.rare or self.options.missing_is_level:
+            raise ClasswiseError(
+                "smoothing='evidence' needs min_frequency=0, and missing='integrate' or 'error'; or use smoothing='cv'."
+            )
+
     def _with_presence(self, density: Density, columns: list[int]) -> Density:
+        if not self.options.missing_is_level or self.statistics.is_complete:
+            return density
         missing = self.missing_weight[:, columns]
-        if not self.options.missing_is_level or not missing.any():
+        if not missing.any():
             return density
         smoothing = self.options.smoothing
         chance = (missing + smoothing) / (self.statistics.weight[:, None] + 2 * smoothing)
@@ -168,6 +248,8 @@ class Blocks:
 
     def _levels(self) -> Block | None:
         statistics, kept = self.statistics, {}
+        if not statistics.schema.levels:
+            return None
         missing = self.missing_weight
         for j, column in zip(statistics.schema.levels, statistics.levels.columns, strict=True):
             assert column is not None
@@ -241,6 +323,16 @@ class Blocks:
         return Copies(means, count, sources, slopes, np.array([copy.offset for copy in copies]))
 
 
+def _trials(part: ClassStatistics) -> Array:
+    return np.array([column.family.trials for column in part.schema], dtype=np.float64)
+
+
+def yes_or_no(weight: Array, mean: Array, trials: Array) -> DirichletCounts:
+    """Successes and failures, by class and column."""
+    success = weight * mean
+    return DirichletCounts(np.stack([success, np.maximum(weight * trials - success, 0.0)], axis=-1).reshape(-1, 2))
+
+
 def why_constant(constants: dict[int, float]) -> dict[int, str]:
     """What is said of columns of numbers that never vary, given their values."""
     return {j: f"always {value:.6g}" for j, value in constants.items()}
@@ -258,6 +350,12 @@ def refuse_silent(statistics: ClassStatistics) -> None:
     raise ClasswiseError("No column of X can tell the classes apart: each is empty, or differs in every row.")
 
 
+def rows_per_weight(statistics: ClassStatistics) -> float:
+    """1, as a weight of two is the row twice; unless weights are shares that add up to one: then rows count."""
+    whole = float(statistics.weight.sum())
+    return statistics.rows / whole if whole <= 1 + 1e-9 else 1.0
+
+
 def why_ignored(statistics: ClassStatistics, missing: Array) -> dict[int, str]:
     """Columns that cannot tell classes apart, by position: without a value, or with a level for every other row.
 
@@ -266,8 +364,7 @@ def why_ignored(statistics: ClassStatistics, missing: Array) -> dict[int, str]:
     """
     empty = missing.sum(axis=0) >= statistics.weight.sum() * (1 - 1e-9) if missing.any() else np.zeros(0)
     ignored = {int(j): "no values" for j in np.flatnonzero(empty)}
-    whole = float(statistics.weight.sum())
-    per_weight = statistics.rows / whole if whole <= 1 + 1e-9 else 1.0
+    per_weight = rows_per_weight(statistics)
     for j, column in zip(statistics.schema.levels, statistics.levels.columns, strict=True):
         assert column is not None
         count, rows = len(column.levels), per_weight * float(column.weight.sum())
@@ -279,7 +376,8 @@ def why_ignored(statistics: ClassStatistics, missing: Array) -> dict[int, str]:
 def warn_of_ignored(statistics: ClassStatistics, ignored: dict[int, str]) -> None:
     """One warning that names the columns left out, and why."""
     if ignored:
-        reasons = "; ".join(f"{statistics.name(j)} ({why})" for j, why in ignored.items())
+        told = [f"{statistics.name(j)} ({why})" for j, why in islice(ignored.items(), MOST_NAMED)]
+        reasons = "; ".join(told) + (f" and {len(ignored) - MOST_NAMED} more" if len(ignored) > MOST_NAMED else "")
         remedy = " Name a family for one that is to be learned." if "levels" in reasons else ""
         warnings.warn(f"Columns left out: {reasons}.{remedy}", IgnoredColumnWarning, stacklevel=6)
 

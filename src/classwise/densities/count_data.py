@@ -19,12 +19,14 @@ import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
 from classwise.arrays import Array, Codes, product
-from classwise.densities.density import Density
+from classwise.densities.density import Density, Polynomial
 from classwise.errors import UnscorableError
 from classwise.storage import stored
 
 # Counts beyond this are not whole numbers any more in float64; nor can they be drawn.
 MOST = 2.0**53
+
+ALL = slice(None)
 
 
 class CountDensity(Density):
@@ -67,8 +69,11 @@ class CountDensity(Density):
         """The same exactly, where a parameter at its limit makes the slope infinite; (m, p) -> (m, p)."""
 
     @abstractmethod
-    def _log_base(self, rows: Array) -> Array:
-        """log p(x | average) of each value, which is common to all classes; (m, p) -> (m, p)."""
+    def _log_base(self, rows: Array, columns: slice | Codes = ALL) -> Array:
+        """log p(x | average) of each value, which is common to all classes; (m, p) -> (m, p).
+
+        columns: of each value, where values are not rows.
+        """
 
     @abstractmethod
     def _possible(self, rows: Array) -> bool:
@@ -81,8 +86,19 @@ class CountDensity(Density):
             return product(slope, rows.T) + (constant.sum(axis=1, keepdims=True) + offset)
         return np.stack([self._terms(rows, k).sum(axis=1) for k in range(self.count)]) + offset
 
+    def polynomial(self) -> Polynomial:
+        slope, constant = self.line
+        return Polynomial(constant.sum(axis=1), slope)
+
     def common(self, rows: Array) -> Array:
         return self._log_base(rows).sum(axis=1)
+
+    def sparse_common(self, rows: Any) -> Array:
+        """What zeros have, and what stored values have more than these."""
+        zero = self._log_base(np.zeros((1, self.n_features)))[0]
+        excess = self._log_base(rows.data, rows.indices) - zero[rows.indices]
+        sums = np.add.reduceat(np.append(excess, 0.0), rows.indptr[:-1])
+        return zero.sum() + np.where(np.diff(rows.indptr) > 0, sums, 0.0)
 
     def observed(self, rows: Array, offset: Array) -> Array:
         self._check(rows)
@@ -137,8 +153,9 @@ class Poisson(CountDensity):
         excess = self.values[k] - self.average
         return xlog1py(rows, excess / self.average) - excess
 
-    def _log_base(self, rows: Array) -> Array:
-        return xlogy(rows, self.average) - self.average - gammaln(rows + 1)
+    def _log_base(self, rows: Array, columns: slice | Codes = ALL) -> Array:
+        average = self.average[columns]
+        return xlogy(rows, average) - average - gammaln(rows + 1)
 
     def _possible(self, rows: Array) -> bool:
         return not ((rows < 0) | (rows != np.floor(rows)) & ~np.isnan(rows)).any()
@@ -187,9 +204,10 @@ class Binomial(CountDensity):
         success, failure = self._ratios
         return xlog1py(rows, success[k]) + xlog1py(self.trials - rows, failure[k])
 
-    def _log_base(self, rows: Array) -> Array:
-        choices = gammaln(self.trials + 1) - gammaln(rows + 1) - gammaln(self.trials - rows + 1)
-        return choices + xlogy(rows, self.average) + xlog1py(self.trials - rows, -self.average)
+    def _log_base(self, rows: Array, columns: slice | Codes = ALL) -> Array:
+        average, trials = self.average[columns], self.trials[columns]
+        choices = gammaln(trials + 1) - gammaln(rows + 1) - gammaln(trials - rows + 1)
+        return choices + xlogy(rows, average) + xlog1py(trials - rows, -average)
 
     def _possible(self, rows: Array) -> bool:
         return not ((rows < 0) | (rows > self.trials) | (rows != np.floor(rows)) & ~np.isnan(rows)).any()

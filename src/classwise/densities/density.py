@@ -5,13 +5,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from classwise.arrays import Array, Codes, patterns
 from classwise.kernels.scores import Scores
 from classwise.storage import stored
+
+
+class Polynomial(NamedTuple):
+    """constant_k + sum over columns of slope_kj x_j + curve_kj x_j²; (g,), (g, p), (g, p) or None for no squares."""
+
+    constant: Array
+    slope: Array
+    curve: Array | None = None
 
 
 class Density(ABC):
@@ -55,6 +63,14 @@ class Density(ABC):
         """`relative` as polynomials of the rows, where it is such: then a compiled kernel may evaluate it."""
         return None
 
+    def polynomial(self) -> Polynomial | None:
+        """`relative` as a sum over columns of polynomials of the second degree, where it is one; for sparse rows."""
+        return None
+
+    def sparse_common(self, rows: Any) -> Array | float:
+        """`common` of sparse rows (m, p), where `polynomial` is not None; (m,), or 0."""
+        return 0.0
+
     @abstractmethod
     def observed(self, rows: Array, offset: Array) -> Array:
         """log p(x_o | k) + offset_k, where o are the columns that have a value and NaN is integrated out; (g, m)."""
@@ -97,6 +113,11 @@ class Density(ABC):
     def of_seen_classes(self) -> "Density":
         """The density of the classes that have rows."""
         return self
+
+    @property
+    def is_density(self) -> bool:
+        """Whether rows have a density; scores that only compare classes have none, and cannot be drawn from."""
+        return True
 
     def of_values(self) -> "Density":
         """The density of values, given that they are there: whether one is missing says nothing any more."""
@@ -179,6 +200,10 @@ class Wrapper(Density):
     def free_parameters(self) -> int:
         return self.wrapped.free_parameters
 
+    @property
+    def is_density(self) -> bool:
+        return self.wrapped.is_density
+
     def common(self, rows: Array) -> Array | float:
         return self.wrapped.common(rows)
 
@@ -215,6 +240,10 @@ class Product(Density):
         return self.blocks
 
     @property
+    def is_density(self) -> bool:
+        return all(block.density.is_density for block in self.blocks)
+
+    @property
     def count(self) -> int:
         return self.blocks[0].density.count
 
@@ -246,6 +275,20 @@ class Product(Density):
         for block in others:
             total += score(block, np.zeros_like(offset))
         return total
+
+    def polynomial(self) -> Polynomial | None:
+        constant, slope, curve = np.zeros(self.count), *np.zeros((2, self.count, self.n_features))
+        for block in self.blocks:
+            found = block.density.polynomial()
+            if found is None:
+                return None
+            constant += found.constant
+            slope[:, block.columns] = found.slope
+            curve[:, block.columns] = 0.0 if found.curve is None else found.curve
+        return Polynomial(constant, slope, curve if curve.any() else None)
+
+    def sparse_common(self, rows: Any) -> Array | float:
+        return reduce(add, (block.density.sparse_common(rows[:, block.columns]) for block in self.blocks))
 
     def without_each(self, rows: Array, blank: Array) -> Iterator[Array]:
         nothing = np.zeros((self.count, 1))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Codes, patterns, row_norms
 from classwise.covariance import Covariance
 from classwise.covariance.exponents import Exponents
-from classwise.densities.density import Density, Located, Wrapper, by_pattern
+from classwise.densities.density import Density, Located, Polynomial, Wrapper, by_pattern
 from classwise.errors import UnscorableError
 from classwise.kernels.scores import Scores
 from classwise.statistics import Moments
@@ -72,6 +72,14 @@ class Gaussian(Located):
         common = self._exponents.common(self._about_origin(rows))
         return common + self._log_scale[0] if self._is_shared else common
 
+    def polynomial(self) -> Polynomial | None:
+        """log p(x | k) itself, where columns are independent: x m / v - x² / 2v, and what all zeros have."""
+        if self.covariance.correlated:
+            return None
+        variances = np.broadcast_to(self.covariance.variances(), self.means.shape)
+        constant = self._log_scale - 0.5 * (self.means**2 / variances).sum(axis=1)
+        return Polynomial(constant, self.means / variances, -0.5 / variances)
+
     def exponents(self, rows: Array) -> Array:
         """-1/2 (x - m_k)' C_k^-1 (x - m_k), nothing left out; (m, p) -> (g, m)."""
         centered = self._about_origin(rows)
@@ -98,9 +106,8 @@ class Gaussian(Located):
         whole = self.observed(rows, np.zeros((self.count, 1)))
         gains = []
         for k in range(self.count):
-            precision = self.covariance.precision(self._own(k))
-            own = precision.diagonal()
-            gains.append(0.5 * ((rows - self.means[k]) @ precision) ** 2 / own - 0.5 * np.log(own / (2 * pi)))
+            own, solved = self.covariance.precisions(self._own(k)), self._solve(rows - self.means[k], k)
+            gains.append(0.5 * solved**2 / own - 0.5 * np.log(own / (2 * pi)))
         yield from (whole + gain for gain in np.moveaxis(np.array(gains), -1, 0))
 
     def observed_exponents(self, rows: Array) -> Array:
@@ -148,9 +155,9 @@ class Gaussian(Located):
         -1/2 log v_j of their own.
         """
         if self._is_shared:
-            slope = self.covariance.precision(0) @ (self.means[first] - self.means[second])
+            slope = self._solve((self.means[first] - self.means[second])[None], 0)[0]
             return slope * (row - (self.means[first] + self.means[second]) / 2)
-        exponents = [-0.5 * d * (self.covariance.precision(k) @ d) for k, d in self._away(row, first, second)]
+        exponents = [-0.5 * d * self._solve(d[None], k)[0] for k, d in self._away(row, first, second)]
         shares = exponents[0] - exponents[1]
         if not self.covariance.correlated:
             variances = self.covariance.variances()
@@ -159,6 +166,10 @@ class Gaussian(Located):
 
     def _away(self, row: Array, *classes: int) -> list[tuple[int, Array]]:
         return [(k, row - self.means[k]) for k in classes]
+
+    def _solve(self, rows: Array, k: int) -> Array:
+        """C^-1 x of each row, in the metric of class k; (m, p) -> (m, p)."""
+        return self.covariance.solve(rows, self._own(k))
 
     def _own(self, k: int) -> int:
         """Which covariance is class k's."""

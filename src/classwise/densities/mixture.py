@@ -2,8 +2,8 @@
 
     log p(x | k) = log sum over the components c of class k of  share_c N(x | m_c, C_c)
 
-The components of all classes stand in one row, those of a class side by side. The covariance is one for all of them, or
-one for the components of each class.
+The components of all classes stand in one row, those of a class side by side. The covariance is one for all of them,
+one for the components of each class, or one for each component.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from classwise.storage import stored
 class Mixture(Density):
     """owner (q,): the class of each of q components, in order; share (q,): of its class; components: their Gaussians.
 
-    kinds: how many covariances there are: 1, or one for each class.
+    kinds: how many covariances there are: 1, or one for each class, or for each component.
 
     >>> from classwise.covariance import FullCovariance
     >>> clusters = Gaussian(np.array([[-3.0], [3.0], [0.0]]), FullCovariance(np.ones((1, 1, 1))))
@@ -44,7 +44,7 @@ class Mixture(Density):
         shaped = self.owner.shape == self.share.shape == (size,) and size > 0
         if not shaped or self.owner[0] != 0 or not np.isin(np.diff(self.owner), (0, 1)).all():
             return False
-        covariance, kept = self.components.covariance, {1: 1, self.count: size}
+        covariance, kept = self.components.covariance, {1: 1, self.count: size, size: size}
         matched = isinstance(covariance, FullCovariance) and kept.get(self.kinds) == len(covariance.values)
         whole = np.allclose(np.add.reduceat(self.share, self._starts), 1.0) and bool((self.share > 0).all())
         return matched and whole
@@ -64,7 +64,8 @@ class Mixture(Density):
     @property
     def free_parameters(self) -> int:
         features, means = self.n_features, self.components.means
-        return means.size + self.kinds * (features * (features + 1) // 2) + len(means) - self.count
+        covariances = self.kinds * (features * (features + 1) // 2) - self.components.covariance.constraints
+        return means.size + covariances + len(means) - self.count
 
     def relative(self, rows: Array, offset: Array) -> Array:
         return self._summed(self.components.relative(rows, self._log_share)) + offset

@@ -6,7 +6,6 @@ An estimator reads its options into one of three values. `joint` makes the densi
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -25,6 +24,7 @@ from classwise.covariance import (
     GaussianParameters,
     NormalInverseWishart,
     Recipe,
+    StructureTable,
     borrowed,
     complete,
     complete_by,
@@ -43,16 +43,22 @@ from classwise.statistics import ClassStatistics, DiagonalScatter, Scatter
 ROUGH = 1e-8
 
 
+# A warning names at most so many columns, and counts the others.
+MOST_NAMED = 100
+
+
 class NumbersFit(NamedTuple):
     """A density of numbers, what should be said about it, and how rows with gaps were learned from.
 
-    log_evidence: the marginal likelihood of the rows, where parameters were integrated out.
+    log_evidence: the marginal likelihood of the rows, where parameters were integrated out. structures: those that were
+    tried, where one was chosen.
     """
 
     density: Density
     remarks: Sequence[str] = ()
     completion: Completion | None = None
     log_evidence: float | None = None
+    structures: StructureTable | None = None
 
 
 class NumbersPlan(Protocol):
@@ -131,7 +137,7 @@ class Estimated:
     def form(self) -> type[Scatter]:
         return self.recipe.scatter_form()
 
-    @cached_property
+    @property
     def needs_quartics(self) -> bool:
         return self.recipe.needs_quartics
 
@@ -153,7 +159,8 @@ class Estimated:
         return replace(self, start=start)
 
     def removal(self) -> tuple[Recipe, float] | None:
-        return None if self.needs_quartics or self.recipe.standardize else (self.recipe, 0.0)
+        by_formula = self.recipe.sharing.is_linear and not self.needs_quartics and not self.recipe.standardize
+        return (self.recipe, 0.0) if by_formula else None
 
 
 @dataclass(frozen=True)
@@ -233,14 +240,15 @@ class Floored:
     def _floored(self, statistics: ClassStatistics) -> tuple[Array, Codes]:
         """The variances within each class, none below the floor (g, p), and the columns where it mattered."""
         variances = diagonal_recipe(self.divisor).blend(statistics).values
-        least = np.broadcast_to(self.floor * statistics.moments.overall_variance(), variances.shape)
+        least = self.floor * statistics.moments.overall_variance()
         return np.maximum(variances, least), np.flatnonzero((variances <= least).any(axis=0))
 
     def _remarks(self, statistics: ClassStatistics, low: Codes) -> list[str]:
         """Names the columns whose variance was raised; an error if floor is 0."""
         if not len(low):
             return []
-        names = ", ".join(statistics.name(column) for column in low)
+        names = ", ".join(statistics.name(column) for column in low[:MOST_NAMED])
+        names += f" and {len(low) - MOST_NAMED} more" if len(low) > MOST_NAMED else ""
         if self.floor == 0:
             raise SingularCovarianceError(
                 f"These columns do not vary within every class, and floor=0 refuses that: {names}. "

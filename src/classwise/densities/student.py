@@ -103,7 +103,7 @@ class Student(Located):
     def _split(self, row: Array, k: int) -> Array:
         away = row - self.means[k]
         own = min(k, len(self.covariance.values) - 1)
-        parts = away * (self.covariance.precision(own) @ away) / self.factor[k]
+        parts = away * self.covariance.solve(away[None], own)[0] / self.factor[k]
         total = parts.sum()
         value = -0.5 * (self.freedom[k] + self.n_features) * np.log1p(total / self.freedom[k])
         return parts * (value / total) if total > 0 else np.zeros_like(parts)

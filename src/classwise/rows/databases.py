@@ -32,6 +32,10 @@ class Query:
         files can be named in the query.
     missing : tuple of str, optional
         What stands for a missing value, besides NULL.
+    inside : bool, optional
+        Whether fits and `summarize` compute their sums inside the database, and no rows leave it; False reads
+        the rows. By default, whichever is likely to be faster. Rows with missing numbers or with weights are
+        always read.
 
     Examples
     --------
@@ -44,6 +48,7 @@ class Query:
     text: str
     database: str | None = None
     missing: tuple[str, ...] | None = None
+    inside: bool | None = None
 
     @property
     def name(self) -> str:
@@ -65,12 +70,17 @@ class Query:
         """Whether a server answers."""
         return self.database is not None and self.database.startswith(SERVERS)
 
+    @property
+    def relation(self) -> str:
+        """What stands after FROM in a query about it."""
+        return f"({self.text.rstrip().rstrip(';')}) AS rows" if self.is_select else table_name(self.text)
+
     def count(self) -> int | None:
         return None
 
     def first(self, rows: int) -> "Query":
         """Some of the rows."""
-        return replace(self, text=f"SELECT * FROM {_relation(self)} LIMIT {rows}")
+        return replace(self, text=f"SELECT * FROM {self.relation} LIMIT {rows}")
 
     def mark(self) -> str:
         raise ClasswiseError(f"checkpoint is for files, and {self.name} is none: leave it out.")
@@ -115,13 +125,19 @@ def read_address(text: str) -> Query | None:
 @contextmanager
 def opened(query: Query) -> Iterator[Any]:
     """A relation of DuckDB's; what it complains of becomes an error of one line."""
+    with _session(query) as connection:
+        yield connection.sql(query.text if query.is_select else f"FROM {table_name(query.text)}")
+
+
+@contextmanager
+def _session(query: Query) -> Iterator[Any]:
     duckdb = import_duckdb()
     if query.database is not None and not Path(query.database).is_file():
         raise ClasswiseError(f"There is no file {query.database!r}.")
     try:
         with _connection(query.database) if query.database else database().cursor() as connection:
             quieten(connection)
-            yield connection.sql(query.text if query.is_select else f"FROM {table_name(query.text)}")
+            yield connection
     except duckdb.Error as problem:
         raise ClasswiseError(f"{query.name} cannot be read: {_one_line(problem)}") from problem
 
@@ -166,12 +182,12 @@ def _remote_batches(query: Query, columns: Sequence[str] | None) -> Iterator[Any
         chosen = list(schema.names if columns is None else columns)
         _refuse_unknown(chosen, schema.names, query)
         picked = ", ".join(_as_arrow_has_it(schema.field(name), query.missing) for name in chosen)
-        cursor.execute(f"SELECT {picked} FROM {_relation(query)}")
+        cursor.execute(f"SELECT {picked} FROM {query.relation}")
         yield from cursor.fetch_record_batch()
 
 
 def _schema(cursor: Any, query: Query) -> Any:
-    cursor.execute(f"SELECT * FROM {_relation(query)} LIMIT 0")
+    cursor.execute(f"SELECT * FROM {query.relation} LIMIT 0")
     return cursor.fetch_record_batch().schema
 
 
@@ -184,10 +200,6 @@ def _as_arrow_has_it(field: Any, missing: Sequence[str] | None) -> str:
     return f"CAST({value} AS double precision) AS {name}" if is_decimal else f"{value} AS {name}"
 
 
-def _relation(query: Query) -> str:
-    return f"({query.text.rstrip().rstrip(';')}) AS rows" if query.is_select else table_name(query.text)
-
-
 def import_adbc() -> Any:
     """ADBC's driver for PostgreSQL, or an error that says how to get it."""
     if not find_spec("adbc_driver_postgresql") or not find_spec("pyarrow"):
@@ -198,6 +210,16 @@ def import_adbc() -> Any:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+
+
+def answered(query: Query, text: str) -> Any:
+    """What the database of a query answers to another one, as a table of pyarrow's."""
+    if query.is_remote:
+        with connected(query) as cursor:
+            cursor.execute(text)
+            return cursor.fetch_arrow_table()
+    with _session(query) as connection:
+        return connection.sql(text).to_arrow_table()
 
 
 def table_name(text: str) -> str:

@@ -1,7 +1,7 @@
 """Data frames of any library, through narwhals: what each column is, its values, labels; and frames made of values."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import NoneType
 from typing import Any, Self
@@ -184,6 +184,14 @@ class FrameSource(ConvertedColumns):
         taken = FrameSource(self.frame[part])
         taken.keys, taken.names = self.keys, self.names
         return taken._part_of(self)
+
+    def restrict(self, columns: Sequence[int]) -> "FrameSource":
+        """Some of the columns; those that were coded stay coded."""
+        part = FrameSource(self.frame.select([self.frame.columns[j] for j in columns]), self._texts)
+        part.keys = [self.keys[j] for j in columns]
+        part.names = None if self.names is None else tuple(part.keys)
+        part._coded = {i: self._coded[j] for i, j in enumerate(columns) if j in self._coded}
+        return part
 
     def _series(self, column: int) -> "nw.Series[Any]":
         return self._all_series[column]

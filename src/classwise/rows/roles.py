@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -175,6 +175,13 @@ class Counted:
     def numbers(self) -> Codes:
         """Their numbers among all rows that count; (m,)."""
         return self.first + np.arange(len(self))
+
+    def take(self, kept: Codes) -> "Counted":
+        """Only those at these positions among them."""
+        counts = np.zeros(self.rows, dtype=bool)
+        counts[self.places[kept]] = True
+        weights = None if self.weights is None else self.weights[kept]
+        return replace(self, frame=self.frame[kept], weights=weights, counts=counts)
 
     def labels(self) -> tuple[Labels, Labels | None]:
         """The label of each row; of text the position among sorted names, and these names."""

@@ -14,25 +14,26 @@ The rule goes by type, so that batches of one table do not disagree:
 It holds for frames, arrays and lists alike; values without a type of their own, as those of lists and objects, go by
 the types of what stands in the column.
 
-Counts are never guessed: "poisson" and "binomial(N)" are asked for, as any other family may be, per column.
+Counts are never guessed: "poisson", "multinomial" and "binomial(N)" are asked for, as any other family may be, per
+column or for all numbers. The columns of a sparse matrix are all alike, and have no names: one `Repeated` stands for
+them, however many there are.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from math import inf, isinf, nan
+from typing import Any, Literal, Self, TypeAlias
 
 import narwhals as nw
 import numpy as np
 
-from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError, StatisticsError, column_name
 from classwise.rows.conversions import Moment
 from classwise.rows.formats import MISSING
 from classwise.rows.written_numbers import WrittenNumber
 from classwise.storage import stored
-from classwise.tabular import Tabular
 
 # What a family takes a column for.
 KINDS = {
@@ -42,8 +43,17 @@ KINDS = {
     "binomial": "count",
     "categorical": "category",
     "bernoulli": "yes/no",
+    "multinomial": "count",
+    "complement": "count",
+    "kernel": "number",
     "best": "number",
 }
+
+# The families that all numbers of a table can be given at once; "binomial" has trials for each column.
+FOR_ALL = tuple(name for name in KINDS if name not in ("binomial", "categorical"))
+
+# The families that take the columns of a sparse matrix, whose zeros are not looked at one by one.
+FOR_SPARSE = ("gaussian", "poisson", "bernoulli", "multinomial", "complement")
 
 # The libraries whose tables a schema may remember, so that a sample can be such a table too.
 BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
@@ -51,20 +61,25 @@ BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
 # How values of a column become numbers, where they are none as they stand.
 Conversion: TypeAlias = Moment | WrittenNumber
 
-Families: TypeAlias = Literal["auto", "best"] | Mapping[str | int, str]
+Families: TypeAlias = (
+    Literal["auto", "best", "gaussian", "lognormal", "poisson", "bernoulli", "multinomial", "complement", "kernel"]
+    | Mapping[str | int, str]
+)
 
 
 @stored("Family")
 @dataclass(frozen=True)
 class Family:
-    """A family of densities; a binomial knows its number of trials.
+    """A family of densities; a binomial knows its number of trials, and a kernel density its limits, if it has some.
 
-    >>> Family.read("binomial(10)")
-    Family(name='binomial', trials=10)
+    >>> str(Family.read("binomial(10)")), str(Family.read("kernel(0, inf)"))
+    ('binomial(10)', 'kernel(0.0, inf)')
     """
 
     name: str
     trials: int | None = None
+    low: float | None = None
+    high: float | None = None
 
     @classmethod
     def read(cls, text: Any) -> Self:
@@ -72,10 +87,16 @@ class Family:
         trials = re.fullmatch(r"binomial\((\d+)\)", text) if isinstance(text, str) else None
         if trials and int(trials[1]) > 0:
             return cls("binomial", int(trials[1]))
+        limits = re.fullmatch(r"kernel\(([^,]+),([^,]+)\)", text) if isinstance(text, str) else None
+        if limits:
+            return cls("kernel", None, *_read_limits(text, limits[1], limits[2]))
         if text in KINDS and text != "binomial":
             return cls(text)
         names = ", ".join(repr(name) for name in KINDS if name not in ("binomial", "best"))
-        raise ClasswiseError(f"{text!r} is not a family; choose {names}, 'binomial(N)' with N trials, or 'best'.")
+        raise ClasswiseError(
+            f"{text!r} is not a family; choose {names}, 'binomial(N)' with N trials, 'kernel(low, high)' with limits, "
+            "or 'best'."
+        )
 
     def _is_sound(self) -> bool:
         return Family.read(str(self)) == self
@@ -91,7 +112,21 @@ class Family:
         return self.kind in ("category", "yes/no")
 
     def __str__(self) -> str:
+        if self.low is not None or self.high is not None:
+            low, high = (-inf if self.low is None else self.low), (inf if self.high is None else self.high)
+            return f"{self.name}({low}, {high})"
         return self.name if self.trials is None else f"{self.name}({self.trials})"
+
+
+def _read_limits(text: str, *ends: str) -> tuple[float | None, float | None]:
+    """The limits of a kernel density, None for infinity."""
+    try:
+        low, high = map(float, ends)
+    except ValueError:
+        low, high = nan, nan
+    if not low < high:
+        raise ClasswiseError(f"{text!r} is not a family: 'kernel(low, high)' takes two numbers, the smaller first.")
+    return None if isinf(low) else low, None if isinf(high) else high
 
 
 @stored("Column")
@@ -145,16 +180,48 @@ class Column:
         raise StatisticsError(f"Column {self.name!r} is of two kinds, {notes}; write it in one way for both.")
 
 
+@stored("Repeated")
+@dataclass(frozen=True)
+class Repeated(Sequence[Column]):
+    """So many columns that are alike but for their places, and have no names.
+
+    >>> columns = Repeated(Column(None, "Float64", Family("multinomial")), 100_000)
+    >>> len(columns), columns[-1].place
+    (100000, 99999)
+    """
+
+    column: Column
+    times: int
+
+    def _is_sound(self) -> bool:
+        family = self.column.family.name in FOR_SPARSE
+        return family and self.times > 0 and self.column.name is None and self.column.conversion is None
+
+    def __len__(self) -> int:
+        return self.times
+
+    def __getitem__(self, place: Any) -> Any:
+        places = range(self.times)[place]
+        if isinstance(places, range):
+            return [replace(self.column, place=j) for j in places]
+        return replace(self.column, place=places)
+
+    def __iter__(self) -> Iterator[Column]:
+        return (replace(self.column, place=j) for j in range(self.times))
+
+
 def _common_type(first: Column, second: Column) -> str:
     """A type that holds both: what levels are, their values will tell."""
     return "Object" if first.family.has_levels else "Float64"
 
 
-# The families whose columns are summarized alike: "ranged" cannot take every number.
+# The families whose columns are summarized alike: "ranged" cannot take every number. Of a sparse matrix, "sums" are
+# enough but for Gaussians.
 SUMMARIZED = {
-    "numbers": ("gaussian", "poisson", "binomial", "best"),
+    "numbers": ("gaussian", "poisson", "binomial", "multinomial", "complement", "kernel", "best"),
     "gaussian": ("gaussian",),
-    "ranged": ("lognormal", "poisson", "binomial"),
+    "kernel": ("kernel",),
+    "ranged": ("lognormal", "poisson", "binomial", "multinomial", "complement", "kernel"),
     "logs": ("lognormal", "best"),
     "candidates": ("best",),
     "levels": ("categorical", "bernoulli"),
@@ -170,7 +237,7 @@ class Schema:
     from elsewhere.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...] | Repeated
     backend: str | None = None
     missing: tuple[str, ...] | None = None
 
@@ -181,6 +248,16 @@ class Schema:
         gaussian = Family("gaussian")
         return cls(tuple(Column(n, type, gaussian, place=j) for j, n in enumerate(names or (None,) * count)))
 
+    @classmethod
+    def of_sparse(cls, count: int, family: Family) -> Self:
+        """The columns of a sparse matrix."""
+        return cls(Repeated(Column(None, "Float64", family), count))
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the columns are those of a sparse matrix: all alike, and perhaps very many."""
+        return isinstance(self.columns, Repeated)
+
     def __len__(self) -> int:
         return len(self.columns)
 
@@ -190,6 +267,8 @@ class Schema:
     @cached_property
     def names(self) -> tuple[str, ...] | None:
         """The column names, or None where there are none."""
+        if self.is_sparse:
+            return None
         names = tuple(column.name for column in self.columns if column.name is not None)
         return names if names and len(names) == len(self) else None
 
@@ -206,15 +285,29 @@ class Schema:
     def by_family(self) -> dict[str, list[int]]:
         """The columns of each family that occurs, in order."""
         found: dict[str, list[int]] = {}
+        if isinstance(self.columns, Repeated):
+            return {self.columns.column.family.name: self._every}
         for j, column in enumerate(self.columns):
             found.setdefault(column.family.name, []).append(j)
         return found
 
     @cached_property
+    def _every(self) -> Any:
+        """All columns, by position. Those of a sparse matrix are not written out: a damaged file may claim billions."""
+        every = range(len(self.columns))
+        return every if self.is_sparse else list(every)
+
+    @cached_property
     def places(self) -> dict[str, list[int]]:
         """The columns that are treated alike, by the names of SUMMARIZED, and "all"."""
+        every = self._every
+        if isinstance(self.columns, Repeated):
+            nothing: dict[str, list[int]] = {name: [] for name in SUMMARIZED}
+            is_gaussian = self.columns.column.family.name == "gaussian"
+            own = {"numbers": every, "gaussian": every, "sums": []} if is_gaussian else {"sums": every}
+            return nothing | own | {"all": every}
         alike = {name: self.positions(*families) for name, families in SUMMARIZED.items()}
-        return alike | {"all": list(range(len(self.columns)))}
+        return alike | {"all": every, "sums": []}
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -247,12 +340,21 @@ class Schema:
             columns[j] = replace(columns[j], family=family)
         return replace(self, columns=tuple(columns))
 
+    def all_seen_as(self, family: Family) -> Self:
+        """With another family for all columns of a sparse matrix."""
+        assert isinstance(self.columns, Repeated)
+        return replace(self, columns=replace(self.columns, column=replace(self.columns.column, family=family)))
+
     def part(self, columns: Sequence[int]) -> Self:
         """Only these columns, seen as part of the table: messages call them by their places there."""
+        if self.is_sparse:
+            return self.restrict(columns)
         return replace(self, columns=tuple(self.columns[j] for j in columns))
 
     def restrict(self, columns: Sequence[int]) -> Self:
         """Only these columns, as a table of their own."""
+        if isinstance(self.columns, Repeated):
+            return replace(self, columns=replace(self.columns, times=len(columns)))
         kept = (replace(self.columns[j], place=i) for i, j in enumerate(columns))
         return replace(self, columns=tuple(kept))
 
@@ -265,11 +367,22 @@ class Schema:
             raise StatisticsError(f"The columns differ: '{ours}' stands where the other statistic has '{theirs}'.")
         if self == other:
             return self
+        if isinstance(self.columns, Repeated) or isinstance(other.columns, Repeated):
+            return self._merged_sparse(other)
         first = self if self.names else other
         columns = (a.merge(b) for a, b in zip(first.columns, (other if first is self else self).columns, strict=True))
         marks = [mark for schema in (self, other) for mark in schema.missing or ()]
         missing = None if self.missing is None and other.missing is None else tuple(dict.fromkeys(marks))
         return replace(self, columns=tuple(columns), backend=self.backend or other.backend, missing=missing)
+
+    def _merged_sparse(self, other: "Schema") -> Self:
+        if not isinstance(self.columns, Repeated) or not isinstance(other.columns, Repeated):
+            raise StatisticsError(
+                "One statistic is of a sparse matrix and the other is not, and they hold different sums; give both in "
+                "one form: scipy.sparse.csr_array(X) makes a sparse matrix, X.toarray() a dense one."
+            )
+        together = self.columns.column.merge(other.columns.column)
+        return replace(self, columns=replace(self.columns, column=together))
 
     @property
     def marks(self) -> tuple[str, ...] | None:
@@ -278,7 +391,9 @@ class Schema:
 
     def facts(self) -> dict[str, Any]:
         """The columns as the header of a file tells them, and what stands for a missing value, if not the usual."""
-        columns = [{"name": c.name, "type": c.type, "family": str(c.family)} for c in self.columns]
+        # One line for all columns of a sparse matrix.
+        listed = [replace(self.columns[0], name=f"{len(self)} columns")] if self.is_sparse else self.columns
+        columns = [{"name": c.name, "type": c.type, "family": str(c.family)} for c in listed]
         return {"columns": columns} | ({} if self.marks is None else {"missing": list(self.marks)})
 
     def _is_sound(self) -> bool:
@@ -288,97 +403,37 @@ class Schema:
 def read_families(families: Any, names: Sequence[Any], are_numbers: Sequence[bool]) -> dict[int, Family]:
     """The families that were asked for, by position; columns not among them go by their type.
 
-    families: "auto", "best", or a mapping from name or position to family.
+    families: "auto", "best", a family for all numbers, or a mapping from name or position to family.
     """
     if isinstance(families, str) and families == "auto":
         return {}
-    if isinstance(families, str) and families == "best":
-        return {j: Family("best") for j, is_number in enumerate(are_numbers) if is_number}
+    if isinstance(families, str) and families in FOR_ALL:
+        return {j: Family(families) for j, is_number in enumerate(are_numbers) if is_number}
     if not isinstance(families, Mapping):
+        every = ", ".join(repr(name) for name in FOR_ALL if name != "best")
         raise ClasswiseError(
-            f"families={families!r} is not an option; choose 'auto', 'best' or a mapping from column to family."
+            f"families={families!r} is not an option; choose 'auto', 'best' or a mapping from column to family; or one "
+            f"for all numbers: {every}."
         )
     return {find_column(key, names, "families"): Family.read(family) for key, family in families.items()}
+
+
+def family_of_sparse(families: Any) -> Family:
+    """The one family that all columns of a sparse matrix have."""
+    name = "gaussian" if isinstance(families, str) and families == "auto" else families
+    if isinstance(name, str) and name in FOR_SPARSE:
+        return Family(name)
+    raise ClasswiseError(
+        f"families={families!r} is not for a sparse matrix, whose columns are all alike; choose one of "
+        f"{', '.join(map(repr, FOR_SPARSE))}, or give X.toarray()."
+    )
 
 
 def find_column(key: Any, names: Sequence[Any], option: str) -> int:
     """The position of a column given by name or position."""
     if key in names:
-        return list(names).index(key)
+        return names.index(key)
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < len(names):
         return int(key)
     known = ", ".join(repr(name) for name in names[:8]) + (", ..." if len(names) > 8 else "")
     raise ClasswiseError(f"{option} name the column {key!r}, which is not there; the columns are {known}.")
-
-
-# What each column was taken for, as a table to look at ----------------------------------------------------------------
-
-
-class ColumnReport(NamedTuple):
-    """One column. levels: how many, for a category; missing: the share of the weight without a value."""
-
-    name: Any
-    type: str
-    kind: str
-    family: str
-    levels: int | None
-    missing: float
-    note: str
-
-
-class SchemaReport(Tabular, tuple[ColumnReport, ...]):
-    """The columns in order; prints as a table, and is found by name or position.
-
-    >>> import classwise as cw, pandas as pd
-    >>> X = pd.DataFrame({"age": [31, 42, 57, 60], "smoker": [True, False] * 2, "city": ["Rome", "Oslo", None, None]})
-    >>> m = cw.NaiveBayes().fit(X, ["a", "a", "b", "b"])
-    >>> m.schema_
-    column  type     kind      family       levels  missing  note
-    age     Int64    number    gaussian
-    smoker  Boolean  yes/no    bernoulli         2
-    city    String   category  categorical       2     50 %
-    >>> m.schema_["city"].levels
-    2
-    """
-
-    sides = "<<<<>><"
-
-    @classmethod
-    def of(cls, schema: Schema, levels: Mapping[int, Labels], missing: Array, notes: Mapping[int, str]) -> Self:
-        """levels: of each column that has some; missing (p,): the share without a value; notes: what to know."""
-        return cls(
-            ColumnReport(
-                name=j if column.name is None else column.name,
-                type=column.type,
-                kind=column.family.kind,
-                family=str(column.family),
-                levels=len(levels[j]) if j in levels else None,
-                missing=float(missing[j]),
-                note="; ".join(filter(None, [column.note, notes.get(j)])),
-            )
-            for j, column in enumerate(schema)
-        )
-
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, (int, slice)):
-            return super().__getitem__(key)
-        found = [column for column in self if column.name == key]
-        if not found:
-            raise KeyError(f"{key!r} is not a column; the columns are {[column.name for column in self]}.")
-        return found[0]
-
-    def __iter__(self) -> Iterator[ColumnReport]:
-        return super().__iter__()
-
-    def cells(self) -> list[tuple[str, ...]]:
-        """The table as text, header first."""
-        rows = [(str(c.name), c.type, c.kind, c.family, _number(c.levels), _share(c.missing), c.note) for c in self]
-        return [("column", "type", "kind", "family", "levels", "missing", "note"), *rows]
-
-
-def _number(levels: int | None) -> str:
-    return "" if levels is None else str(levels)
-
-
-def _share(missing: float) -> str:
-    return "" if not missing else f"{100 * missing:.3g} %"

@@ -7,6 +7,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.utils.validation import check_array
 
 from classwise.arrays import DATES, Array, Codes, Labels, unmasked
@@ -31,7 +32,8 @@ from classwise.rows.frames import (
     open_frame,
     read_labels,
 )
-from classwise.rows.schema import Column, Conversion, Families, Family, Schema, read_families
+from classwise.rows.schema import Column, Conversion, Families, Family, Schema, family_of_sparse, read_families
+from classwise.rows.sparse import SparseRows, SparseValues, is_sparse, read_sparse, refuse_sparse
 from classwise.rows.table import Columns, Matrix, Table, TableRows
 
 
@@ -60,6 +62,8 @@ class Values(Protocol):
     def coded(self, column: int) -> Coded: ...
 
     def take(self, part: slice | Codes) -> Self: ...
+
+    def restrict(self, columns: Sequence[int]) -> Self: ...
 
 
 # What the values of an array are taken for, and what that is called in a schema.
@@ -113,18 +117,26 @@ class ArraySource(ConvertedColumns):
     def take(self, part: slice | Codes) -> "ArraySource":
         return ArraySource(self.values[part], self.names)._part_of(self)
 
+    def restrict(self, columns: Sequence[int]) -> "ArraySource":
+        names = None if self.names is None else tuple(self.names[j] for j in columns)
+        return ArraySource(self.values[:, columns], names)
+
 
 class Source:
     """Rows whose columns are known by name, and not yet read."""
 
-    def __init__(self, values: Values) -> None:
-        self.values = values
+    def __init__(self, values: Values | SparseValues) -> None:
+        self.values: Any = values
         self.names = values.names
         self.n_features = len(values.keys)
 
     def take(self, part: slice | Codes) -> "Source":
         """Some of the rows, as a source of their own."""
         return Source(self.values.take(part))
+
+    def restrict(self, columns: Sequence[int]) -> "Source":
+        """Some of the columns, as a source of their own."""
+        return Source(self.values.restrict(columns))
 
     def read(
         self,
@@ -157,6 +169,8 @@ class Source:
 
     def _schema(self, families: Families, known: Sequence[Column | None]) -> Schema:
         values = self.values
+        if isinstance(values, SparseValues):
+            return Schema.of_sparse(self.n_features, family_of_sparse(families))
         plain = isinstance(values, ArraySource) and values.values.dtype.kind in "fiu" and values.names is None
         if plain and not known and isinstance(families, str) and families == "auto":
             return Schema.of_numbers(self.n_features, ARRAY_TYPES["gaussian"])
@@ -169,7 +183,7 @@ class Source:
         asked = read_families(families, self.values.keys, ())
         rules = {j: None if j in asked and asked[j].has_levels else self.values.conversion(j) for j in others}
         natural = self._natural(others, rules)
-        if families == "best":
+        if isinstance(families, str):
             numbers = [j in natural and not natural[j].has_levels for j in range(self.n_features)]
             asked = read_families(families, self.values.keys, numbers)
         types = [self.values.type(j) for j in range(self.n_features)]
@@ -192,6 +206,8 @@ class Source:
         return {j: family for j, family in found.items() if family is not None}
 
     def _rows(self, schema: Schema, known: dict[int, Labels] | None) -> tuple[TableRows, dict[int, Labels]]:
+        if schema.is_sparse or isinstance(self.values, SparseValues):
+            return self._sparse_rows(schema), {}
         if isinstance(self.values, ArraySource) and not schema.levels and self.values.values.dtype.kind in "fiub":
             held: Any = self.values.values
             return held if isinstance(held, DeviceMatrix) else Matrix(held), {}
@@ -205,6 +221,20 @@ class Source:
         placed = {j: found.among(levels[j]) for j, found in coded.items()}
         columns = [placed[j] if j in placed else self._numbers(j, column) for j, column in enumerate(schema.columns)]
         return Columns(columns), levels
+
+    def _sparse_rows(self, schema: Schema) -> SparseRows:
+        """The rows of a sparse matrix, or those of an array as such; a model of dense rows takes dense ones."""
+        if not schema.is_sparse:
+            raise ClasswiseError(
+                "X is a sparse matrix, and the model was fitted on dense rows; give X.toarray(), or fit it on a sparse "
+                "matrix."
+            )
+        values = self.values
+        if isinstance(values, SparseValues):
+            return SparseRows.of(values, schema)
+        plain = isinstance(values, ArraySource) and values.values.dtype.kind in "fiub"
+        rows = values.values if plain else np.column_stack([values.numbers(j) for j in range(self.n_features)])
+        return SparseRows.of(read_sparse(csr_array(np.asarray(rows))), schema)
 
     def _numbers(self, j: int, column: Column) -> NDArray[Any]:
         if column.conversion is not None:
@@ -240,14 +270,17 @@ def _sort_of(level: Any) -> str:
     return "yes and no" if isinstance(level, (bool, np.bool_)) else "numbers"
 
 
-def open_source(X: Any, texts: Mapping[str, Conversion] | None = None) -> Source:
+def open_source(X: Any, texts: Mapping[str, Conversion] | None = None, sparse: bool = False) -> Source:
     """An array, or any frame that narwhals knows (pandas, polars, pyarrow, ...), ready to be read.
 
     texts: the columns of text that hold dates or numbers, where that was decided before; unless given, values decide.
+    sparse: whether a sparse matrix will do.
     A source is one already: whoever has checked columns, as a server has, can hand them over as they are.
     """
     if isinstance(X, Source):
         return X
+    if is_sparse(X):
+        return Source(read_sparse(X)) if sparse else refuse_sparse()
     if is_on_device(X):
         there = read_device_rows(X)
         rows: Any = there if isinstance(there, DeviceMatrix) else _read_array(there)
@@ -261,10 +294,10 @@ def open_source(X: Any, texts: Mapping[str, Conversion] | None = None) -> Source
     return Source(ArraySource(_read_array(X)))
 
 
-def open_asked(X: Any, names: tuple[str, ...] | None) -> Source:
+def open_asked(X: Any, names: tuple[str, ...] | None, sparse: bool = False) -> Source:
     """What a model is asked about: rows as they were at fit, or one row as a Series or a mapping from its columns."""
-    if isinstance(X, np.ndarray) or not (isinstance(X, Mapping) or _is_named_row(X)):
-        return open_source(X)
+    if isinstance(X, np.ndarray) or is_sparse(X) or not (isinstance(X, Mapping) or _is_named_row(X)):
+        return open_source(X, sparse=sparse)
     return open_row(X, names)
 
 
@@ -272,8 +305,10 @@ def _is_named_row(row: Any) -> bool:
     return hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1
 
 
-def open_row(row: Any, names: tuple[str, ...] | None) -> Source:
+def open_row(row: Any, names: tuple[str, ...] | None, sparse: bool = False) -> Source:
     """One row: a table of one row, a mapping from column to value, or the values in order."""
+    if is_sparse(row):
+        return open_source(row, sparse=sparse)
     if _is_named_row(row):
         row = row.to_dict()
     if isinstance(row, Mapping):
@@ -298,8 +333,10 @@ def _in_order(row: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
     return [row[name] for name in names]
 
 
-def read_table(X: Any, y: Any = None, weights: Any = None, families: Families = "auto", strict: bool = False) -> Table:
-    """Rows, labels and weights as a table.
+def read_table(
+    X: Any, y: Any = None, weights: Any = None, families: Families = "auto", strict: bool = False, sparse: bool = False
+) -> Table:
+    """Rows, labels and weights as a table; sparse: whether a sparse matrix will do.
 
     >>> import pandas as pd
     >>> table = read_table(pd.DataFrame({"length": [1, 2], "color": ["red", "blue"]}), ["a", "b"])
@@ -307,17 +344,17 @@ def read_table(X: Any, y: Any = None, weights: Any = None, families: Families = 
     (('length', 'color'), array([[1., 1.],
            [2., 0.]]))
     """
-    return open_source(X).read(families, y, weights, strict)
+    return open_source(X, sparse=sparse).read(families, y, weights, strict)
 
 
 def read_counted(
-    X: Any, y: Any, weights: Any = None, families: Families = "auto", strict: bool = False
+    X: Any, y: Any, weights: Any = None, families: Families = "auto", strict: bool = False, sparse: bool = False
 ) -> tuple[Source, Table, NDArray[np.bool_]]:
     """The rows that count, as a source and as a table, and which of all rows (n,) they are.
 
     A row of weight zero, or without a label, is no row: whoever deals rows out must not see it, nor its levels.
     """
-    source = open_source(X)
+    source = open_source(X, sparse=sparse)
     table = source.read(families, y, weights, strict)
     counted = np.ones(len(table), dtype=bool) if table.weights is None else table.weights > 0
     if counted.all():

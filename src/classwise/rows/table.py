@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -62,6 +63,9 @@ class Columns:
     def take(self, part: Any) -> "Columns":
         return Columns([column[part] for column in self.values])
 
+    def restrict(self, columns: Sequence[int]) -> "Columns":
+        return Columns([self.values[j] for j in columns])
+
     def matrix(self, columns: Sequence[int] | None = None) -> Array:
         # Column after column in memory: that is how it is filled, and how categories are looked up.
         chosen = self.values if columns is None else [self.values[j] for j in columns]
@@ -107,7 +111,7 @@ class Table:
 
     @property
     def rows(self) -> NDArray[Any]:
-        """The rows as a matrix (n, p); meant for chunks."""
+        """The rows as a matrix (n, p); meant for chunks. Those of a sparse matrix stay sparse."""
         return self.source.matrix()
 
     def block(self, columns: Sequence[int]) -> NDArray[Any]:
@@ -122,7 +126,7 @@ class Table:
         """All rows where they lie, as a matrix or as columns; None where some columns are not numbers."""
         if isinstance(self.source, Columns):
             return None if self.levels else self.source.numbers(range(len(self.schema)))
-        return self.source.matrix()
+        return None if self.schema.is_sparse else self.source.matrix()
 
     def codes(self, column: int) -> Codes:
         """The codes of a category (n,): the positions of its levels, and their number for what is missing."""
@@ -158,6 +162,12 @@ class Table:
         weights = None if self.weights is None else self.weights[part]
         return replace(self, source=self.source.take(part), labels=labels, weights=weights)
 
+    def restrict(self, columns: Sequence[int]) -> "Table":
+        """Some of the columns, as a table of their own."""
+        rows = self.source.restrict(columns) if isinstance(self.source, Columns) else Matrix(self.block(columns))
+        levels = {i: self.levels[j] for i, j in enumerate(columns) if j in self.levels}
+        return replace(self, source=rows, schema=self.schema.restrict(columns), levels=levels)
+
     def weighted(self) -> "Table":
         """Without the rows of weight zero, which count as absent."""
         if self.weights is None or self.weights.all():
@@ -188,19 +198,42 @@ def refuse_unsuitable(table: Table, allow_missing: bool, remedy: str = INTEGRATE
 
 
 class Range(NamedTuple):
-    """The values that a family can take, in words and as a test."""
+    """The values that a family can take: in words, from the least to the greatest, and whether they are whole."""
 
     words: str
-    holds: Callable[[Array, Family], NDArray[np.bool_]]
+    ends: Callable[[Family], tuple[float, float]]
+    is_whole: bool = False
+
+    def holds(self, values: Array, family: Family) -> NDArray[np.bool_]:
+        low, high = self.ends(family)
+        inside = (values >= low) & (values <= high)
+        return inside & (values == np.floor(values)) if self.is_whole else inside
+
+
+def _from(low: float) -> Callable[[Family], tuple[float, float]]:
+    return lambda family: (low, inf)
 
 
 RANGES = {
-    "lognormal": Range("numbers above 0", lambda x, _: x > 0),
-    "poisson": Range("whole numbers from 0 on", lambda x, _: (x >= 0) & (x == np.floor(x))),
-    "binomial": Range(
-        "whole numbers from 0 to N", lambda x, family: (x >= 0) & (x <= (family.trials or 0)) & (x == np.floor(x))
+    "lognormal": Range("numbers above 0", _from(float(np.nextafter(0.0, 1.0)))),
+    "multinomial": Range("numbers from 0 on", _from(0.0)),
+    "complement": Range("numbers from 0 on", _from(0.0)),
+    "kernel": Range(
+        "numbers within its limits",
+        lambda family: (-inf if family.low is None else family.low, inf if family.high is None else family.high),
     ),
+    "poisson": Range("whole numbers from 0 on", _from(0.0), is_whole=True),
+    "binomial": Range("whole numbers from 0 to N", lambda family: (0.0, float(family.trials or 0)), is_whole=True),
 }
+
+
+def within_families(rows: Array, schema: Schema) -> Array:
+    """The same rows, with values moved to the nearest end of what the family of their column can take; (m, p)."""
+    held = rows.copy()
+    for j, column in enumerate(schema):
+        if column.family.name in RANGES:
+            held[:, j] = np.clip(held[:, j], *RANGES[column.family.name].ends(column.family))
+    return held
 
 
 def _refuse_outside(values: Array, name: str, family: Family) -> None:
