@@ -27,6 +27,7 @@ from classwise.report.page import (
 )
 from classwise.report.quality import errors, figures, made_by, models, reliability
 from classwise.report.report_data import ReportData, quiet
+from classwise.report.sets import sets
 
 # The answer -----------------------------------------------------------------------------------------------------------
 
@@ -315,5 +316,5 @@ def provenance(study: ReportData) -> Markup:
 
 
 SECTIONS: tuple[Callable[[ReportData], Markup], ...] = (
-    answer, data, importance, models, examples, errors, reliability, separation, advice, using, provenance,
+    answer, data, importance, models, examples, errors, reliability, sets, separation, advice, using, provenance,
 )  # fmt: skip

@@ -5,6 +5,7 @@ A row is counted under its fold and its class, which together are a label like a
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,10 @@ class FoldStatistics:
 
     def total(self) -> ClassStatistics:
         """The statistic of all rows."""
+        return self._total
+
+    @cached_property
+    def _total(self) -> ClassStatistics:
         first, *others = self.parts
         return sum(others, first)
 

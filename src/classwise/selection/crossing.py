@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Codes, Labels
-from classwise.classifier.bayes import BayesClassifier
+from classwise.classifier.bayes import BayesClassifier, Priors, class_priors
 from classwise.classifier.plan import Fit, Plan, refuse_few_classes, refuse_underflow
 from classwise.densities.families import within_ranges
 from classwise.engines import Rows
@@ -59,9 +59,10 @@ class Crossing:
         strict: bool = False,
         quartics: bool = False,
         form: type[Scatter] = FullScatter,
+        sparse: bool = False,
     ) -> "Crossing":
-        """The first look at the rows."""
-        source, table, counted = read_counted(X, y, weights, families, strict)
+        """The first look at the rows; sparse: whether a sparse matrix will do."""
+        source, table, counted = read_counted(X, y, weights, families, strict, sparse)
         assert table.labels is not None
         labels, codes = code_labels(table.labels)
         refuse_few_classes(labels)
@@ -77,6 +78,30 @@ class Crossing:
         table = self.source.read(families, self.table.labels, self.table.weights)
         statistics = summarize_folds(table, self.labels, self.codes, self.folds, form, quartics=quartics)
         return replace(self, table=table, statistics=statistics)
+
+    def restrict(self, columns: Sequence[int]) -> "Crossing":
+        """The same rows in the same folds, with some of the columns: a restriction of the same sums."""
+        parts = tuple(part.restrict(columns) for part in self.statistics.parts)
+        return replace(
+            self,
+            source=self.source.restrict(columns),
+            table=self.table.restrict(columns),
+            statistics=FoldStatistics(parts),
+        )
+
+    def without_fold(self, fold: int) -> "Crossing":
+        """The rows of all other folds, in those folds."""
+        kept = np.flatnonzero(self.folds != fold)
+        parts = self.statistics.parts
+        return replace(
+            self,
+            source=self.source.take(kept),
+            table=self.table.take(kept),
+            places=self.places[kept],
+            codes=self.codes[kept],
+            folds=self.folds[kept] - (self.folds[kept] > fold),
+            statistics=FoldStatistics((*parts[:fold], *parts[fold + 1 :])),
+        )
 
     @classmethod
     def of_look(
@@ -204,6 +229,16 @@ class Fold:
         """log P(k | x) of the rows held out under a model of the others; (m, g)."""
         return self.spread(fit.labels, fit.apply(BayesClassifier.log_posterior, self.read(fit)).T)
 
+    def loss(self, plan: Plan, weights: Array) -> float:
+        """The sum of -log P(own class | x) over the rows held out, by weights (n,); inf if nothing can be fitted."""
+        weights = weights[self.rows]
+        kept = weights > 0
+        try:
+            answer = self.log_posterior(self.fit(plan))[kept]
+        except PROBLEMS:
+            return np.inf
+        return -float(weights[kept] @ answer[np.arange(len(answer)), self.crossing.codes[self.rows[kept]]])
+
     def spread(self, labels: Labels, values: Array) -> Array:
         """Values of some of the classes (m, ...) among all classes, -inf for the others; (m, g)."""
         whole = np.full((len(self.rows), len(self.crossing.labels)), -np.inf)
@@ -221,8 +256,17 @@ class Fold:
 
 
 def _read_alike(table: Table, schema: Schema, levels: dict[int, Labels]) -> bool:
+    if table.schema.is_sparse:
+        return table.schema == schema
     families = [column.family for column in table.schema] == [column.family for column in schema]
     return families and all(np.array_equal(known, levels[j]) for j, known in table.levels.items())
+
+
+def telling_weights(priors: Priors, crossing: Crossing) -> Array:
+    """The weights of rows to choose by: 0 also for those of classes that are never predicted; (n,)."""
+    total = crossing.statistics.total()
+    never = total.labels[class_priors(priors, total.labels, total.weight) == 0]
+    return np.where(np.isin(crossing.labels, never)[crossing.codes], 0.0, crossing.telling)
 
 
 def is_complete(statistics: ClassStatistics) -> bool:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, sums_by
-from classwise.classifier.bayes import class_priors
 from classwise.classifier.plan import BlockPlan
 from classwise.covariance import Fixed, Sharing, Shrinkage, read_sharing, read_shrinkage
 from classwise.densities import Density, Gaussian, Product
@@ -18,7 +17,7 @@ from classwise.engines import in_threads
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.selection.choice import Choice
-from classwise.selection.crossing import Crossing, Fold, is_complete
+from classwise.selection.crossing import Crossing, Fold, is_complete, telling_weights
 from classwise.selection.path import Path
 from classwise.storage import stored
 
@@ -93,11 +92,8 @@ def choose_dials(plan: BlockPlan, crossing: Crossing) -> DialChoice:
     whole = _has_path(shrink, crossing)
     shares = (SHARES if whole else FEW_SHARES) if is_cv(share) else (share,)
     shrinks = (SHRINKS if whole else FEW_SHRINKS) if is_cv(shrink) else (shrink,)
-    total = crossing.statistics.total()
-    refuse_constant(total)
-    never = total.labels[class_priors(plan.priors, total.labels, total.weight) == 0]
-    # What is never announced says nothing of the dials.
-    weights = np.where(np.isin(crossing.labels, never)[crossing.codes], 0.0, crossing.telling)
+    refuse_constant(crossing.statistics.total())
+    weights = telling_weights(plan.priors, crossing)
     tries = Tries(plan, crossing, shares, shrinks, weights)
     losses = tries.by_path() if whole else tries.one_by_one()
     return DialChoice(losses, sums_by(crossing.folds, weights, len(crossing)), shares, shrinks)
@@ -155,7 +151,7 @@ class Tries:
                 filled = fold.completed(middle)
                 for (i, share), (j, shrink) in product(enumerate(self.shares), enumerate(self.shrinks)):
                     plan = with_dials(self.plan, share, shrink)
-                    losses[f, i, j] = self._loss(filled, plan) if possible[i, j] else np.inf
+                    losses[f, i, j] = filled.loss(plan, self.weights) if possible[i, j] else np.inf
                     bar.step(f"share {share}, shrink {shrink}")
         return losses
 
@@ -179,15 +175,6 @@ class Tries:
             return False
         return True
 
-    def _loss(self, fold: Fold, plan: BlockPlan) -> float:
-        weights = self.weights[fold.rows]
-        kept = weights > 0
-        try:
-            answer = fold.log_posterior(fold.fit(plan))[kept]
-        except (ClasswiseError, np.linalg.LinAlgError):
-            return np.inf
-        return -float(weights[kept] @ answer[np.arange(len(answer)), self.crossing.codes[fold.rows[kept]]])
-
 
 @dataclass(frozen=True, eq=False)
 class Beside:
@@ -203,10 +190,15 @@ class Beside:
         """plan: with a Gaussian that is easily fitted; it is not looked at."""
         fit = fold.fit(plan)
         density, rows = fit.model.classifier.density, fold.read(fit).rows
-        blocks = density.as_blocks()
-        others = tuple(block for block in blocks if not isinstance(block.density, Gaussian))
-        columns = next((block.columns for block in blocks if isinstance(block.density, Gaussian)), np.empty(0, np.intp))
+        others = tuple(block for block in density.as_blocks() if not isinstance(block.density, Gaussian))
+        columns = cls.columns_of(density)
         return cls(rows, columns, Product(others) if others else None, fit.model.classifier.log_prior)
+
+    @staticmethod
+    def columns_of(density: Density) -> Codes:
+        """The columns of the Gaussian."""
+        blocks = density.as_blocks()
+        return next((block.columns for block in blocks if isinstance(block.density, Gaussian)), np.empty(0, np.intp))
 
     def split(self, kept: Any) -> tuple[Array, Array]:
         """The Gaussian's columns of some rows, and the log joint of the class and all other columns; (m, r), (g, m)."""

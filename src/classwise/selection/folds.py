@@ -17,8 +17,8 @@ from classwise.rows.sampling import Bits, bits_of, fold_of_groups, fold_of_rows
 # Of so many columns a mark is made: enough to tell rows apart.
 MARKED = 8
 
-# Which bits of a row's number its mark takes: not those of its fold.
-MARKS = 3
+# Which bits of a row's number its mark takes, and which decide whether it is scored: not those of its fold.
+MARKS, SCORED = 3, 4
 
 
 def assign_folds(
@@ -145,6 +145,13 @@ class Hand:
             total += np.nan_to_num(np.asarray(series.to_numpy(), dtype=np.float64), nan=0.5)
         marks = (bits_of(self.rows, 0, MARKS) | np.uint64(1)) * (total.view(np.uint64) | np.uint64(1))
         return int(marks.sum(dtype=np.uint64))
+
+    def drawn(self, share: float, seed: int) -> "Hand":
+        """About this share of the rows, drawn at random: the same rows whatever the chunks are."""
+        if share >= 1:
+            return self
+        kept = np.flatnonzero(bits_of(self.rows, seed, SCORED) < np.uint64(share * 2**64))
+        return Hand(self.counted.take(kept), self.rows[kept], self.folds[kept])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,22 +1,33 @@
 """Leave-one-out: what a model that has never seen a row says of it, for every row."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, Labels, log_normalize, log_sum_exp
+from classwise.arrays import Array, Codes, Labels, finite, log_normalize, log_sum_exp
 from classwise.classifier.bayes import BayesClassifier, class_priors
 from classwise.classifier.plan import BlockPlan, Fit
 from classwise.covariance import DiagonalCovariance
 from classwise.densities import Constant, Copies, Gaussian, Unseen
 from classwise.densities.families import within_ranges
 from classwise.engines.progress import progress
-from classwise.errors import ClasswiseError, SingularRowWarning
+from classwise.errors import ClasswiseError, NotAvailableError, SingularRowWarning
 from classwise.rows.sources import Source
 from classwise.rows.table import Table
 from classwise.selection.downdates import Downdates, groups_of
 from classwise.statistics import ClassStatistics
+
+# log p(x | k) of rows (m, p), or what it is up to a term for each row; (g, m).
+Asked: TypeAlias = Callable[[BayesClassifier, Array], Array]
+
+
+def _relative(classifier: BayesClassifier, rows: Array) -> Array:
+    relative = classifier.density.relative(rows, np.zeros_like(classifier.log_prior))
+    finite(relative.max(axis=0))
+    return relative
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +54,7 @@ class LeavingOut:
 
     def log_posteriors(self, rows: Array) -> Array:
         """log P(k | x); (n, g)."""
-        scores = self.log_joints(rows)
+        scores = self.log_joints(rows, _relative)
         calibration = self.classifier.calibration
         scores = scores if calibration is None else calibration(scores)
         scored = np.isfinite(scores).any(axis=0)
@@ -52,16 +63,19 @@ class LeavingOut:
 
     def log_evidence(self, rows: Array) -> Array:
         """log p(x); (n,)."""
-        scores = self.log_joints(rows)
+        if not self.classifier.density.is_density:
+            raise NotAvailableError("families='complement' is no density of rows, and there is no evidence of one.")
+        scores = self.log_joints(rows, BayesClassifier.log_density)
         evidence = np.full(scores.shape[1], -np.inf)
         scored = np.isfinite(scores).any(axis=0)
         evidence[scored] = log_sum_exp(scores[:, scored])
         return evidence
 
-    def log_joints(self, rows: Array) -> Array:
+    def log_joints(self, rows: Array, asked: Asked) -> Array:
         """log prior_k + log p(x | k) (g, n); by downdating where that serves, and else by fitting without each row.
 
-        rows (n, p): as the model scores them, for downdating.
+        rows (n, p): as the model scores them, for downdating. asked: of the others; up to a common term will do for
+        posteriors.
         """
         downdates = removal_of(self.fit)
         if downdates is not None and downdates.statistics.n_features < rows.shape[1]:
@@ -72,7 +86,7 @@ class LeavingOut:
         singular = []
         with progress("Leaving rows out", len(left)) as bar:
             for row in left.tolist():
-                if not self._refit_without(row, scores):
+                if not self._refit_without(row, scores, asked):
                     singular.append(row)
                 bar.step()
         if singular:
@@ -102,12 +116,12 @@ class LeavingOut:
         with np.errstate(divide="ignore"):
             return np.log(class_priors(self.fit.plan.priors, self.statistics.labels, left))
 
-    def _refit_without(self, row: int, scores: Array) -> bool:
+    def _refit_without(self, row: int, scores: Array, asked: Asked) -> bool:
         """The scores of a row from a model fitted without it; whether there is such a model."""
         scores[:, row] = -np.inf
         try:
             other, table = self._without(row)
-            log_density = other.apply(BayesClassifier.log_density, table)[:, 0]
+            log_density = other.apply(asked, table)[:, 0]
         except (ClasswiseError, np.linalg.LinAlgError):
             return False
         known = np.searchsorted(self.statistics.labels, other.labels)

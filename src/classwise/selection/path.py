@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Codes, product, slices
 from classwise.covariance import Recipe, overall_deviation
 from classwise.covariance.rank import tolerance
+from classwise.kernels.paths import path_losses
 from classwise.statistics import ClassStatistics
 
 # Rows are scored in blocks of this many scores, which stay in cache with all that is made of them.
@@ -66,6 +67,10 @@ class Path:
         if not regular.any():
             return total
         spectra = self.spectra()[regular]
+        fused = self._fused_losses(rows, codes, offset, weights, spectra)
+        if fused is not None:
+            total[regular] = fused
+            return total
         size = max(BLOCK_OF_SCORES // (len(spectra) * len(self.means)), 64)
         for block in slices(len(rows), size):
             own_offset = offset if offset.shape[1] == 1 else offset[:, block]
@@ -73,6 +78,14 @@ class Path:
             scores += own_offset[:, None]
             total[regular] += product(_lost(scores, codes[block]), weights[block])
         return total
+
+    def _fused_losses(self, rows: Array, codes: Codes, offset: Array, weights: Array, spectra: Array) -> Array | None:
+        """The same by a compiled kernel, where there is one."""
+        vectors = np.swapaxes(self.vectors, 1, 2) / self.scale
+        inverse, constant = -0.5 / spectra, -0.5 * np.log(spectra).sum(axis=2)
+        means = np.concatenate(self._turned_means, axis=1).T
+        of_classes = (inverse.transpose(1, 0, 2), constant.T)
+        return path_losses(rows, self._center * self.scale, vectors, means, *of_classes, offset, codes, weights)
 
     def _scores(self, rows: Array, spectra: Array) -> Array:
         """log p(x | k) but for constants; (g, s, m)."""

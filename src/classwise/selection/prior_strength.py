@@ -165,13 +165,13 @@ def _crossed(plan: BlockPlan, crossing: Crossing, forms: tuple[PriorForm, ...]) 
         for fold in crossing.each():
             codes, fold = crossing.codes[fold.rows], fold.completed(weak)
             for own, lost in zip(plans, losses, strict=True):
-                lost[fold.rows] = _loss(fold, own, codes)
+                lost[fold.rows] = held_out_loss(fold, own, codes)
                 bar.step()
     return losses
 
 
-def _loss(fold: Fold, plan: BlockPlan, codes: Codes) -> Array | float:
-    """-log P(own class | x) of the rows held out, inf where the prior does not serve; (m,)."""
+def held_out_loss(fold: Fold, plan: BlockPlan, codes: Codes) -> Array | float:
+    """-log P(own class | x) of the rows held out, inf where the plan does not serve; (m,)."""
     try:
         answer = fold.log_posterior(fold.fit(plan))
     except (ClasswiseError, np.linalg.LinAlgError):

@@ -7,11 +7,16 @@ import numpy as np
 
 from classwise.classifier.bayes import Calibration
 from classwise.classifier.plan import BlockPlan, Plan
+from classwise.densities.centroids import Shrunken
 from classwise.densities.numbers import Believed, Estimated
+from classwise.densities.undecided import Undecided
 from classwise.selection.choice import Choice
 from classwise.selection.crossing import Crossing
 from classwise.selection.dials import choose_dials, is_cv
 from classwise.selection.prior_strength import choose_prior, is_open_prior
+from classwise.selection.smoothing import choose_smoothing
+from classwise.selection.structure_choice import choose_structure
+from classwise.selection.thresholds import choose_threshold
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +29,7 @@ class Tuning:
 
 
 def tune(plan: Plan, crossing: Crossing) -> Tuning:
-    """The dials, or the strength of the prior, chosen by log loss where they are left open."""
+    """The dials, structure, strength of the prior, threshold or smoothing, by log loss where they are left open."""
     choice = _choose(plan, crossing)
     if choice is None:
         return Tuning(plan, (plan,) * len(crossing))
@@ -45,10 +50,16 @@ def _refuse_all(plan: BlockPlan, choice: Choice[Any], crossing: Crossing) -> Non
 def _choose(plan: Plan, crossing: Crossing) -> Choice[Any] | None:
     if not isinstance(plan, BlockPlan):
         return None
+    if plan.smoothing == "cv":
+        return choose_smoothing(plan, crossing)
     if isinstance(plan.numbers, Estimated) and any(map(is_cv, plan.numbers.dials)):
         return choose_dials(plan, crossing)
+    if isinstance(plan.numbers, Undecided) and plan.numbers.held_out:
+        return choose_structure(plan, crossing)
     if isinstance(plan.numbers, Believed) and is_open_prior(plan.numbers.prior):
         return choose_prior(plan, crossing)
+    if isinstance(plan.numbers, Shrunken) and plan.numbers.is_open:
+        return choose_threshold(plan, crossing)
     return None
 
 
