@@ -1,7 +1,8 @@
 """Candidates of a comparison: models that are fitted without each fold, and then scored on the rows of that fold.
 
 candidate.refusal(size)                why it cannot be tried on a table of this size, or ""
-candidate.seconds(size)                about how long it will take
+candidate.seconds(size)                about how long it will take, and
+candidate.scoring_seconds(size)        how much longer, to score held-out rows
 candidate.prepared(crossing, X)        the candidate with its options chosen on the folds
 candidate.fit(held)                    the model of the rows of all other folds
 candidate.log_posterior(model, held)   the log posteriors of the held-out rows under that model
@@ -101,7 +102,7 @@ class Size:
     """The size of a table, which decides how long models take. width: columns, with one for each level; covariances:
     their bytes for all folds and classes; is_streamed: whether the rows are a sample of a stream; samples: whether
     references are fitted on that sample; gaps: groups of rows of a class with the same missing numbers; numbers:
-    columns of numbers.
+    columns of numbers; scored: the rows to score.
     """
 
     rows: int
@@ -114,6 +115,7 @@ class Size:
     folds: int = 10
     gaps: int = 0
     numbers: int = 0
+    scored: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +124,7 @@ class Candidate(ABC):
 
     role: ClassVar[str]
     takes_temperature: ClassVar[bool] = True
-    # Whether folds are fitted in several threads; for models that start no threads of their own.
+    # Whether it is tried beside others, and quietly, in several threads; for models that start no threads of their own.
     in_threads: ClassVar[bool] = False
     # Errors that make the candidate fail, with the message as the reason; other errors are raised.
     problems: ClassVar[tuple[type[Exception], ...]] = OUR_PROBLEMS
@@ -153,10 +155,18 @@ class Candidate(ABC):
         """The expected seconds, which may lead to it being left out; 0 for candidates that are always tried."""
         return 0.0
 
+    def scoring_seconds(self, size: Size) -> float:
+        """The expected seconds to score the held-out rows, if that takes much longer than it does for other models."""
+        return 0.0
+
     @property
     def work(self) -> Any:
         """The object that holds the expensive work. Candidates that share it share its time, which is counted once."""
         return self
+
+    def fits_folds_together(self, crossing: Crossing) -> bool:
+        """Whether several folds are fitted at a time."""
+        return self.in_threads
 
     def prepared(self, crossing: Crossing, X: Any) -> "Candidate":
         """The candidate with all options chosen that are the same for all folds, or are chosen for all at once."""
@@ -237,6 +247,7 @@ class LogisticRegression(AnyClassifier):
     takes_temperature = False
     problems = OUR_PROBLEMS
     is_quiet = True
+    in_threads = True
     takes_pandas = False
     takes_device = True
 
@@ -251,9 +262,21 @@ class LogisticRegression(AnyClassifier):
         rounds = limits.LOGISTIC_ROUNDS * (size.classes - 1) * (1 - size.columns / size.width) ** 2
         return (folds + rounds) * once
 
+    def scoring_seconds(self, size: Size) -> float:
+        is_plain = self.is_given or self.model.predictive == "plugin"
+        return 0.0 if is_plain else limits.AVERAGED_SECONDS * size.scored * size.classes
+
     @property
     def work(self) -> Any:
         return self.fits
+
+    def fits_folds_together(self, crossing: Crossing) -> bool:
+        return are_copies_small(crossing)
+
+    def prepared(self, crossing: Crossing, X: Any) -> "LogisticRegression":
+        known = replace(self, X=X)
+        known._of_all(crossing)  # which all folds start from
+        return known
 
     def fit(self, held: HeldOut) -> BayesianLogistic:
         rows = held.fold.rows
@@ -283,6 +306,11 @@ class LogisticRegression(AnyClassifier):
         of_all = self._of_all(crossing)
         work = step_work(len(crossing.codes), of_all.classifier_.design.width, len(crossing.labels))
         return of_all.near(keep=work > limits.KEPT_PRECISION)
+
+
+def are_copies_small(crossing: Crossing) -> bool:
+    """Whether the training rows of all folds fit into memory side by side."""
+    return len(crossing) * len(crossing.codes) * len(crossing.table.schema) <= limits.MOST_COPIED
 
 
 def step_work(rows: int, columns: int, classes: int) -> float:

@@ -10,6 +10,7 @@ from classwise.comparison.cross_validation import InMemory, Request, TwoPasses
 from classwise.comparison.result import CHOICES, NO_COSTS, ORDERS, Comparison
 from classwise.engines import open_rows
 from classwise.errors import ClasswiseError, at_least, choose
+from classwise.kernels import with_jobs
 
 CALIBRATIONS = {None: False, "temperature": True}
 REFERENCES = {"auto": None, True: True, False: False}
@@ -38,6 +39,7 @@ def compare(
     random_state: int = 0,
     stream: bool | str = "auto",
     sample: int = 100_000,
+    n_jobs: int | None = None,
 ) -> Comparison:
     """Compare classifiers on held-out rows: which one is best, by how much, and how certain that is.
 
@@ -102,10 +104,15 @@ def compare(
     stream : bool or str, default="auto"
         With `target`, whether to read the rows as a stream, in two passes with flat memory; "auto" does so
         above 20 million values. Folds are then a number, and rows are assigned to them at random, always in
-        the same way. The first pass fits the models; the second scores every row.
+        the same way. The first pass fits the models. The second scores rows: about 20 million values, drawn
+        at random, or all with time_limit=None.
     sample : int, default=100000
         With a stream, the number of rows that are drawn at random to choose options and temperatures.
         Covariances are those of all rows. Logistic regression is fitted on the sample.
+    n_jobs : int, optional
+        How many threads work: a number, -1 for all cores, or -2 for all but one. Unlike in scikit-learn, None
+        is all cores, unless `joblib.parallel_config`, OMP_NUM_THREADS or threadpoolctl say otherwise. It
+        changes no result.
 
     Returns
     -------
@@ -142,18 +149,20 @@ def compare(
                 "y is missing: give the labels; or target='...', the name of their column, which columns, weights and "
                 "stream go with."
             )
-        return InMemory(X, y, folds, sample_weight, groups, families, random_state).compare(asked)
+        with with_jobs(n_jobs):
+            return InMemory(X, y, folds, sample_weight, groups, families, random_state).compare(asked)
     if y is not None or sample_weight is not None:
         raise ClasswiseError(f"target={target!r} names the column of the labels: leave y out, and name the weights.")
-    rows = open_rows(X, target=target, columns=columns, weights=weights, groups=groups, families=families)
-    held = None if streamed else rows.held(None if streamed is None else np.inf)
-    if held is not None:
-        rows_held = InMemory(held.X, held.y, folds, held.weights, held.groups, families, random_state)
-        return rows_held.compare(asked)
-    rows.refuse_gone("A comparison of a stream")
-    count, drawn = _checked(folds, sample)
-    twice = TwoPasses.read(rows, count, drawn, int(random_state or 0), families, asked.models)
-    return twice.compare(asked)
+    with with_jobs(n_jobs):
+        rows = open_rows(X, target=target, columns=columns, weights=weights, groups=groups, families=families)
+        held = None if streamed else rows.held(None if streamed is None else np.inf)
+        if held is not None:
+            rows_held = InMemory(held.X, held.y, folds, held.weights, held.groups, families, random_state)
+            return rows_held.compare(asked)
+        rows.refuse_gone("A comparison of a stream")
+        count, drawn = _checked(folds, sample)
+        twice = TwoPasses.read(rows, count, drawn, int(random_state or 0), families, asked.models)
+        return twice.compare(asked)
 
 
 def _checked(folds: Any, sample: int) -> tuple[int, int]:

@@ -1,20 +1,24 @@
 """The loop of a comparison: every candidate is prepared on the folds, and scored on held-out rows.
 
 Rows in memory are read once and scored immediately. A stream is read twice: the first pass draws a sample, on which
-options are chosen; the second pass scores every row.
+options are chosen; the second pass scores every row, or as many rows as there is time for.
 """
 
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
+from itertools import chain
+from math import inf
 from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
 
+from classwise import limits
 from classwise.arrays import Array
 from classwise.classifier.bayes import Calibration
 from classwise.classifier.decision import Policy, read_costs
@@ -95,11 +99,15 @@ class CrossValidation(ABC):
         """The bytes of the covariances of all folds and classes."""
 
     @abstractmethod
-    def _judged(self, ready: Iterator[Ready | Trial]) -> Sequence[Trial]:
-        """The trials of candidates, scored on held-out rows; trials that already failed stay as they are."""
+    def _scored(self, time_limit: float | None) -> int:
+        """How many rows are scored."""
 
     @abstractmethod
-    def _comparison(self, trials: Sequence[Trial]) -> Comparison:
+    def _judged(self, attempts: Sequence[Ready | Trial], time_limit: float | None) -> Sequence[Trial]:
+        """The trials of candidates, scored on held-out rows; trials that are done, or failed, stay as they are."""
+
+    @abstractmethod
+    def _comparison(self, trials: Sequence[Trial], time_limit: float | None) -> Comparison:
         """The comparison of all trials."""
 
     def compare(self, asked: Request) -> Comparison:
@@ -109,19 +117,42 @@ class CrossValidation(ABC):
         costs = None if priced is None else read_costs(priced, labels)
         candidates = self._candidates(asked)
         trials = self.evaluate(candidates, asked, None if costs is None else Policy(costs))
-        found = self._comparison(trials)
+        found = self._comparison(trials, asked.time_limit)
         return replace(found, costs=costs, time_limit=asked.time_limit).choose(asked.rule, asked.by)
 
     def evaluate(
         self, candidates: Sequence[Candidate], asked: Request, policy: Policy | None = None
     ) -> Sequence[Trial]:
-        """The loop: prepare each candidate on the folds, and score it on held-out rows; policy: the costs of errors."""
-        schedule = scheduled(candidates, self._size(asked.references is True), asked.time_limit)
+        """The loop: prepare each candidate on the folds, and score it on held-out rows; policy: the costs of errors.
+
+        Candidates without threads of their own are tried side by side, the longest first. Then others, one by one.
+        """
+        schedule = scheduled(candidates, self._size(asked), asked.time_limit)
         announce(schedule)
         with progress(self.what, len(candidates) * len(self.crossing())) as bar, kept_threads():
-            return self._judged(
-                self._ready(slot, asked.calibrate, policy, partial(bar.step, slot.candidate.name)) for slot in schedule
-            )
+
+            def attempt(slot: Slot) -> Ready | Trial:
+                return self._attempt(slot, partial(bar.step, slot.candidate.name), asked.calibrate, policy)
+
+            found = self._side_by_side([slot for slot in schedule if slot.candidate.in_threads], attempt)
+            found |= {slot: attempt(slot) for slot in schedule if slot not in found}
+            return self._judged([found[slot] for slot in schedule], asked.time_limit)
+
+    def _side_by_side(
+        self, slots: Sequence[Slot], attempt: Callable[[Slot], Ready | Trial]
+    ) -> dict[Slot, Ready | Trial]:
+        """Candidates that share their work are tried one after the other."""
+        together: dict[int, list[Slot]] = {}
+        for slot in slots:
+            together.setdefault(id(slot.candidate.work), []).append(slot)
+            if not slot.refusal:
+                with suppress(*slot.candidate.problems):  # what all of them read is read here, once
+                    self._parts(slot.candidate)
+        tasks = sorted(together.values(), key=lambda some: -sum(slot.seconds for slot in some))
+        with warnings.catch_warnings():  # which concerns all threads
+            warnings.simplefilter("ignore")
+            tried = in_threads(lambda some: [attempt(slot) for slot in some], tasks)
+        return dict(zip(chain(*tasks), chain(*tried), strict=True))
 
     def _candidates(self, asked: Request) -> list[Candidate]:
         crossing = self.crossing()
@@ -145,7 +176,7 @@ class CrossValidation(ABC):
             found = [candidate for candidate in found if candidate.name in kept]
         return [*found, *given(asked.models)]
 
-    def _size(self, samples: bool) -> Size:
+    def _size(self, asked: Request) -> Size:
         crossing = self.crossing()
         table = crossing.table
         indicators = sum(len(levels) - 1 for levels in table.levels.values())
@@ -157,23 +188,28 @@ class CrossValidation(ABC):
             len(crossing.labels),
             self._covariances,
             self.is_streamed,
-            samples,
+            asked.references is True,
             len(crossing),
             len(crossing.statistics.total().numbers.gaps),
             len(table.schema.positions("gaussian")),
+            self._scored(asked.time_limit),
         )
+
+    def _attempt(self, slot: Slot, step: Callable[[], None], calibrate: bool, policy: Policy | None) -> Ready | Trial:
+        """A candidate, prepared and, if the rows are at hand, scored."""
+        return self._ready(slot, step, calibrate, policy)
 
     # Preparing ------------------------------------------------------------------------------------------------------
 
-    def _ready(self, slot: Slot, calibrate: bool, policy: Policy | None, step: Callable[[], None]) -> Ready | Trial:
+    def _ready(self, slot: Slot, step: Callable[[], None], calibrate: bool, policy: Policy | None) -> Ready | Trial:
         """The prepared candidate; or its trial, with the reason for the failure."""
         candidate = slot.candidate
         if slot.refusal:
             return replace(candidate.trial().failed(slot.refusal, slot.seconds), is_late=slot.is_late)
         start = perf_counter()
         # Covariances are so small that several BLAS threads would mostly wait for each other.
-        with silent(), BLAS.held(), warnings.catch_warnings():
-            if candidate.is_quiet:
+        with silent(), BLAS.held(), nullcontext() if candidate.in_threads else warnings.catch_warnings():
+            if candidate.is_quiet and not candidate.in_threads:
                 warnings.simplefilter("ignore")
             try:
                 ready = self._prepared(candidate, calibrate and candidate.takes_temperature, step)
@@ -196,7 +232,7 @@ class CrossValidation(ABC):
             return model if self.is_streamed else None, answer
 
         parts = self._parts(candidate)
-        several = in_threads if chosen.in_threads else one_by_one
+        several = in_threads if chosen.fits_folds_together(crossing) else one_by_one
         for held, (model, answer) in zip(parts, several(ask, parts, step), strict=True):
             models.append(model)
             if answers is not None and answer is not None:
@@ -293,13 +329,19 @@ class InMemory(CrossValidation):
         classes = len(set(np.asarray(to_host(self.y), dtype=object).ravel().tolist()))
         return bytes_by_fold(open_source(self.X).n_features, classes, folds)
 
-    def _judged(self, ready: Iterator[Ready | Trial]) -> list[Trial]:
-        return [one if isinstance(one, Trial) else self._judge(one) for one in ready]
+    def _scored(self, time_limit: float | None) -> int:
+        return len(self.crossing().table)
 
-    def _judge(self, ready: Ready) -> Trial:
+    def _attempt(self, slot: Slot, step: Callable[[], None], calibrate: bool, policy: Policy | None) -> Trial:
+        ready = self._ready(slot, step, calibrate, policy)
+        if isinstance(ready, Trial):
+            return ready
         return ready.judged(ready.score(self._parts(ready.candidate), in_threads))
 
-    def _comparison(self, trials: Sequence[Trial]) -> Comparison:
+    def _judged(self, attempts: Sequence[Ready | Trial], time_limit: float | None) -> list[Trial]:
+        return [one for one in attempts if isinstance(one, Trial)]
+
+    def _comparison(self, trials: Sequence[Trial], time_limit: float | None) -> Comparison:
         crossing = self.crossing()
         return Comparison(tuple(trials), crossing.labels, crossing.codes, crossing.folds, crossing.table.schema.backend)
 
@@ -364,15 +406,31 @@ class TwoPasses(CrossValidation):
     def _pandas(self) -> Any:
         return self.X.to_pandas() if find_spec("pandas") else self.X
 
-    def _judged(self, ready: Iterator[Ready | Trial]) -> list[Trial]:
-        prepared = list(ready)
-        asked = tuple(one for one in prepared if isinstance(one, Ready))
-        scores = iter(self._second(asked).scores)
-        return [one.judged(next(scores)) if isinstance(one, Ready) else one for one in prepared]
+    @property
+    def _counted(self) -> int:
+        """The number of rows with a label and a weight."""
+        return int(self.look.tallies[0].rows.sum())
 
-    def _second(self, ready: tuple[Ready, ...]) -> Verdict:
+    def _share(self, time_limit: float | None) -> float:
+        """The share of the rows that are scored: all without a time limit."""
+        most = inf if time_limit is None else limits.SCORED_VALUES
+        return min(most / (self._counted * len(self.rows.roles.features)), 1.0)
+
+    def _scored(self, time_limit: float | None) -> int:
+        return round(self._counted * self._share(time_limit))
+
+    def _judged(self, attempts: Sequence[Ready | Trial], time_limit: float | None) -> list[Trial]:
+        share = self._share(time_limit)
+        asked = tuple(one for one in attempts if isinstance(one, Ready))
+        if share < 1:  # evidence is of all rows
+            asked = tuple(replace(one, whole=None) for one in asked)
+        scores = iter(self._second(asked, share).scores)
+        waiting = iter(asked)
+        return [next(waiting).judged(next(scores)) if isinstance(one, Ready) else one for one in attempts]
+
+    def _second(self, ready: tuple[Ready, ...], share: float) -> Verdict:
         kept = np.flatnonzero(self.look.tallies[0].rows)
-        judge = SecondPass(self.dealer, ready, self.crossing(), kept)
+        judge = SecondPass(self.dealer, ready, self.crossing(), kept, share)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit of the winner gives the warnings
             least = least_rows(self.rows, self.dealer.folds)
@@ -382,16 +440,19 @@ class TwoPasses(CrossValidation):
             raise ChangedRowsError(CHANGED)
         return verdict
 
-    def _comparison(self, trials: Sequence[Trial]) -> Comparison:
+    def _comparison(self, trials: Sequence[Trial], time_limit: float | None) -> Comparison:
         nobody, labels = np.zeros(0, dtype=np.intp), self.crossing().labels
-        return Comparison(tuple(trials), labels, nobody, nobody, None, self.look.rows, (self._remark(),))
+        remark = self._remark(self._share(time_limit))
+        return Comparison(tuple(trials), labels, nobody, nobody, None, self.look.rows, (remark,))
 
-    def _remark(self) -> str:
-        drawn = len(self.part.rows)
-        counted = int(self.look.tallies[0].rows.sum())
+    def _remark(self, share: float) -> str:
+        drawn, counted = len(self.part.rows), self._counted
+        some = f"About {share * counted:,.0f} of {counted:,} rows, drawn at random, were"
+        scored = f"All {counted:,} rows were" if share == 1 else some
+        scored += " scored in a second pass" + ("" if share == 1 else "; time_limit=None scores all")
         if drawn == counted:
-            return f"All {counted:,} rows were scored in a second pass, and options were chosen by all of them."
+            return f"{scored}, and options were chosen by all of them."
         return (
-            f"All {counted:,} rows were scored in a second pass. Options and temperatures were chosen by {drawn:,} of "
-            "them, drawn by chance; logistic regression and references were fitted on these alone."
+            f"{scored}. Options and temperatures were chosen by {drawn:,} of them, drawn at random; logistic "
+            "regression and references were fitted on these alone."
         )

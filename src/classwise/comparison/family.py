@@ -28,6 +28,7 @@ from classwise.rows.schema import Families
 from classwise.selection import first_pass
 from classwise.selection.crossing import Crossing
 from classwise.selection.first_pass import Reading
+from classwise.statistics import DiagonalScatter
 
 # With more classes than this, averaging over the weights of softmax needs a sample for each row.
 QUICKLY_AVERAGED = 4
@@ -147,7 +148,7 @@ class FamilyMember(Candidate):
     @property
     def _needs_full(self) -> bool:
         """Whether it models covariances between columns."""
-        return getattr(self.model, "structure", "diagonal") == "full"
+        return isinstance(self.model, GaussianClassifier) and self.model._plan().form is not DiagonalScatter
 
     def prepared(self, crossing: Crossing, X: Any) -> "FamilyMember":
         tuned = self.model._tune(crossing)

@@ -16,10 +16,11 @@ from classwise import limits
 from classwise.arrays import Array, Codes, Labels
 from classwise.classifier.evaluation import Evaluation
 from classwise.comparison.references import encoded, matrix
-from classwise.engines import open_rows
+from classwise.engines import in_threads, open_rows
 from classwise.engines.progress import progress, silent
 from classwise.errors import ClasswiseError, choose, fraction
 from classwise.estimators import LDA, read_seed
+from classwise.kernels import with_jobs
 from classwise.rows.codes import code_labels
 from classwise.rows.sources import read_table
 from classwise.tabular import aligned, html_table
@@ -178,6 +179,7 @@ def learning_curve(
     repeats: int = 20,
     held_out: float = 0.3,
     random_state: Any = 0,
+    n_jobs: int | None = None,
 ) -> LearningCurve:
     """Error and log loss of models on held-out rows against the number of training rows.
 
@@ -203,6 +205,9 @@ def learning_curve(
         The share of rows that each split holds out.
     random_state : int, RandomState or Generator, default=0
         The seed of the splits.
+    n_jobs : int, optional
+        How many threads work, as in `compare`: a number, -1 for all cores, or -2 for all but one; None is all
+        cores, unless `joblib.parallel_config` or the limits of BLAS say otherwise.
 
     Returns
     -------
@@ -226,16 +231,27 @@ def learning_curve(
     splits = Splits(codes, _read_repeats(repeats), fraction("held_out", held_out), np.random.default_rng(random_state))
     tried = splits.sizes() if sizes is None else read_sizes(sizes, splits)
     values = np.full((2, len(contestants), len(tried), repeats), np.nan)
+    parts = list(splits)
     reasons: dict[str, str] = {}
-    with progress("learning", values[0].size) as steps, silent():
-        for r, (learned, held) in enumerate(splits):
-            for i, size in enumerate(tried):
-                for j, (name, contestant) in enumerate(contestants.items()):
-                    try:
-                        values[:, j, i, r] = contestant.score(learned[:size], held, codes, labels)
-                    except ValueError as problem:
-                        reasons.setdefault(name, f"{size} rows: {problem}")
-                    steps.step(name)
+    # The largest subsets first, so that no core waits long for the last one.
+    tasks = [(i, r, j) for i in reversed(range(len(tried))) for r in range(repeats) for j in range(len(contestants))]
+    tried_models = list(contestants.values())
+
+    def score(task: tuple[int, int, int]) -> str:
+        i, r, j = task
+        learned, held = parts[r]
+        try:
+            values[:, j, i, r] = tried_models[j].score(learned[: tried[i]], held, codes, labels)
+        except ValueError as problem:
+            return f"{tried[i]} rows: {problem}"
+        return ""
+
+    with progress("learning", len(tasks)) as steps, silent(), with_jobs(n_jobs), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fit that did not converge is scored as it is
+        problems = in_threads(score, tasks, steps.step)
+    for (_, _, j), problem in sorted(zip(tasks, problems, strict=True)):
+        if problem:
+            reasons.setdefault(list(contestants)[j], problem)
     return LearningCurve(tuple(contestants), np.array(tried), values, reasons)
 
 
@@ -248,10 +264,8 @@ class Contestant:
 
     def score(self, learned: Codes, held: Codes, codes: Codes, labels: Labels) -> tuple[float, float]:
         """Fit to the rows `learned`, and return error and log loss on the rows `held`."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a fit that did not converge is scored as it is
-            fitted = clone(self.model).fit(_safe_indexing(self.rows, learned), labels[codes[learned]])
-            posterior = np.asarray(fitted.predict_proba(_safe_indexing(self.rows, held)), dtype=np.float64)
+        fitted = clone(self.model).fit(_safe_indexing(self.rows, learned), labels[codes[learned]])
+        posterior = np.asarray(fitted.predict_proba(_safe_indexing(self.rows, held)), dtype=np.float64)
         logs = np.full((len(held), len(labels)), -np.inf)
         with np.errstate(divide="ignore"):
             logs[:, np.searchsorted(labels, fitted.classes_)] = np.log(posterior)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from classwise import limits
 from classwise.arrays import Array
-from classwise.comparison.candidates import Candidate, HeldOut, Size
+from classwise.comparison.candidates import Candidate, HeldOut, Size, are_copies_small
 from classwise.comparison.names import BASELINE
 from classwise.comparison.trial import Trial
 from classwise.errors import ClasswiseError
@@ -39,6 +39,7 @@ class Reference(Candidate):
 
     role = "reference"
     problems = (Exception,)
+    in_threads = True
     takes_device = True  # of the crossing, not of the caller's table
 
     count: Callable[[int, int, int], int]
@@ -48,6 +49,9 @@ class Reference(Candidate):
 
     def seconds(self, size: Size) -> float:
         return size.folds * limits.SOFTMAX_SECONDS * size.rows * size.width * size.classes
+
+    def fits_folds_together(self, crossing: Crossing) -> bool:
+        return self.in_threads and are_copies_small(crossing)
 
     def fit(self, held: HeldOut) -> Any:
         crossing = held.fold.crossing
@@ -67,7 +71,9 @@ class Reference(Candidate):
 
 
 class Neighbors(Reference):
-    """Nearest neighbors, which are searched among all rows."""
+    """Nearest neighbors, which are searched among all rows, by threads of scikit-learn's."""
+
+    in_threads = False
 
     def seconds(self, size: Size) -> float:
         return limits.NEIGHBOR_SECONDS * size.rows**2 * (size.width + limits.NEIGHBOR_COLUMNS)

@@ -13,14 +13,19 @@ LOG = logging.getLogger("classwise.comparison")
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """A candidate; refusal: why it is not tried, or ""; seconds: its expected time; is_late: whether it is left out for
-    its time.
+    """A candidate; refusal: why it is not tried, or ""; fitting, scoring: its expected seconds, of which those of
+    fitting count once for candidates that share their work; is_late: whether it is left out for its time.
     """
 
     candidate: Candidate
     refusal: str
-    seconds: float
+    fitting: float
+    scoring: float
     is_late: bool = False
+
+    @property
+    def seconds(self) -> float:
+        return self.fitting + self.scoring
 
 
 def scheduled(candidates: Sequence[Candidate], size: Size, time_limit: float | None) -> list[Slot]:
@@ -37,7 +42,7 @@ def scheduled(candidates: Sequence[Candidate], size: Size, time_limit: float | N
     done: set[int] = set()
     for i in _by_turns(slots):
         slot, work = slots[i], id(slots[i].candidate.work)
-        seconds = 0.0 if work in done else slot.seconds
+        seconds = slot.scoring if work in done else slot.seconds
         if seconds and spent + seconds > time_limit:
             slots[i] = replace(slot, refusal=f"Would take about {span(slot.seconds)}.", is_late=True)
         else:
@@ -48,7 +53,9 @@ def scheduled(candidates: Sequence[Candidate], size: Size, time_limit: float | N
 
 def _reckoned(candidate: Candidate, size: Size) -> Slot:
     refusal = candidate.refusal(size)
-    return Slot(candidate, refusal, 0.0 if refusal else candidate.seconds(size))
+    if refusal:
+        return Slot(candidate, refusal, 0.0, 0.0)
+    return Slot(candidate, "", candidate.seconds(size), candidate.scoring_seconds(size))
 
 
 def _by_turns(slots: Sequence[Slot]) -> list[int]:
@@ -62,6 +69,7 @@ def _by_turns(slots: Sequence[Slot]) -> list[int]:
 def announce(schedule: Sequence[Slot]) -> None:
     """Log the expected total time, if it is more than a few seconds."""
     tried = [slot for slot in schedule if not slot.refusal]
-    seconds = sum({id(slot.candidate.work): slot.seconds for slot in tried}.values())
+    seconds = sum({id(slot.candidate.work): slot.fitting for slot in tried}.values())
+    seconds += sum(slot.scoring for slot in tried)
     if seconds >= limits.ANNOUNCED_SECONDS:
         LOG.info("Comparing %d models takes about %s.", len(tried), span(seconds))

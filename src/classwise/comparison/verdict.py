@@ -1,7 +1,7 @@
 """The scores of candidates on held-out rows, by fold, which add up over chunks.
 
 Rows in memory are one chunk, whose posteriors are known when all options have been chosen. A stream is read again in
-chunks: every row is scored by models that have not seen its fold.
+chunks: every row, or every row of a sample, is scored by models that have not seen its fold.
 """
 
 import warnings
@@ -162,18 +162,21 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class SecondPass:
-    """From a chunk of rows to its verdict. crossing: of the sample; kept (k,): the numbers of the folds with rows."""
+    """From a chunk of rows to its verdict. crossing: of the sample that options were chosen by; kept (k,): the numbers
+    of the folds with rows; share: of the rows that are scored, drawn at random.
+    """
 
     dealer: Dealer
     ready: tuple[Ready, ...]
     crossing: Crossing
     kept: Codes
+    share: float = 1.0
 
     def __call__(self, chunk: Chunk) -> Verdict:
         hand = self.dealer.deal(chunk)
         if not len(hand.rows):
             return Verdict(tuple(Score() for _ in self.ready), hand.counted.rows, 0)
-        parts = list(self._parts(hand))
+        parts = list(self._parts(hand.drawn(self.share, self.dealer.seed)))
         return Verdict(tuple(one.score(parts) for one in self.ready), hand.counted.rows, hand.mark())
 
     def _parts(self, hand: Hand) -> Iterator[HeldOut]:

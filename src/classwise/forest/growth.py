@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from classwise import limits
 from classwise.arrays import Array, Codes, Labels
 from classwise.engines import in_threads
-from classwise.statistics.trees import LEAF, Trees, compact
+from classwise.statistics.trees import Trees
 
 # So many trees are grown in one task.
 BLOCK = 10
@@ -83,16 +83,13 @@ class Units:
         if columns is not None:
             column = np.where(column >= 0, np.append(columns, 0)[column], column)
         threshold = np.concatenate([tree.threshold for tree in grown])
-        inner, cut, cuts = column >= 0, np.zeros(len(column), dtype=np.intp), []
-        for j in range(len(self.means)):
+        at = np.maximum(column, 0)  # leaves have no column
+        values = self.means[at] + self.scales[at] * threshold
+        for j, of in self.bins.items():
             own = np.flatnonzero(column == j)
-            values = self.means[j] + self.scales[j] * threshold[own]
-            if j in self.bins:
-                values = self.bins[j].edges[np.searchsorted(self.bins[j].centers, values) - 1]
-            cuts.append(np.unique(values))
-            cut[own] = np.searchsorted(cuts[j], values)
+            values[own] = of.edges[np.searchsorted(of.centers, values[own]) - 1]
         starts = np.concatenate([[0], np.cumsum([tree.node_count for tree in grown])])
-        return Trees(starts, compact(np.where(inner, column, LEAF)), compact(cut), tuple(cuts), self.means, levels)
+        return Trees.of(starts, column, values, self.means, levels)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from classwise import limits
 from classwise.classifier.plan import refuse_few_classes
 from classwise.comparison.stack.folded_rows import FoldedRows
-from classwise.comparison.stack.members import read_members
+from classwise.comparison.stack.members import read_members, suitable
 from classwise.comparison.stack.stack_model import AutoAnswers
 from classwise.comparison.stack.stacking import LearnedStack, learn
 from classwise.comparison.stack.sums import AutoStatistics
@@ -19,6 +19,7 @@ from classwise.engines import open_rows
 from classwise.engines.progress import Deadline
 from classwise.errors import ClasswiseError, at_least, choose
 from classwise.estimators import check_columns, codes_among, read_seed
+from classwise.kernels import with_jobs
 from classwise.rows.codes import code_labels, is_sorted
 from classwise.rows.roles import Chunk, Roles
 from classwise.rows.schema import Families
@@ -61,6 +62,10 @@ class AutoClassifier(AutoAnswers):
         is done, the model knows only the class shares. The remaining time is for weights and temperatures; if
         it runs out, they stay as they are, and the report lacks the log loss without each member. Without a
         limit, the same rows give the same model.
+    n_jobs : int, optional
+        How many threads work: a number, -1 for all cores, or -2 for all but one. Unlike in scikit-learn, None
+        is all cores, unless `joblib.parallel_config`, OMP_NUM_THREADS or threadpoolctl say otherwise. It
+        changes no result.
 
     Attributes
     ----------
@@ -108,6 +113,8 @@ class AutoClassifier(AutoAnswers):
     ([0, 0], 0.07)
     """
 
+    n_jobs: int | None = None  # files of earlier versions have none
+
     def __init__(
         self,
         *,
@@ -117,6 +124,7 @@ class AutoClassifier(AutoAnswers):
         families: Families = "auto",
         random_state: Any = 0,
         time_limit: float | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.members = members
         self.combine = combine
@@ -124,6 +132,7 @@ class AutoClassifier(AutoAnswers):
         self.families = families
         self.random_state = random_state
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit to rows X (n, p) and labels y (n,). A row of weight two counts twice, a row of weight zero not at all.
@@ -172,8 +181,8 @@ class AutoClassifier(AutoAnswers):
         Notes
         -----
         The first pass draws 50,000 rows, at least 100 of each class if there are as many, and fits the members on them.
-        In the second pass, members that learn from sums are fitted on all rows; softmax regression and mixtures stay as
-        they are. Levels that are not in the sample count as unseen.
+        In the second pass, members that learn from sums are fitted on all rows; softmax regression, networks, boosted
+        trees and mixtures stay as they are. Levels that are not in the sample count as unseen.
         """
         rows = open_rows(source, target=target, columns=columns, weights=weights, families=self.families)
         rows.refuse_gone("fit_source")
@@ -194,7 +203,8 @@ class AutoClassifier(AutoAnswers):
         source, table, counted = read_counted(X, required(y), sample_weight, self.families)
         of_members = Deadline(deadline.at - (1 - TO_LEARN) * (limit or 0.0))
         rows = self._training_rows(table, groups, counted, of_members)
-        learned = learn(rows, members, combine, deadline)
+        with with_jobs(self.n_jobs):
+            learned = learn(rows, suitable(self.members, members, rows), combine, deadline)
         self.members_, self.pool_, self.report_ = learned.members, learned.pool, learned.report
         self.classes_, self.rows_ = rows.labels, len(rows)
         self._schema, self._levels, self._shift = table.schema, table.levels, np.zeros(rows.count)
@@ -265,7 +275,7 @@ class AutoClassifier(AutoAnswers):
 
     def fit_statistics(self, statistics: AutoStatistics) -> Self:
         """Fit again to statistics that this model has gathered. The transforms, options, weights and temperatures of
-        the members stay. So do softmax regression and mixtures, which have no such statistics.
+        the members stay. So do softmax regression, networks, boosted trees and mixtures, which have no such statistics.
 
         Parameters
         ----------

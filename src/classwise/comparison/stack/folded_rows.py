@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from classwise import limits
 from classwise.arrays import Array, Codes, Labels, sums_by
+from classwise.engines import in_threads
 from classwise.engines.progress import Deadline
 
 # The largest log loss of a row when options of a member are compared, so that a few rows do not decide.
@@ -90,14 +91,19 @@ class FoldedRows:
         elsewhere = self.class_weight.sum(axis=0) - self.class_weight > 0
         return self.weights * elsewhere[self.folds, self.codes]
 
-    def out_of_fold(self, options: int, answers: FoldAnswers) -> tuple[int, Array]:
+    def out_of_fold(self, options: int, answers: FoldAnswers, several: Any = in_threads) -> tuple[int, Array]:
         """The best option by out-of-fold log loss, and its log posteriors of all rows; -inf for a class that the other
-        folds lack; (n, g).
+        folds lack; (n, g). several: how folds are gone through, side by side or one by one.
         """
         found = [np.full((len(self), self.count), -np.inf) for _ in range(options)]
-        for fold, rows in self.each():
+
+        def answer(fold: int) -> None:
+            self.deadline.check()
+            rows = self.held_out[fold]
             for logs, (present, of_fold) in zip(found, answers(fold, rows), strict=True):
                 logs[np.ix_(rows, present)] = of_fold
+
+        several(answer, [fold for fold, rows in enumerate(self.held_out) if len(rows)])
         best = self.least_lost(found)
         return best, found[best]
 

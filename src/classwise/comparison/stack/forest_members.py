@@ -20,15 +20,10 @@ from classwise.statistics.trees import LeafCounts, Trees
 from classwise.storage import stored
 
 
-class Forest(Trained):
-    """trees; beliefs (L, g): P(k | leaf)."""
+class OfTrees(Trained):
+    """A member whose trees cut rows of the table as they are."""
 
     trees: Trees
-    beliefs: Array
-
-    def log_posterior(self, rows: Array, X: object = None) -> Array:
-        with np.errstate(divide="ignore"):
-            return np.log(self.trees.average(self.trees.codes(rows), self.beliefs)).T
 
     def mark_reach(self, places: Array) -> None:
         for j, cuts in enumerate(self.trees.cuts):
@@ -37,6 +32,16 @@ class Forest(Trained):
 
     def suits(self, count: int, width: int) -> bool:
         return len(self.trees.cuts) == width and super().suits(count, width)
+
+
+class Forest(OfTrees):
+    """trees; beliefs (L, g): P(k | leaf)."""
+
+    beliefs: Array
+
+    def log_posterior(self, rows: Array, X: object = None) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(self.trees.average(self.trees.codes(rows), self.beliefs)).T
 
 
 @stored("ForestMember")

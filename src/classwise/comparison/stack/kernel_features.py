@@ -73,7 +73,8 @@ def _kernel(z: Array, landmarks: Array, width: float) -> Array:
 def kernel_features(rows: FoldedRows, encoding: Encoding, widths: tuple[float, ...]) -> list[KernelFeatures]:
     """The features for each width, in units of the mean squared distance of two rows; landmarks are drawn at random."""
     encoded = encoding(rows.rows)
-    count = min(limits.MOST_LANDMARKS, len(rows), int(limits.KERNEL_WORK / (len(rows) * rows.count)))
+    work = min(len(rows), limits.BAGGED_ROWS) * rows.count
+    count = min(limits.MOST_LANDMARKS, len(rows), int(limits.KERNEL_WORK / work))
     if count < min(limits.FEWEST_LANDMARKS, len(rows)):
         raise ClasswiseError("The table is so large that features of a kernel would take too long.")
     drawn = np.sort(np.random.default_rng(rows.seed).permutation(len(rows))[:count])

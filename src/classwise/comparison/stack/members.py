@@ -10,6 +10,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from classwise.arrays import Array, Codes
+from classwise.comparison.stack.boosted_members import BoostedMember
 from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.forest_members import ForestMember
 from classwise.comparison.stack.generative_members import (
@@ -18,6 +19,7 @@ from classwise.comparison.stack.generative_members import (
     OwnCovariances,
     SharedCovariance,
 )
+from classwise.comparison.stack.network_members import NetworkRecipe
 from classwise.comparison.stack.softmax import KernelSoftmaxRegression, SoftmaxRegression
 from classwise.comparison.stack.sums import MemberSums
 from classwise.comparison.stack.trained import (
@@ -37,6 +39,7 @@ from classwise.comparison.stack.transforms import (
     with_quantile_steps,
     with_yeo_johnson,
 )
+from classwise.engines.memory import one_by_one
 from classwise.errors import ClasswiseError
 
 
@@ -48,6 +51,9 @@ class NamedMember(Member):
     encode: Callable[[FoldedRows], Encoding]
     recipe: ModelRecipe
     transform: Callable[[FoldedRows, Encoding], Encoding] | None = None
+
+    def suits(self, rows: FoldedRows) -> bool:
+        return self.recipe.suits(rows)
 
     def cross(self, rows: FoldedRows) -> CrossValidated:
         encoding = self.encode(rows)
@@ -90,7 +96,7 @@ class GivenMember(Member):
                 logs = np.log(fitted.predict_proba(self._taken(rows, held_out)))
             yield np.searchsorted(rows.labels, fitted.classes_), logs
 
-        _, logs = rows.out_of_fold(1, answers)
+        _, logs = rows.out_of_fold(1, answers, one_by_one)  # it may have threads of its own
         return CrossValidated(logs, TrainedGiven(self._fit(rows, np.arange(len(rows)))))
 
     def _fit(self, rows: FoldedRows, own: Codes) -> Any:
@@ -116,6 +122,9 @@ NAMED: Mapping[str, Member] = {
         NamedMember("softmax", one_hot, SoftmaxRegression()),
         NamedMember("softmax, quantile steps", one_hot, SoftmaxRegression(), with_quantile_steps),
         NamedMember("kernel softmax", one_hot, KernelSoftmaxRegression(), with_powers_if_any),
+        NamedMember("network", one_hot, NetworkRecipe(), with_powers_if_any),
+        NamedMember("deep network", one_hot, NetworkRecipe(is_deep=True), with_powers_if_any),
+        BoostedMember("boosted trees"),
         ForestMember("random trees", random=True),
         ForestMember("best trees", random=False),
         NamedMember("mixtures", categories_apart, Mixtures(), with_yeo_johnson),
@@ -127,8 +136,11 @@ NAMED: Mapping[str, Member] = {
 # A classifier with more options than fit in this is named by its type alone.
 LONGEST_TITLE = 60
 
-# Members whose queries are long: tables of pairs, of landmarks, of nodes.
-LONG_IN_SQL = ("one-dependence", "kernel softmax", "random trees", "best trees", "mixtures", "tied mixtures")
+# Members whose queries are long: tables of pairs, of landmarks, of units, of nodes.
+LONG_IN_SQL = (
+    "one-dependence", "kernel softmax", "network", "deep network", "boosted trees", "random trees", "best trees",
+    "mixtures", "tied mixtures",
+)  # fmt: skip
 
 SETS: Mapping[str, tuple[str, ...]] = {
     "fast": ("own covariances", "own covariances, Yeo-Johnson", "shared covariance", "class shares"),
@@ -137,6 +149,11 @@ SETS: Mapping[str, tuple[str, ...]] = {
     # The members that `to_sql` writes as a short query; it writes all others, too.
     "sql": tuple(name for name in NAMED if name not in LONG_IN_SQL),
 }
+
+
+def suitable(members: Any, read: list[Member], rows: FoldedRows) -> list[Member]:
+    """Of the members that were read, those to try: all of a list, and those of a set that suit the rows."""
+    return [member for member in read if member.suits(rows)] if isinstance(members, str) else read
 
 
 def read_members(members: Any, X: Any) -> list[Member]:

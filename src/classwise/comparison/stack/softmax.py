@@ -1,7 +1,7 @@
 """Softmax regression with a ridge penalty, which is chosen by the log loss of held-out rows."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from classwise.arrays import Array, Codes, log_normalize
+from classwise.comparison.stack.fold_networks import search_ridge
 from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.kernel_features import KernelFeatures, kernel_features
 from classwise.comparison.stack.trained import CrossValidated, ModelRecipe, Transformed
@@ -21,8 +22,8 @@ from classwise.storage import stored
 # The inverse strengths of the ridge that are tried, weak ones last: each fit starts from the previous one.
 RIDGES = (0.003, 0.03, 0.3, 3.0)
 
-# The same for kernel features, which are small numbers; and the widths of the kernel.
-KERNEL_RIDGES = (0.3, 3.0, 30.0, 300.0)
+# The ridges that are tried on kernel features, which are small numbers, strong ones first; and widths of the kernel.
+KERNEL_RIDGES = (1.0, 0.1, 0.01, 0.001)
 KERNEL_WIDTHS = (1.0, 0.25)
 
 # Fits end here: further gains are smaller than the folds can distinguish.
@@ -86,8 +87,16 @@ class SoftmaxRegression(ModelRecipe):
     """The recipe for softmax regression on numbers, quantile steps and one-hot columns."""
 
     def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
-        chosen = _cross(rows, [encoding], RIDGES)
-        return CrossValidated(chosen.logs, Linear(encoding, *chosen.scores), f"ridge of {1 / chosen.ridge:.3g}")
+        values, center = _centered_rows(rows, encoding)
+
+        def answers(fold: int, held_out: Codes) -> Iterator[tuple[Codes, Array]]:
+            for fit in _path(rows, values, rows.without(held_out), RIDGES):
+                yield fit.present, scored(values[held_out], fit.weights, fit.intercept)
+
+        best, logs = rows.out_of_fold(len(RIDGES), answers)
+        fit = _path(rows, values, np.arange(len(rows)), RIDGES[: best + 1])[-1]
+        trained = Linear(encoding, fit.weights, fit.intercept, center)
+        return CrossValidated(logs, trained, f"ridge of {1 / RIDGES[best]:.3g}")
 
 
 class KernelSoftmaxRegression(ModelRecipe):
@@ -95,39 +104,20 @@ class KernelSoftmaxRegression(ModelRecipe):
 
     def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
         features = kernel_features(rows, encoding, KERNEL_WIDTHS)
-        chosen = _cross(rows, features, KERNEL_RIDGES)
-        note = f"ridge of {1 / chosen.ridge:.3g}, width of {KERNEL_WIDTHS[chosen.which]:.3g}"
-        return CrossValidated(chosen.logs, KernelLinear(features[chosen.which], *chosen.scores), note)
+        centered = [_centered_rows(rows, of) for of in features]
+        tried = [search_ridge(rows, values.astype(np.float32), (), KERNEL_RIDGES) for values, _ in centered]
+        which = rows.least_lost([of.logs for of in tried])
+        best, (_, center) = tried[which], centered[which]
+        (layer,) = best.refitted()
+        note = f"ridge of {best.ridge:.3g}, width of {KERNEL_WIDTHS[which]:.3g}"
+        return CrossValidated(best.logs, KernelLinear(features[which], layer.weights, layer.bias, center), note)
 
 
-class Chosen(NamedTuple):
-    """The best encoding and ridge; out-of-fold log posteriors (n, g); weights, intercept and center."""
-
-    which: int
-    ridge: float
-    logs: Array
-    scores: tuple[Array, Array, Array]
-
-
-def _cross(rows: FoldedRows, encodings: Sequence[Encoding | KernelFeatures], ridges: tuple[float, ...]) -> Chosen:
-    """Try every encoding with every ridge on every fold, and fit the best to all rows."""
-    centers, encoded = [], []
-    for encoding in encodings:
-        values = encoding(rows.rows)
-        centers.append(rows.weights @ values / rows.weights.sum())
-        values -= centers[-1]
-        encoded.append(values)
-
-    def answers(fold: int, held_out: Codes) -> Iterator[tuple[Codes, Array]]:
-        own = rows.without(held_out)
-        for values in encoded:
-            for fit in _path(rows, values, own, ridges):
-                yield fit.present, scored(values[held_out], fit.weights, fit.intercept)
-
-    best, logs = rows.out_of_fold(len(encodings) * len(ridges), answers)
-    which, place = divmod(best, len(ridges))
-    fit = _path(rows, encoded[which], np.arange(len(rows)), ridges[: place + 1])[-1]
-    return Chosen(which, ridges[place], logs, (fit.weights, fit.intercept, centers[which]))
+def _centered_rows(rows: FoldedRows, encoding: Encoding | KernelFeatures) -> tuple[Array, Array]:
+    """Transformed rows less their mean, and the mean; (n, q), (q,)."""
+    values = encoding(rows.rows)
+    center = rows.weights @ values / rows.weights.sum()
+    return values - center, center
 
 
 def _path(training: FoldedRows, encoded: Array, rows: Codes, ridges: tuple[float, ...]) -> list[SoftmaxFit]:

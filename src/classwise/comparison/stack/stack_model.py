@@ -20,13 +20,13 @@ from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators import Answers, read_generator
 from classwise.estimators.fit_summary import SummaryTable
 from classwise.estimators.importance import LossSums, shuffled_sums
-from classwise.kernels import RowsOrColumns
+from classwise.kernels import RowsOrColumns, with_jobs
 from classwise.kernels.scores import Answer
 from classwise.rows.device_rows import to_host
 from classwise.rows.frames import make_frame
 from classwise.rows.schema import Schema
 from classwise.rows.sources import required
-from classwise.rows.table import Table, refuse_unsuitable
+from classwise.rows.table import Table, refuse_unsuitable, within_families
 
 # Rows are scored in blocks of this many.
 BLOCK_OF_ROWS = 8192
@@ -46,6 +46,7 @@ class AutoAnswers(Answers):
     _shift: Array
     _totals: Array
     rows_: int
+    n_jobs: int | None
 
     def with_priors(self, priors: Priors) -> Self:
         """The same model under other class priors: a new estimator, whose posteriors are multiplied by the ratio of the
@@ -185,7 +186,8 @@ class AutoAnswers(Answers):
                     "A member that is a classifier of your own sees rows as they are; explain cannot."
                 )
             classifier = replace(classifier, X=to_host(table.X))
-        return score(function, classifier, table)
+        with with_jobs(self.n_jobs):
+            return score(function, classifier, table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,4 +278,4 @@ class StackModel:
             places[:, j] = [0, 0, len(levels) - 1]
         for member in self.classifier.used.values():
             member.mark_reach(places)
-        return places
+        return within_families(places, self.schema)

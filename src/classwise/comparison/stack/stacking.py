@@ -193,34 +193,37 @@ def _out_of_fold(posteriors: MemberPosteriors, counted: Codes, combine: str, poo
     The pool of all rows is used for folds without weight, and for folds for which there is no time left.
     """
     logs = np.empty_like(posteriors.members[0])
-    for fold in range(int(posteriors.folds.max()) + 1):
+
+    def answer(fold: int) -> None:
         rows, others = np.flatnonzero(posteriors.folds == fold), counted[posteriors.folds[counted] != fold]
         of_fold = pool
         if fold < len(by_fold) and not posteriors.deadline.is_over:
             training = posteriors.of_rows(others if len(others) else counted)
             of_fold = training.combined(combine, by_fold[fold], pool.weights)
         logs[rows] = of_fold(posteriors.of_rows(rows).members)
+
+    in_threads(answer, range(int(posteriors.folds.max()) + 1))
     return logs
 
 
 def _described(lines: Sequence[MemberLine], pool: Pool, posteriors: MemberPosteriors, combine: str) -> list[MemberLine]:
     """Each member with its weight and worth, in the order of weights."""
-    least, described = posteriors.log_loss(pool), []
-    for i, line in enumerate(lines):
+    least = posteriors.log_loss(pool)
+
+    def described(i: int) -> MemberLine:
         alone = Pool(np.eye(len(pool.weights))[i], pool.powers, 1.0)
         worth: float | None = 0.0
         if pool.weights[i] and len(lines) > 1:
             worth = None if posteriors.deadline.is_over else _loss_without(i, pool, posteriors, combine) - least
-        described.append(
-            replace(
-                line,
-                weight=float(pool.weights[i]),
-                temperature=float(1 / pool.powers[i]),
-                log_loss=posteriors.log_loss(alone),
-                worth=worth,
-            )
+        return replace(
+            lines[i],
+            weight=float(pool.weights[i]),
+            temperature=float(1 / pool.powers[i]),
+            log_loss=posteriors.log_loss(alone),
+            worth=worth,
         )
-    return sorted(described, key=lambda line: -(line.weight or 0.0))
+
+    return sorted(in_threads(described, range(len(lines))), key=lambda line: -(line.weight or 0.0))
 
 
 def _loss_without(member: int, pool: Pool, posteriors: MemberPosteriors, combine: str) -> float:

@@ -232,6 +232,10 @@ class ModelRecipe(ABC):
     def refuse(self, rows: FoldedRows, width: int) -> None:  # noqa: B027  most refuse nothing
         """Raise an error for a table that would take too long; width: its columns of numbers, before the transform."""
 
+    def suits(self, rows: FoldedRows) -> bool:
+        """Whether the model is of use for as many rows and classes as there are."""
+        return True
+
     @abstractmethod
     def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
         """Try it on every fold, and learn from all rows."""
@@ -245,6 +249,10 @@ class Member(ABC):
     name: str
     is_instant: ClassVar[bool] = False
     is_ours: ClassVar[bool] = True
+
+    def suits(self, rows: FoldedRows) -> bool:
+        """Whether it is tried as one of a set of members; a member that is given by name is always tried."""
+        return True
 
     @abstractmethod
     def cross(self, rows: FoldedRows) -> CrossValidated:
