@@ -15,11 +15,13 @@ from classwise.arrays import Array, Codes, Labels, spread
 from classwise.errors import StatisticsError, at_least
 from classwise.rows.codes import is_sorted, positions, union_labels
 from classwise.rows.schema import Column, Family, Schema
+from classwise.statistics.bins import Histograms
 from classwise.statistics.counts import Counts, LevelCounts
 from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.moments import Moments
 from classwise.statistics.pairs import PairCounts
 from classwise.statistics.parts import (
+    BINS,
     FACTORIALS,
     LEVELS,
     LOGS,
@@ -27,6 +29,7 @@ from classwise.statistics.parts import (
     PAIRS,
     PARTS,
     QUARTICS,
+    SUMS,
     VALUES,
     Part,
     S,
@@ -35,6 +38,7 @@ from classwise.statistics.parts import (
 from classwise.statistics.quartics import Quartics
 from classwise.statistics.scatter import DiagonalScatter, Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
+from classwise.statistics.sums import Sums
 from classwise.storage import save, stored
 from classwise.tabular import html_table
 
@@ -114,6 +118,16 @@ class ClassStatistics:
         return self.part_of(FACTORIALS)
 
     @property
+    def sums(self) -> Sums:
+        """The sum of each column of a sparse matrix, by class."""
+        return self.part_of(SUMS)
+
+    @property
+    def bins(self) -> Histograms:
+        """The weight of each bin, of columns that have a kernel density."""
+        return self.part_of(BINS)
+
+    @property
     def quartics(self) -> Quartics | None:
         """Third and fourth powers of the numbers, if they were asked for."""
         return self.part_of(QUARTICS) if QUARTICS.name in self.parts else None
@@ -131,8 +145,10 @@ class ClassStatistics:
     @property
     def mean(self) -> Array:
         """m_k of the values that each column of numbers has; (g, p), NaN where a class has none."""
+        if not self.numbers.has_gaps and self.moments.weight.all():
+            return self.moments.mean
         weight, mean = self.numbers.column_means()
-        return mean if weight.all() else np.where(weight > 0, mean, np.nan)
+        return np.where(weight > 0, mean, np.nan)
 
     @property
     def scatter(self) -> Array:
@@ -161,8 +177,18 @@ class ClassStatistics:
         """The number of columns."""
         return len(self.schema)
 
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether all columns are numbers, and no row lacks one."""
+        if self.schema.is_sparse:
+            return False
+        numbers_alone = len(self.schema.places["numbers"]) == len(self.schema.columns) and not self.schema.logs
+        return numbers_alone and not self.numbers.has_gaps and bool((self.moments.weight == self.weight[:, None]).all())
+
     def missing_weight(self) -> Array:
         """The weight without a value, by class and column; (g, p)."""
+        if self.schema.is_sparse or self.is_complete:
+            return np.zeros((len(self.labels), len(self.schema)))
         present = self.numbers.present_weight()
         if self.schema.logs or len(self.schema.numbers) < len(self.schema.columns):
             of_numbers, present = present, np.zeros((len(self.labels), len(self.schema.columns)))
@@ -252,6 +278,8 @@ class ClassStatistics:
 
     def known_columns(self) -> list[Column | None]:
         """What each column is, None where no row has shown it yet."""
+        if self.schema.is_sparse:
+            return []
         valueless = self._valueless()
         return [None if j in valueless else column for j, column in enumerate(self.schema)]
 
@@ -307,16 +335,32 @@ class ClassStatistics:
 
         Sums of |d|⁴ are dropped if the other columns have a part in them.
         """
-        schema, parts = self.schema.part(columns), dict(self.parts)
-        kept = [i for i, j in enumerate(self.schema.places["gaussian"]) if j in set(columns)]
+        schema, parts, among = self.schema.part(columns), dict(self.parts), set(columns)
+        kept = [i for i, j in enumerate(self.schema.places["gaussian"]) if j in among]
         if self.quartics is not None and not self.quartics.is_whole(kept):
             del parts[QUARTICS.name]
         return replace(self, parts=parts)._with_schema(schema, columns)
 
     def seen_as(self, families: Mapping[int, Family]) -> Self:
         """The same rows with other families for some columns, where what was gathered of a column serves them."""
+        if self.schema.is_sparse:
+            return self
         changed = {j: family for j, family in families.items() if self.schema.columns[j].family != family}
         return self._with_schema(self.schema.seen_as(changed), range(len(self.schema))) if changed else self
+
+    def all_seen_as(self, family: Family) -> Self:
+        """The same rows of a sparse matrix with another family, where what was gathered serves it."""
+        held = self.schema.columns[0].family
+        if held == family:
+            return self
+        schema = self.schema.all_seen_as(family)
+        # Whether a value is there is another sum than that of the values.
+        if not {"gaussian", "bernoulli"}.isdisjoint({held.name, family.name}):
+            raise StatisticsError(
+                f"The sparse matrix was summarized as {held}, which does not hold what {family} needs; gather it with "
+                f"families='{family}'."
+            )
+        return replace(self, schema=schema)
 
     def _with_schema(self, schema: Schema, source: Sequence[int]) -> Self:
         """The parts that a schema asks for; source: which of our columns each of its columns is."""
@@ -355,6 +399,8 @@ class ClassStatistics:
 
     def _adapted(self, schema: Schema) -> Self:
         """With columns that have no values here taken for what they are elsewhere."""
+        if self.schema is schema or self.schema.is_sparse or schema.is_sparse:
+            return self
         pairs = list(zip(self.schema, schema, strict=False))
         if all(ours.family == theirs.family for ours, theirs in pairs) or len(self.schema) != len(schema):
             return self

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import BLOCK_SIZE, Array, Codes, product, slices
 from classwise.kernels import readable
-from classwise.kernels.sums import class_sums
-from classwise.statistics.moments import Moments, centered, first_rows, provisional_means
+from classwise.statistics.moments import Moments, centered, first_rows, fused_moments, provisional_means
 from classwise.statistics.scatter import FEW, DiagonalScatter, FullScatter, Groups, PooledScatter, Scatter
 
 # Up to this many columns, and FEW classes, it is faster.
@@ -42,10 +41,10 @@ def gather_from_columns(
     >>> moments.mean.tolist(), moments.scatter.values.tolist()
     ([[1.5], [6.0]], [[[0.5]], [[0.0]]])
     """
-    provisional = _provisional(columns, codes, count)
-    fused = class_sums(columns, codes, weights, provisional, form.name)
+    fused = fused_moments(columns, codes, count, weights, form)
     if fused is not None:
-        return centered(provisional, fused[0][:, None], fused[1], form(fused[2]))
+        return fused
+    provisional = _provisional(columns, codes, count)
     features, accumulate = len(columns), _squares if form is DiagonalScatter else _products
     kept = DiagonalScatter if form is DiagonalScatter else FullScatter
     weight, total, products = np.zeros((count, 1)), np.zeros((count, features)), np.zeros(kept.shape(count, features))

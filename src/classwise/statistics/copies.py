@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from classwise.arrays import EPS, Array, Codes
+from classwise.kernels.pivots import least_pivot
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.gaps import Numbers
 
@@ -23,9 +24,9 @@ LEAST_LEFT = 100
 LEFT_BY_COLUMN = 10
 
 # Columns are plainly free of each other where sums of squares are so many times what rounding makes, and where no
-# column's deviation, given those before it, is less than this share of its own: both far from what a copy leaves.
+# column's variance, given those before it, is less than this share of its own: both far from what a copy leaves.
 FAR_BEYOND = 1e8
-LEAST_PIVOT = 1e-3
+LEAST_PIVOT = 1e-6
 
 # Slopes and offsets are known to about so many digits: 1.8, not 1.7999999999999998.
 DIGITS = 12
@@ -104,16 +105,9 @@ def _is_plainly_free(numbers: Numbers) -> bool:
     """Whether no column can follow from others, seen at little cost: what holds in all rows holds within classes, where
     every column varies far beyond rounding, and none is nearly a combination of those before it.
     """
-    moments = numbers.moments
-    squares = moments.scatter.pooled_diagonal()
-    if numbers.has_gaps or not moments.all_vary or not (squares > FAR_BEYOND * moments.rounding()).all():
+    if numbers.has_gaps or not numbers.moments.clearance > FAR_BEYOND:
         return False
-    scale = np.sqrt(squares)
-    try:
-        root = np.linalg.cholesky(moments.scatter.pooled() / scale / scale[:, None])
-    except np.linalg.LinAlgError:
-        return False
-    return bool(root.diagonal().min(initial=1.0) > LEAST_PIVOT)
+    return least_pivot(numbers.moments.scatter.pooled()[None]) > LEAST_PIVOT
 
 
 def _line(j: int, sources: Codes, mean: Array, total: Array, deviation: Array, places: list[int]) -> CopyOf:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from classwise.arrays import BLOCK_SIZE, EPS, Array, Codes, ratio, slices, spread, two_sum
 from classwise.errors import StatisticsError
-from classwise.kernels.sums import class_sums
+from classwise.kernels import RowsOrColumns
+from classwise.kernels.sums import class_moments
 from classwise.rows.schema import Column
 from classwise.statistics.scatter import DiagonalScatter, Groups, PooledScatter, Scatter
 from classwise.statistics.statistic import ROUNDING, Statistic
@@ -28,6 +29,9 @@ LARGEST = 1e150
 
 # Of a smaller variance, squares are below 1e-308 here and there, and lose digits; so are pivots of its covariances.
 LEAST_VARIANCE = 1e-304
+
+# No weight at all counts as this, where something is divided by it.
+TINY = 1e-3
 
 
 @stored("Moments")
@@ -116,6 +120,10 @@ class Moments(Statistic):
         noise = 8 * EPS * np.abs(self.mean).max(axis=0, initial=0.0) * np.sqrt(self.weight.sum(axis=0))
         return np.maximum(deviation, np.maximum(noise / np.sqrt(ROUNDING), np.finfo(np.float64).tiny ** 0.5))
 
+    def class_weight(self) -> Array:
+        """The weight of each class, where columns differ their average; (g,)."""
+        return self.weight[:, 0] if self.weight.shape[1] == 1 else self.weight.mean(axis=1)
+
     def minus(self, other: Self) -> Array:
         """The difference of the means, to the last digit; (g, p)."""
         return (self.mean - other.mean) + (self.rest - other.rest)
@@ -200,15 +208,17 @@ class Moments(Statistic):
         """Which features do not vary at all over the rows, to rounding; (p,)."""
         return np.asarray(self.overall_variance() <= self._rounding())
 
-    @cached_property
+    @property
     def all_vary(self) -> bool:
         """Whether every feature plainly varies within some class: quicker to see than which do not."""
-        least = np.maximum(self._rounding(), LEAST_VARIANCE)
-        return bool((self.scatter.pooled_diagonal() > self.weight.sum(axis=0) * least).all())
+        return self.clearance > 1
 
-    def rounding(self) -> Array:
-        """The sum of squares over all rows that the rounding of the values alone may make; (p,)."""
-        return np.asarray(self.weight.sum(axis=0) * self._rounding())
+    @cached_property
+    def clearance(self) -> float:
+        """How many times what rounding may make, or underflow lose, each sum of squares within classes is at least."""
+        noise = np.maximum(self.weight.sum(axis=0), TINY) * np.maximum(self._rounding(), LEAST_VARIANCE)
+        with np.errstate(over="ignore"):
+            return float((self.scatter.pooled_diagonal() / noise).min(initial=np.inf))
 
     def _rounding(self) -> Array:
         """The variance that the rounding of the values alone may make; (p,)."""
@@ -229,12 +239,12 @@ def gather_moments(
 
     Block by block, about a provisional mean of each class, so that the residuals are small, exact, and in cache.
     """
+    fused = fused_moments(rows, codes, count, weights, form) if present is None else None
+    if fused is not None:
+        return fused
     features = rows.shape[1]
     first, head = first_rows(codes, count)
     provisional = provisional_means(np.asarray(rows[first], dtype=np.float64), rows[: len(head)], head, count)
-    fused = class_sums(rows, codes, weights, provisional, form.name) if present is None else None
-    if fused is not None:
-        return centered(provisional, fused[0][:, None], fused[1], form(fused[2]))
     weight = np.zeros((count, 1 if present is None else features))
     total, products = np.zeros(provisional.shape), np.zeros(form.shape(count, features))
     # A product of fewer rows than features is slow: a block holds more of each class than that.
@@ -250,6 +260,14 @@ def gather_moments(
         form.accumulate(products, residuals, groups)
     moments = centered(provisional, weight, total, form(products))
     return moments if present is None else moments.cleared(weight == 0)
+
+
+def fused_moments(
+    rows: RowsOrColumns, codes: Codes, count: int, weights: Array | None, form: type[Scatter]
+) -> Moments | None:
+    """The same by a compiled kernel, of rows (m, p) or of columns (m,); None where there is none for them."""
+    found = class_moments(rows, codes, count, rows_looked_at(count), weights, form.name)
+    return None if found is None else Moments(*found[:3], form(found[3]))
 
 
 def centered(provisional: Array, weight: Array, total: Array, products: Scatter) -> Moments:
@@ -282,12 +300,17 @@ def provisional_means(start: Array, some: Array, codes: Codes, count: int) -> Ar
     return start + away / np.maximum(groups.weight(), 1)[:, None]
 
 
+def rows_looked_at(count: int) -> int:
+    """How many of the first rows tell where the means of so many classes are about."""
+    return max(32 * count, 256)
+
+
 def first_rows(codes: Codes, count: int) -> tuple[Codes, Codes]:
     """Where the first row of each class is (count,), and the codes of the first few rows of all.
 
     It is looked for beyond these only where it must be.
     """
-    head = codes[: max(32 * count, 256)]
+    head = codes[: rows_looked_at(count)]
     first = np.full(count, -1)
     first[head[::-1]] = np.arange(len(head) - 1, -1, -1)  # of equal indices the last assignment stays
     for code in np.flatnonzero(first < 0):

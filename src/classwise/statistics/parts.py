@@ -16,6 +16,7 @@ from classwise.arrays import Array, Codes
 from classwise.errors import ClasswiseError
 from classwise.rows.schema import Schema
 from classwise.rows.table import Table, refuse_unsuitable
+from classwise.statistics.bins import Histograms, gather_bins
 from classwise.statistics.columnwise import gather_from_columns, suits_columns
 from classwise.statistics.counts import Counts, LevelCounts, gather_counts
 from classwise.statistics.gaps import Gaps, Numbers
@@ -23,8 +24,9 @@ from classwise.statistics.moments import Moments, gather_columns, gather_moments
 from classwise.statistics.pairs import PairCounts
 from classwise.statistics.places import Sketches
 from classwise.statistics.quartics import Quartics
-from classwise.statistics.scatter import FullScatter, Scatter
+from classwise.statistics.scatter import DiagonalScatter, FullScatter, Scatter
 from classwise.statistics.statistic import Statistic
+from classwise.statistics.sums import Sums, sparse_moments, sparse_sums
 from classwise.statistics.trees import LeafCounts
 
 S = TypeVar("S", bound=Statistic)
@@ -68,12 +70,15 @@ class Part(Generic[S]):
 
     def is_sound(self, part: Statistic, count: int, schema: Schema) -> bool:
         """Whether a part is what it should be: of so many classes, and of the right columns."""
-        return isinstance(part, self.kind) and part.is_of(count, [schema.columns[j] for j in self.columns(schema)])
+        columns = self.columns(schema)
+        own = schema.columns if len(columns) == len(schema) else [schema.columns[j] for j in columns]
+        return isinstance(part, self.kind) and part.is_of(count, own)
 
 
 def gather_parts(gathering: Gathering, quartics: bool = False) -> dict[str, Statistic]:
     """All that the schema of a chunk asks for; what no density can take is an error that names its column."""
     chunk, schema = gathering.chunk, gathering.chunk.schema
+    # Sparse rows are looked at as they are read.
     if schema.places["ranged"] or (schema.places["levels"] and not gathering.allow_missing):
         refuse_unsuitable(chunk, gathering.allow_missing)
     parts = {part.name: part.gather(gathering) for part in PARTS if part.gather and part.is_wanted(schema)}
@@ -99,6 +104,8 @@ def _gather_numbers(gathering: Gathering) -> Numbers:
     columns = chunk.schema.places["numbers"]
     if not len(codes):
         return Numbers(Moments.empty(count, len(columns), form), Gaps.empty(len(columns)))
+    if chunk.schema.is_sparse:
+        return _gather_sparse_numbers(gathering, len(columns))
     complete = gather_complete(gathering)
     if complete is not None:
         return complete
@@ -107,6 +114,17 @@ def _gather_numbers(gathering: Gathering) -> Numbers:
     if not np.isnan(numbers).any():
         raise ClasswiseError("X has a scatter beyond what float64 can hold; rescale its columns.")
     return Numbers.gather(np.asarray(numbers, dtype=np.float64), codes, count, chunk.weights, form)
+
+
+def _gather_sparse_numbers(of: Gathering, features: int) -> Numbers:
+    """Of Gaussian columns: column by column, whatever form of scatter is asked for. No value is missing."""
+    if not features:
+        return Numbers(Moments.empty(of.count, 0, of.form), Gaps.empty(0))
+    if of.form is not DiagonalScatter:
+        raise ClasswiseError(
+            "Of a sparse matrix only diagonal scatter can be held; give scatter='diagonal', or X.toarray()."
+        )
+    return Numbers(sparse_moments(of.chunk.rows, of.codes, of.count, of.chunk.weights), Gaps.empty(features))
 
 
 def gather_complete(gathering: Gathering) -> Numbers | None:
@@ -151,6 +169,18 @@ def _gather_levels(of: Gathering) -> Counts:
     )
 
 
+def _gather_sums(of: Gathering) -> Sums:
+    sums = sparse_sums(of.chunk.rows, of.codes, of.count, of.chunk.weights)
+    if not np.isfinite(sums).all():
+        raise ClasswiseError("X contains infinity, or sums beyond what float64 can hold; put other values there.")
+    return Sums(sums)
+
+
+def _gather_bins(of: Gathering) -> Histograms:
+    numbers = np.asarray(of.chunk.block(of.chunk.schema.places["kernel"]), dtype=np.float64)
+    return Histograms(tuple(gather_bins(column, of.codes, of.count, of.chunk.weights) for column in numbers.T))
+
+
 def _gather_values(of: Gathering) -> Counts:
     return Counts(tuple(_count_values(column, of) for column in of.candidates.T), limits.MOST_VALUES)
 
@@ -185,6 +215,8 @@ def _gather_quartics(of: Gathering) -> Quartics:
 NUMBERS = Part("numbers", Numbers, "numbers", _gather_numbers)
 LOGS = Part("logs", Moments, "logs", _gather_logs)
 LEVELS = Part("levels", Counts, "levels", _gather_levels)
+SUMS = Part("sums", Sums, "sums", _gather_sums)
+BINS = Part("bins", Histograms, "kernel", _gather_bins)
 FACTORIALS = Part("factorials", Moments, "candidates", _gather_factorials)
 VALUES = Part("values", Counts, "candidates", _gather_values)
 QUARTICS = Part("quartics", Quartics, "gaussian")
@@ -192,4 +224,7 @@ SKETCHES = Part("sketches", Sketches, "all")
 PAIRS = Part("pairs", PairCounts, "all")
 LEAVES = Part("leaves", LeafCounts, "all")
 
-PARTS: tuple[Part[Any], ...] = (NUMBERS, LOGS, LEVELS, FACTORIALS, VALUES, QUARTICS, SKETCHES, PAIRS, LEAVES)
+PARTS: tuple[Part[Any], ...] = (
+    *(NUMBERS, LOGS, LEVELS, SUMS, BINS, FACTORIALS, VALUES),
+    *(QUARTICS, SKETCHES, PAIRS, LEAVES),
+)

@@ -245,7 +245,7 @@ class FullScatter(Scatter):
         return np.asarray(self.values.sum(axis=0))
 
     def diagonals(self) -> Array:
-        return np.diagonal(self.values, axis1=1, axis2=2)
+        return self.values.diagonal(axis1=1, axis2=2)
 
     def pooled_diagonal(self) -> Array:
         return np.asarray(self.diagonals().sum(axis=0))
@@ -288,7 +288,7 @@ class PooledScatter(Scatter):
         return self.values
 
     def pooled_diagonal(self) -> Array:
-        return np.diagonal(self.values)
+        return self.values.diagonal()
 
     def denoised(self, noise: Array) -> Self:
         varies = self.pooled_diagonal() > noise.sum(axis=0)

@@ -33,18 +33,21 @@ from classwise.engines.stream import Gathered
 from classwise.engines.stream import named as named_piece
 from classwise.errors import ClasswiseError, SkippedFileWarning, choose, whole
 from classwise.kernels import readable
-from classwise.limits import CHUNK_SIZE, COPY_SIZE, chunk_rows
+from classwise.limits import CHUNK_SIZE, COPY_SIZE, SPARSE_SIZE, chunk_rows
 from classwise.rows.codes import code_labels
+from classwise.rows.databases import Query
 from classwise.rows.roles import ArrayChunk, Chunk, Roles, level_columns, warn_of_unlabeled
 from classwise.rows.schema import Families
 from classwise.rows.sources import read_table
+from classwise.rows.sparse import SparseRows, is_sparse
 from classwise.rows.streams import Piece, Stream, open_stream
 from classwise.rows.table import Table
 from classwise.statistics.binning import Also, Pairing, sketched_places, with_sketches
 from classwise.statistics.by_class import ClassStatistics
+from classwise.statistics.in_database import summarize_in_database
 from classwise.statistics.in_place import summarize_in_place
 from classwise.statistics.parts import NUMBERS, Gathering, gather_complete, gather_parts
-from classwise.statistics.scatter import SCATTERS, Scatter
+from classwise.statistics.scatter import SCATTERS, DiagonalScatter, Scatter
 from classwise.storage import describe, load, save
 
 MISSING = {"integrate": True, "level": True, "error": False}
@@ -64,9 +67,14 @@ def summarize_table(
         if found is not None:
             return found
     engine = engine or MemoryEngine()
-    size = chunk_rows(len(table.schema.columns), COPY_SIZE if table.is_copied else CHUNK_SIZE)
+    size = sparse_chunk(table) or chunk_rows(len(table.schema.columns), COPY_SIZE if table.is_copied else CHUNK_SIZE)
     gathered = engine.gather(lambda chunk: summarize_chunk(chunk, form, allow_missing, quartics), table, size)
     return gathered.compact()
+
+
+def sparse_chunk(table: Table) -> int | None:
+    """How many rows of a sparse table are summarized at once; None where the table is not sparse."""
+    return int(SPARSE_SIZE / table.source.stored) + 1 if isinstance(table.source, SparseRows) else None
 
 
 def _in_one_pass(table: Table, form: type[Scatter], quartics: bool) -> ClassStatistics | None:
@@ -84,7 +92,7 @@ def _in_one_pass(table: Table, form: type[Scatter], quartics: bool) -> ClassStat
             return None
         weight = complete.moments.weight[:, 0]
         parts.append(ClassStatistics(labels, weight, len(codes), chunk.schema, {NUMBERS.name: complete}))
-    return total(parts).compact()
+    return total(parts)
 
 
 def required_labels(chunk: Table) -> Labels:
@@ -154,6 +162,19 @@ class Learner:
                 f"{where} contains missing labels in {counted.unlabeled} rows; remove those rows or give them a label."
             )
         return Tally(self._summarize(counted) if len(counted) else None, counted.rows, counted.unlabeled)
+
+    def of_query(self, query: Query) -> Tally | None:
+        """The statistics of all rows of a query, computed by its database; None where its rows have to be read."""
+        if self.roles is None or self.also is not None or self.quartics:
+            return None
+
+        def summarize(chunk: Chunk, roles: Roles) -> ClassStatistics | None:
+            return replace(self, roles=roles)(chunk).statistics
+
+        found = summarize_in_database(query, self.roles, self.form, summarize)
+        if found is None or (found.unlabeled and not self.allow_missing):
+            return None
+        return Tally(found.statistics, found.rows, found.unlabeled)
 
     def _summarize(self, counted: Any) -> ClassStatistics:
         labels, names = counted.labels()
@@ -281,7 +302,9 @@ def _summarized(
         return DaskEngine().gather(learn, DaskArrays(X, y, weights), 0).finished("X")
     if y is None:
         raise ClasswiseError("y is missing: give the labels, or target='...', the name of the column that holds them.")
-    return learn.summarize(read_table(X, y, weights, learn.families, strict=not learn.allow_missing))
+    if is_sparse(X):  # the only form that it can have
+        learn = replace(learn, form=DiagonalScatter)
+    return learn.summarize(read_table(X, y, weights, learn.families, strict=not learn.allow_missing, sparse=True))
 
 
 def _by_name(

@@ -48,6 +48,16 @@ class Trees:
     means: Array
     levels: dict[int, Labels]
 
+    @classmethod
+    def of(cls, starts: Codes, column: Codes, threshold: Array, means: Array, levels: dict[int, Labels]) -> Self:
+        """column, threshold (N,): which column each node cuts, negative at a leaf, and where."""
+        cut, cuts = np.zeros(len(column), dtype=np.intp), []
+        for j in range(len(means)):
+            own = np.flatnonzero(column == j)
+            cuts.append(np.unique(threshold[own]))
+            cut[own] = np.searchsorted(cuts[j], threshold[own])
+        return cls(starts, compact(np.where(column >= 0, column, LEAF)), compact(cut), tuple(cuts), means, levels)
+
     def __len__(self) -> int:
         return len(self.starts) - 1
 
