@@ -3,8 +3,9 @@
     python benchmarks/sql.py [--rows 10000000] [--repeats 5]
 
 DuckDB makes the rows itself: three classes, ten numbers at an offset of a million, two columns of text and one of yes
-and no. LDA looks at the ten numbers, and refuses gaps, of which there are none; naive Bayes looks at seven of them and
-at the other three columns. All calls are timed in turns, repeat by repeat:
+and no. LDA and QDA look at the ten numbers, and refuse gaps, of which there are none; the other kinds of model look at
+seven of them and at the other three columns. Kinds whose queries do much more for each row are asked for a share of
+the rows. All calls are timed in turns, repeat by repeat:
 
     query            CREATE TABLE AS the query of to_sql: a key and a label for each row, in a table
     Python           Arrow batches fetched from DuckDB, predict on each, the labels kept in memory
@@ -34,7 +35,23 @@ CITIES = ("Oslo", "Rome", "Zürich", "Lima", "Cork")
 PLANS = ("free", "basic", "full")
 
 # Rows to learn from, rows of an Arrow batch, and rows that go first, untimed.
-LEARNED, BATCH, FIRST = 100_000, 200_000, 10_000
+LEARNED, BATCH, FIRST = 100_000, 200_000, 1_000
+
+# Each kind of model: what makes it, whether it looks at numbers alone, the rows that it learns from, and which share of
+# the rows it is asked for.
+KINDS = {
+    "LDA": (lambda: cw.LDA(missing="error"), True, LEARNED, 1),
+    "QDA": (lambda: cw.QDA(missing="error"), True, LEARNED, 1),
+    "naive Bayes": (cw.NaiveBayes, False, LEARNED, 1),
+    "Decision, novelty": (lambda: cw.Decision(cw.NaiveBayes(missing="error"), novelty=0.01), False, 10_000, 1),
+    "mixture": (lambda: cw.MixtureClassifier(components=2, missing="error"), False, 10_000, 1),
+    "AODE": (cw.AODE, False, LEARNED, 1 / 10),
+    "logistic, plugin": (lambda: cw.BayesianLogistic(predictive="plugin"), False, 10_000, 1),
+    "logistic, averaged": (cw.BayesianLogistic, False, 10_000, 1 / 1000),
+    "forest of 20 trees": (lambda: cw.ForestClassifier(trees=20), False, 2_000, 1 / 100),
+    "stack, members sql": (lambda: cw.AutoClassifier(members="sql", folds=2), False, 2_000, 1 / 10),
+    "stack": (lambda: cw.AutoClassifier(folds=2), False, 2_000, 1 / 1000),
+}
 
 
 def main():
@@ -42,20 +59,20 @@ def main():
     start, found = perf_counter(), machine.facts()
     with duckdb.connect() as connection:
         make_rows(connection, options.rows)
-        models = fit_models(connection)
+        models = fit_models(connection, options.rows, options.kinds)
         calls = {
-            f"{name}, {way}": call
-            for name, (model, columns) in models.items()
-            for way, call in ways(connection, model, columns, "people").items()
+            f"{name}: {way}": call
+            for name, (model, columns, table, _) in models.items()
+            for way, call in ways(connection, model, columns, table).items()
         }
-        for model, columns in models.values():
+        for model, columns, _, _ in models.values():
             for call in ways(connection, model, columns, "few").values():
                 call()
         times, busy = in_turns(calls, options.repeats)
-        same = {name: agreement(connection, *of) for name, of in models.items()}
+        same = {name: agreement(connection, *of[:3]) for name, of in models.items()}
         threads = connection.execute("SELECT current_setting('threads')").fetchone()[0]
-    facts = {"rows": options.rows, "seconds": times, "cores_of_others": busy, "different_labels": same}
-    facts |= {"bytes": {name: len(query(model).encode()) for name, (model, _) in models.items()}}
+    facts = {"rows": {name: of[3] for name, of in models.items()}, "seconds": times, "cores_of_others": busy}
+    facts |= {"different_labels": same, "bytes": {name: len(query(of[0]).encode()) for name, of in models.items()}}
     facts["machine"] = {**found, "duckdb": duckdb.__version__, "threads": threads, "wall_s": perf_counter() - start}
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(facts, indent=2) + "\n")
@@ -66,6 +83,7 @@ def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000, help="default: 10000000")
     parser.add_argument("--repeats", type=int, default=5, help="default: 5")
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS), help="default: all")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="PATH", help=f"default: {RESULTS}")
     return parser.parse_args()
 
@@ -93,16 +111,20 @@ def make_rows(connection, rows):
     connection.execute(f"CREATE TABLE few AS SELECT * FROM people LIMIT {FIRST}")
 
 
-def fit_models(connection):
-    """The two models, and the columns that they look at."""
+def fit_models(connection, rows, kinds):
+    """Of each kind the model, the columns that it looks at, the table that it is asked for, and its number of rows."""
     numbers = [f"n{j}" for j in range(NUMBERS)]
-    columns = {"LDA": numbers, "naive Bayes": [*numbers[:7], "city", "plan", "member"]}
-    learned = connection.sql(f"SELECT * FROM people LIMIT {LEARNED}").to_arrow_table()
-    made = {"LDA": cw.LDA(missing="error"), "naive Bayes": cw.NaiveBayes()}
-    return {
-        name: (model.fit(learned.select(columns[name]), learned["class"].to_pylist()), columns[name])
-        for name, model in made.items()
-    }
+    found = {}
+    for name in kinds:
+        make, is_numbers, count, share = KINDS[name]
+        columns = numbers if is_numbers else [*numbers[:7], "city", "plan", "member"]
+        learned = connection.sql(f"SELECT * FROM people LIMIT {count}").to_arrow_table()
+        model = make().fit(learned.select(columns), learned["class"].to_pylist())
+        asked, table = int(rows * share), "people" if share == 1 else f"people_{round(1 / share)}"
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {table} AS SELECT * FROM people LIMIT {asked}")
+        found[name] = (model, columns, table, asked)
+        print(f"{name} learned", file=sys.stderr, flush=True)
+    return found
 
 
 # Calls ----------------------------------------------------------------------------------------------------------------
@@ -137,10 +159,10 @@ def store(connection, scored):
     connection.unregister("answer")
 
 
-def agreement(connection, model, columns):
+def agreement(connection, model, columns, table):
     """How many labels of the query differ from Python's."""
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {query(model)}")
-    store(connection, stream(connection, model, columns, "people"))
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {query(model, table)}")
+    store(connection, stream(connection, model, columns, table))
     different = (
         "SELECT count(*) FROM scored JOIN scored_here AS here USING (id) WHERE scored.label IS DISTINCT FROM here.label"
     )
@@ -165,18 +187,20 @@ def in_turns(calls, repeats):
 def report(facts):
     found = facts["machine"]
     head = (
-        f"{facts['rows']:,} rows in DuckDB {found['duckdb']}, {found['threads']} threads; {found['cores']} cores, load "
+        f"{max(facts['rows'].values()):,} rows in DuckDB {found['duckdb']}, {found['threads']} threads; "
+        f"{found['cores']} cores, load "
     )
     head += f"{found['load']:.1f} before; Python {found['python']}, classwise {found['classwise']}"
-    lines = [["call", "time", "least", "most", "million rows/s", "times as long as the query", "others"]]
+    lines = [["call", "rows", "time", "least", "most", "million rows/s", "times as long as the query", "others"]]
     for name, times in facts["seconds"].items():
-        reference = np.array(facts["seconds"][f"{name.split(', ')[0]}, query"])
+        kind = name.split(": ")[0]
+        rows, reference = facts["rows"][kind], np.array(facts["seconds"][f"{kind}: query"])
         ratios, middle = np.array(times) / reference, float(np.median(times))
         busy = facts["cores_of_others"].get(name)
         shown = "" if busy is None else f"{busy:.2f}" + (" BUSY" if busy > QUIET else "")
         ratio = f"{np.median(ratios):.2f} ({ratios.min():.2f} to {ratios.max():.2f})"
         spread = [duration(middle), duration(min(times)), duration(max(times))]
-        lines.append([name, *spread, f"{facts['rows'] / middle / 1e6:.2f}", ratio, shown])
+        lines.append([name, f"{rows:,}", *spread, f"{rows / middle / 1e6:.3g}", ratio, shown])
     sizes = ", ".join(f"{name} {size:,} bytes" for name, size in facts["bytes"].items())
     different = ", ".join(f"{name} {count}" for name, count in facts["different_labels"].items())
     return "\n\n".join(

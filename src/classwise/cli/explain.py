@@ -1,6 +1,6 @@
 """classwise explain and plot: a model as formulas or pictures, or why it assigns a row to a class."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -160,16 +160,7 @@ def plot(
 
     Example: classwise plot lda.cw penguins.csv --target species --columns bill_length_mm,bill_depth_mm -o regions.png
     """
-    import matplotlib
-
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    suffix = "png" if output == STANDARD else Path(output).suffix.lower().removeprefix(".")
-    if suffix not in ("png", "svg", "pdf"):
-        raise ClasswiseError(f"The name {output!r} does not say which picture to write; end it in .png, .svg or .pdf.")
-    refuse_existing(output, force)
-    refuse_terminal(output, "A picture")
+    refuse_picture(output, force)
     options = _options(kind, o.names(columns), weights)
     fitted = load_model(model)
     X, table = answered_rows(data, model_within(fitted), missing, also=[target, *([weights] if weights else ())])
@@ -177,13 +168,35 @@ def plot(
     X, y = X.filter(labeled), table[target].filter(labeled).to_numpy()
     if weights:
         options["sample_weight"] = table[weights].filter(labeled).to_numpy()
+    write_picture(lambda: _drawn(kind, fitted, X, y, options | {"title": title}), output, force, dark)
+
+
+def refuse_picture(output: str, force: bool) -> None:
+    """Raise an error, before any work, if the name does not say which picture to write, or if the file exists."""
+    if output != STANDARD and _suffix(output) not in ("png", "svg", "pdf"):
+        raise ClasswiseError(f"The name {output!r} does not say which picture to write; end it in .png, .svg or .pdf.")
+    refuse_existing(output, force)
+    refuse_terminal(output, "A picture")
+
+
+def write_picture(draw: Callable[[], Any], output: str, force: bool, dark: bool = False) -> None:
+    """Draw a picture, matplotlib's Axes or a Figure, and write it to a file; "-" is standard output."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
     with pyplot.style.context("dark_background" if dark else "default"):
-        made = _drawn(kind, fitted, X, y, options | {"title": title})
+        made = draw()
         figure = made if hasattr(made, "savefig") else made.get_figure()
         with writing(output, force=force) as picture:
-            figure.savefig(picture, format=suffix, dpi=150, bbox_inches="tight")
+            figure.savefig(picture, format=_suffix(output) or "png", dpi=150, bbox_inches="tight")
         pyplot.close(figure)
     say(f"The picture is {'on standard output' if output == STANDARD else f'in {output}'}.")
+
+
+def _suffix(output: str) -> str:
+    return Path(output).suffix.lower().removeprefix(".")
 
 
 def _options(kind: PictureKind, columns: tuple[str, ...], weights: str | None) -> dict[str, Any]:

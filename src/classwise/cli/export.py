@@ -33,7 +33,11 @@ def sql(
     key: Annotated[
         list[str] | None, typer.Option("--key", "-k", help="Columns to copy to the result, separated by commas.")
     ] = None,
-    output: o.Output = "-",
+    features: Annotated[
+        list[str] | None,
+        typer.Option(help="What the columns are called in the table, for a model fitted without names."),
+    ] = None,
+    output: o.OutputFile = "-",
     check: Check = None,
     force: o.Force = False,
 ) -> None:
@@ -46,7 +50,7 @@ def sql(
     loaded = load_model(model)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        query = cw.to_sql(loaded, table, dialect, o.names(key), answer)
+        query = cw.to_sql(loaded, table, dialect, o.names(key), answer, o.names(features) or None)
     for one in told:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     with writing(output, force=force) as file:
@@ -64,7 +68,9 @@ def _in_duckdb(model: Any, table: str, output: str) -> str:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cw.UnansweredRowWarning)  # said when the query itself was written
-        return cw.to_sql(model, table, "duckdb", [ROW], output)
+        schema = model_within(model)._fitted_model.schema
+        features = schema.names or [str(place) for place in range(len(schema))]
+        return cw.to_sql(model, table, "duckdb", [ROW], output, features)
 
 
 def promise(door: str, model: Any, dtype: str = "float64", gaps: bool = True) -> None:
@@ -107,7 +113,7 @@ def onnx(
     compare_answers("onnx", loaded, graph, check)
 
 
-def python(model: o.ModelFile, output: o.Output = "-", check: Check = None, force: o.Force = False) -> None:
+def python(model: o.ModelFile, output: o.OutputFile = "-", check: Check = None, force: o.Force = False) -> None:
     """Write one file of Python that scores rows with NumPy alone, without classwise.
 
     Example: classwise export python model.cw -o scorer.py
@@ -117,7 +123,7 @@ def python(model: o.ModelFile, output: o.Output = "-", check: Check = None, forc
     _write_code("python", cw.to_python, model, output, check, force)
 
 
-def js(model: o.ModelFile, output: o.Output = "-", check: Check = None, force: o.Force = False) -> None:
+def js(model: o.ModelFile, output: o.OutputFile = "-", check: Check = None, force: o.Force = False) -> None:
     """Write one ES module of JavaScript that scores rows in browsers and in node, without dependencies.
 
     Example: classwise export js model.cw -o scorer.mjs
@@ -138,7 +144,7 @@ def _write_code(
     compare_answers(door, loaded, text, check)
 
 
-def json_(model: o.ModelFile, output: o.Output = "-", force: o.Force = False) -> None:
+def json_(model: o.ModelFile, output: o.OutputFile = "-", force: o.Force = False) -> None:
     """Write a model as JSON that people and programs can read: labels, priors, columns and their estimates.
 
     Example: classwise export json lda.cw -o model.json

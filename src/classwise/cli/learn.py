@@ -33,7 +33,8 @@ def fit(
         typer.Option(
             "--model",
             "-m",
-            help="auto, lda, qda, rda, nearest-mean, naive-bayes, aode, mixture, gaussian, logistic or forest.",
+            help="auto, lda, qda, rda, nearest-mean, naive-bayes, aode, mixture, shrunken-centroids, hdda, robust, "
+            "gaussian, logistic or forest.",
         ),
     ] = "auto",
     option: Annotated[
@@ -50,6 +51,10 @@ def fit(
     families: o.Families = None,
     missing: o.Missing = None,
     stream: o.Streaming = None,
+    sets: Annotated[
+        bool,
+        typer.Option("--sets", help="Keep what prediction sets need, for predict --sets; for lda, qda and others."),
+    ] = False,
     without_statistics: Annotated[
         bool,
         o.output_option(
@@ -75,14 +80,31 @@ def fit(
                 f"--model {model} needs rows, and their column of labels by --target; statistics are for lda, qda and "
                 "others."
             )
+        if sets:
+            raise ClasswiseError(
+                "--sets needs rows, and their column of labels by --target; statistics are not enough."
+            )
         fitted = estimator.fit_statistics(load_statistics(data))
     elif target is None:
         raise typer.BadParameter("Rows need the column that holds the labels.", param_hint="--target")
     else:
         known = estimator.get_params().get("families", "auto")
         with learning_rows(data, target, o.names(columns), o.names(drop), weights, known, missing) as rows:
-            fitted = _fitted(estimator, rows, stream)
+            fitted = _with_sets(estimator, rows) if sets else _fitted(estimator, rows, stream)
     keep_in_file(fitted, output, statistics=not without_statistics, source=called(data))
+
+
+def _with_sets(estimator: Any, rows: LearningRows) -> Any:
+    """Fit to rows in memory, and keep what prediction sets need, by fold: a model for each row is too much."""
+    from classwise import limits
+
+    X, y, weights, _ = rows.held()
+    fitted = estimator.fit(X, y) if weights is None else estimator.fit(X, y, sample_weight=weights)
+    if not hasattr(fitted, "calibrate_sets"):
+        raise ClasswiseError(
+            f"--sets is for lda, qda, nearest-mean, naive-bayes and gaussian, not for a {type(fitted).__name__}."
+        )
+    return fitted.calibrate_sets(X, y, weights, folds=limits.SET_FOLDS)
 
 
 def _fitted(estimator: Any, rows: LearningRows, stream: bool | None) -> Any:

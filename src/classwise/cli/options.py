@@ -51,6 +51,9 @@ Output: TypeAlias = Annotated[
         help="A file (.csv, .parquet, ...) or a table (zoo.duckdb#name) to write to; - is standard output.",
     ),
 ]
+OutputFile: TypeAlias = Annotated[
+    str, output_option("--output", "-o", help="The file to write; - is standard output.", metavar="FILE")
+]
 OutputFormat: TypeAlias = Annotated[
     Literal["csv", "tsv", "json", "jsonl", "parquet", "arrow"] | None,
     output_option("--format", help="The format, instead of the one that the file name suggests."),

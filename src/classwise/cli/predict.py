@@ -22,6 +22,13 @@ def predict(
     proba: Annotated[
         bool, typer.Option("--proba", "-p", help="Add a column with the probability of every class.")
     ] = False,
+    sets: Annotated[
+        float | None,
+        typer.Option(
+            help="Add a column with the prediction set of this coverage, such as 0.9, of a model fitted with --sets.",
+            metavar="COVERAGE",
+        ),
+    ] = None,
     reject: Annotated[
         float | None,
         typer.Option(help="Leave a row undecided if the posterior of its label is below this.", min=0, max=1),
@@ -52,7 +59,8 @@ def predict(
     """Add the predicted label and its probability to any number of rows.
 
     The added columns are label, posterior (the probability of that label), and with --proba one posterior_CLASS for
-    each class. Undecided rows have the label "reject", or, if labels are numbers, a negative number that is no label. A
+    each class. With --sets, the column set holds the classes that the row may belong to, separated by |. Undecided
+    rows have the label "reject", or, if labels are numbers, a negative number that is no label. A
     Decision saved from Python uses its own costs, reject and novelty, unless --costs, --reject, --reject-cost or
     --priors replace them.
 
@@ -65,29 +73,39 @@ def predict(
     known = model_within(fitted)
     if reject is not None and reject_cost is not None:
         raise typer.BadParameter("Give a least posterior or a cost, not both.", param_hint="--reject")
+    if sets is not None:
+        _refuse_no_sets(known, called(model), priors)
     refuse_sink(output, None if format is None else Format(format), force)
     refusing: Any = reject_cost if reject is None else {"posterior": reject}
     with kept(data) as path:
         stream = open_stream(path, missing=missing or missing_marks(known), text=text_columns(known))
         assert stream is not None
-        keys = _carried(stream.names, known, o.names(key), o.names(drop), proba, called(data))
+        keys = _carried(stream.names, known, o.names(key), o.names(drop), (proba, sets is not None), called(data))
         features = list(getattr(known, "feature_names_in_", keys))
         decision = _deciding_by(
             _with_priors(fitted, priors, stream, features), read_costs(costs, fitted.classes_), refusing
         )
-        options: dict[str, Any] = {"proba": proba, "overwrite": force, "format": format}
+        options: dict[str, Any] = {"proba": proba, "sets": sets, "overwrite": force, "format": format}
         cw.predict(decision, stream, output, keys=keys, columns=features, **options)
 
 
+def _refuse_no_sets(model: Any, name: str, priors: str | None) -> None:
+    """Raise an error if a model gives no prediction sets, or is asked under other priors than those of its fit."""
+    if not hasattr(model, "sets_"):
+        raise ClasswiseError(f"{name} has no scores of training rows, which prediction sets need: fit it with --sets.")
+    if priors is not None:
+        raise ClasswiseError("--sets compares rows with scores under the priors of the fit; leave --priors out.")
+
+
 def _carried(
-    there: Sequence[str], model: Any, key: Sequence[str], drop: Sequence[str], proba: bool, where: str
+    there: Sequence[str], model: Any, key: Sequence[str], drop: Sequence[str], adding: tuple[bool, bool], where: str
 ) -> list[str]:
-    """The columns to copy to the output."""
+    """The columns to copy to the output; adding: whether posteriors and sets are added."""
     from classwise.estimators.scoring import answer_columns
 
     refuse_absent([*key, *drop, *getattr(model, "feature_names_in_", ())], there, where)
     carried = [name for name in key or there if name not in drop]
-    for name in answer_columns(model.classes_, proba):
+    for name in answer_columns(model.classes_, *adding):
         if name in carried:
             raise ClasswiseError(f"The rows have a column {name!r} already; leave it out with --drop {name}.")
     return carried

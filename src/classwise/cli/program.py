@@ -12,6 +12,7 @@ from classwise.cli.evaluate import evaluate, importance
 from classwise.cli.explain import explain, plot
 from classwise.cli.learn import fit, info, merge, subtract, summarize
 from classwise.cli.predict import predict, sample
+from classwise.cli.select import select
 from classwise.cli.studio import studio
 from classwise.cli.verbs import DEBUG, Verbs, add, flowing
 
@@ -53,6 +54,7 @@ def classwise(
 
 add(app, examine, "Choose")
 add(app, compare, "Choose")
+add(app, select, "Choose")
 add(app, studio, "Choose")
 add(app, fit, "Choose")
 add(app, evaluate, "Use")

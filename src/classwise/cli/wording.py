@@ -35,6 +35,7 @@ PHRASES = {
     re.compile(r"gather it with summarize\(X, y, families='best'\)"): "summarize it with --families COLUMN=best",
     re.compile(r", a mapping from label to probability, or a seq[a-z ]*labels"): ", or the probability of every class",
     re.compile(r"\b(choose|or|give) None\b"): r"\1 null",
+    re.compile(r"; time_limit=None scores all"): "",
     re.compile(r", or its parts, such as \([^()]*\)"): "",
     re.compile(r": see (?:schema_|families_|statistics_\.weight)(?=\W|$)"): "; classwise info MODEL shows them",
     re.compile(r"; see schema_(?=\W|$)"): "; classwise info MODEL shows which columns it reads",

@@ -49,10 +49,11 @@ def compared(model: Any, rows: CheckRows, answered: Answered) -> Agreement:
     labels, posteriors = answered
     expected, own = model.predict_proba(rows.X), model.predict(rows.X).tolist()
     known = np.array([label is not None for label in labels])
+    different = sum(a != b for a, b in zip(labels, own, strict=True) if a is not None)
+    largest = None
     if posteriors is not None:
-        known = np.asarray(np.isfinite(posteriors).all(axis=1))
-    different = sum(a != b for a, b, is_known in zip(labels, own, known, strict=True) if is_known)
-    largest = None if posteriors is None else float(np.abs(posteriors - expected)[known].max(initial=0.0))
+        there = np.asarray(np.isfinite(posteriors).all(axis=1))
+        largest, known = float(np.abs(posteriors - expected)[there].max(initial=0.0)), known & there
     return Agreement(len(rows), int(rows.has_gap.sum()), rows.where, different, largest, int((~known).sum()))
 
 
@@ -169,6 +170,8 @@ def by_onnxruntime(exported: Any, rows: CheckRows) -> Answered | None:
     found, probabilities = session.run(None, given)
     labels, posteriors = np.full(len(rows), None), np.full((len(rows), probabilities.shape[1]), np.nan)
     labels[told], posteriors[told] = found, probabilities
+    facts = {fact.key: fact.value for fact in exported.metadata_props}
+    labels[labels == json.loads(facts["unscorable_label"])] = None
     return labels.tolist(), posteriors
 
 

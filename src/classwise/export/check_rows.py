@@ -8,10 +8,10 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.classifier.bayes import FittedModel
-from classwise.errors import NotAvailableError
+from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators import model_within
 from classwise.estimators.scoring import feature_columns, missing_marks, text_columns
-from classwise.export.standalone.described import known_gaps
+from classwise.export.novelty import known_gaps
 from classwise.rows.files import read_rows
 from classwise.rows.frames import make_frame, open_frame
 from classwise.rows.schema import Schema
@@ -76,7 +76,9 @@ def _drawn(inner: Any, fitted: FittedModel) -> Array:
             return np.array(inner._table(X).rows, dtype=np.float64)
         except NotAvailableError:
             pass
-    ends = np.asarray(fitted.reach())  # type: ignore[attr-defined]  # those that cannot sample know their range
+    if not hasattr(fitted, "reach"):
+        raise ClasswiseError("This model has no density to draw rows from; give a file of rows to check it with.")
+    ends = np.asarray(fitted.reach())  # those that cannot sample know their range
     rows = generator.uniform(ends[0], ends[-1], (DRAWN, len(fitted.schema)))
     for j, levels in fitted.levels.items():
         rows[:, j] = generator.integers(max(len(levels), 1), size=DRAWN) if len(levels) else -1

@@ -1,10 +1,8 @@
-"""Logistic regression as other programs can compute it: linear scores, and closed formulas of them.
+"""Logistic regression as other programs can compute it: scores, and averages over the weights.
 
-    s = a'y + c                    y: numbers less their means, levels as yes or no less their shares; 0 where missing
-    plugin     P by s
-    moderated  P by s / sqrt(1 + π v / 8), of two classes;   v = |y R + b|², the variance of s
-
-Whatever averages over the weights point by point has no such formula, nor has the normal distribution function.
+s = a'y + c                    y: numbers less their means, levels as yes or no less their shares; 0 where missing
+plugin     P by s
+moderated  P by s / sqrt(1 + π v / 8), of two classes;   v = |y R + b|², the variance of s
 """
 
 from dataclasses import dataclass
@@ -12,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from classwise.arrays import Array, Codes
-from classwise.errors import ClasswiseError
-from classwise.logistic import Laplace, LogisticClassifier, Logit, Probit
+from classwise.logistic import Laplace, LogisticClassifier
 from classwise.logistic.design import NUMBER
 from classwise.logistic.posterior import Draws
 
@@ -60,20 +57,12 @@ class LinearScores:
         return values
 
 
-def linear_scores(classifier: LogisticClassifier, program: str, only_label: bool = False) -> LinearScores:
-    """The scores of a classifier, or an error that says what cannot be written for a program, and what to do.
-
-    only_label: probabilities are not asked for. Of two classes the second is announced where s > 0, however the
-    weights are averaged over, as long as what is believed of them is symmetric.
-    """
-    predictive = "plugin" if only_label and _is_symmetric(classifier) else classifier.predictive
-    if predictive != "plugin" or not only_label:
-        _refuse(classifier, predictive, program)
+def linear_scores(classifier: LogisticClassifier) -> LinearScores:
+    """The scores of a classifier, at the most probable weights; of two classes moderated, if it asks for that."""
     design, count = classifier.design, len(classifier.design.source)
     at_mean = (design.mean - design.center) / design.scale  # what y = 0 is to the design
     parts = [classifier.weights.T]
-    if predictive == "moderated":
-        assert isinstance(classifier.beliefs, Laplace)
+    if classifier.predictive == "moderated" and isinstance(classifier.beliefs, Laplace):
         parts.append(classifier.beliefs.root)
     slopes = [part[:count] / design.scale[:, None] for part in parts]
     constants = [at_mean @ part[:count] + part[count:].sum(axis=0) for part in parts]
@@ -81,29 +70,9 @@ def linear_scores(classifier: LogisticClassifier, program: str, only_label: bool
     return LinearScores(design.source, design.level, design.mean, slopes[0].T, constants[0], variance)
 
 
-def _is_symmetric(classifier: LogisticClassifier) -> bool:
+def is_symmetric(classifier: LogisticClassifier) -> bool:
+    """Whether the second of two classes is announced where its score is positive, whatever is averaged over."""
     return len(classifier.labels) == 2 and isinstance(classifier.beliefs, Laplace) and not classifier.shift
-
-
-def _refuse(classifier: LogisticClassifier, predictive: str, program: str) -> None:
-    if isinstance(classifier.likelihood, Probit):
-        raise ClasswiseError(
-            f"link='probit' takes the normal distribution function, which {program} does not have; fit with "
-            "link='logit', or score the rows in Python."
-        )
-    closed = isinstance(classifier.likelihood, Logit) and isinstance(classifier.beliefs, Laplace)
-    if predictive == "integrated":
-        other = " (or 'moderated', a formula close to it)" if closed else ""
-        raise ClasswiseError(
-            f"predictive='integrated' averages over the weights point by point, which {program} cannot; call "
-            f"set_params(predictive='plugin'){other}, which needs no new fit, or score the rows in Python."
-        )
-    if predictive == "moderated" and not closed:
-        raise ClasswiseError(
-            f"predictive='moderated' is written in {program} for two classes, and the model has "
-            f"{len(classifier.labels)}; call set_params(predictive='plugin'), which needs no new fit, or score the "
-            "rows in Python."
-        )
 
 
 # Averages over the weights --------------------------------------------------------------------------------------------

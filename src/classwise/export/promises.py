@@ -5,7 +5,7 @@ from typing import Any
 from classwise.diagnostics.advice import listed
 from classwise.estimators import Decision, model_within
 from classwise.estimators.decisions import LAWS
-from classwise.export.standalone.described import known_gaps
+from classwise.export.novelty import known_gaps
 from classwise.rows.conversions import Moment
 
 
@@ -26,13 +26,18 @@ def promises(door: str, model: Any, dtype: str = "float64", gaps: bool = True) -
 
 
 def _of_code(model: Any, dtype: str) -> list[str]:
+    return _of_gaps(model, "is an error")
+
+
+def _of_gaps(model: Any, fate: str) -> list[str]:
+    """What happens to a row whose novelty is not known."""
     if not (isinstance(model, Decision) and model.novelty is not None) or LAWS[model.law]:
         return []
     width = len(model_within(model)._fitted_model.schema)
     gaps = known_gaps(width)
     if gaps == width:
         return []
-    return [f"Not the same: a row with more than {gaps} missing values is an error, because its novelty is not known."]
+    return [f"Not the same: a row with more than {gaps} missing values {fate}, because its novelty is not known."]
 
 
 def _of_js(model: Any, dtype: str) -> list[str]:
@@ -43,7 +48,7 @@ def _of_js(model: Any, dtype: str) -> list[str]:
 
 def _of_onnx(model: Any, dtype: str) -> list[str]:
     schema = model_within(model)._fitted_model.schema
-    told = []
+    told = _of_gaps(model, "has no label")
     names = [repr(column.name) for column in schema if column.conversion is not None]
     if names:
         days = any(isinstance(column.conversion, Moment) for column in schema)

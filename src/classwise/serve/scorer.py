@@ -12,6 +12,7 @@ from classwise.classifier.explanation import Explanation
 from classwise.comparison.stack import AutoClassifier
 from classwise.errors import ClasswiseError
 from classwise.estimators import Decision, model_within
+from classwise.estimators.answers import refuse_wide
 from classwise.rows.conversions import Moment
 from classwise.rows.schema import Family
 from classwise.rows.sources import Source
@@ -190,6 +191,10 @@ def within(number: float, family: Family) -> float:
         return number
     if family.name == "lognormal":
         return abs(number) or 1.0
+    if family.name == "kernel":
+        return min(max(number, -np.inf if family.low is None else family.low), family.high or np.inf)
+    if family.name in ("multinomial", "complement"):
+        return max(number, 0.0)
     return float(min(max(round(number), 0), family.trials or np.inf))
 
 
@@ -205,6 +210,7 @@ def kind_of(estimator: Any) -> str:
 def reader_of(inner: Any) -> RowReader:
     """Reads rows for the estimator that models them."""
     model = inner.model_
+    refuse_wide(model.schema)
     if isinstance(inner, AutoClassifier):
         for name, trained in model.classifier.used.items():
             if not trained.sees_rows:
@@ -214,7 +220,7 @@ def reader_of(inner: Any) -> RowReader:
                 )
         return RowReader.of(model.schema, model.levels, allow_missing=True, allow_unseen=True)
     allow_missing = not inner._strict
-    return RowReader.of(model.schema, model.levels, allow_missing, getattr(inner, "smoothing", 1.0) > 0)
+    return RowReader.of(model.schema, model.levels, allow_missing, getattr(inner, "smoothing", 1.0) != 0)
 
 
 def drawn_from(inner: Any) -> Array:
@@ -224,7 +230,7 @@ def drawn_from(inner: Any) -> Array:
         able = [trained for trained in inner.classifier_.used.values() if trained.can_sample]
         if able:
             return np.asarray(able[0].sample(np.zeros(1, dtype=np.intp), generator)[0])
-    elif hasattr(inner, "sample"):
+    elif hasattr(inner, "sample") and inner._has_reach:
         return np.asarray(inner.classifier_.sample(1, generator)[0][0])
     return np.zeros(len(inner.model_.schema))
 

@@ -109,11 +109,15 @@ class NumberColumn:
         family = self.column.family
         if family.trials is not None:
             schema = {"type": "integer", "minimum": 0, "maximum": family.trials}
+        elif family.name in ("multinomial", "complement"):
+            schema = {"type": "number", "minimum": 0, "exclusiveMaximum": LARGEST}
         elif family.kind == "count":
             schema = {"type": "integer", "minimum": 0, "exclusiveMaximum": LARGEST}
         else:
             least = 0 if family.name == "lognormal" else -LARGEST
             schema = {"type": "number", "exclusiveMinimum": least, "exclusiveMaximum": LARGEST}
+            ends = {"minimum": family.low, "maximum": family.high}
+            schema |= {name: end for name, end in ends.items() if end is not None}
         if self.column.conversion is None:
             return _nullable(schema) if self.allow_missing else schema
         null = [{"type": "null"}] if self.allow_missing else []
@@ -233,6 +237,10 @@ class CheckedColumns:
 
     def take(self, part: slice | Codes) -> "CheckedColumns":
         return CheckedColumns([column[part] for column in self.columns], self.names)
+
+    def restrict(self, columns: Sequence[int]) -> "CheckedColumns":
+        names = None if self.names is None else tuple(self.names[j] for j in columns)
+        return CheckedColumns([self.columns[j] for j in columns], names)
 
 
 @dataclass(frozen=True, eq=False)

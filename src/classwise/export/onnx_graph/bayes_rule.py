@@ -22,6 +22,7 @@ from classwise.export.onnx_graph.averages import averaged_scores, needs_average
 from classwise.export.onnx_graph.densities import scores
 from classwise.export.onnx_graph.graph import Graph, Tensor
 from classwise.export.onnx_graph.input_rows import GraphRows
+from classwise.export.onnx_graph.mixtures import log_sum_exp
 from classwise.export.onnx_graph.stacks import stack_scores
 from classwise.export.onnx_graph.trees import forest_mean
 from classwise.forest.forest import Forest
@@ -41,7 +42,7 @@ def logistic_scores(classifier: LogisticClassifier, rows: GraphRows) -> Tensor:
 def _scores(classifier: LogisticClassifier, rows: GraphRows) -> Tensor:
     if needs_average(classifier):
         return averaged_scores(classifier, *_entries(weight_average(classifier).entries, rows))
-    scores = linear_scores(classifier, "ONNX")
+    scores = linear_scores(classifier)
     entries, order = _entries(scores, rows)
     score = entries @ scores.slopes.T[order] + scores.constants[None]
     if len(scores.slopes) > 1:
@@ -74,13 +75,15 @@ def _entries(scores: LinearScores, rows: GraphRows) -> tuple[Tensor, list[int]]:
 class GraphPosterior:
     """P(k | x) in a graph.
 
-    probabilities (n, g); code (n,) of the most probable class; scorable (n, 1): whether the row has a score.
+    probabilities (n, g); code (n,) of the most probable class; scorable (n, 1): whether the row has a score; evidence
+    (n, 1): log p(x), where the graph is whole.
     """
 
     graph: Graph
     probabilities: Tensor
     code: Tensor
     scorable: Tensor
+    evidence: Tensor | None = None
 
 
 @singledispatch
@@ -117,7 +120,8 @@ def _normalized(joint: Tensor, rows: GraphRows, calibration: Calibration | None 
     if calibration is not None:
         leveled, leading = _level(_calibrated(leveled, calibration))
     odds = (leveled - leveled.max(1)).exp()
-    return GraphPosterior(rows.graph, odds / odds.sum(1, keep=True), leading.first(), scorable)
+    evidence = log_sum_exp(scorable.where(joint, 0.0), 1) if rows.graph.whole else None
+    return GraphPosterior(rows.graph, odds / odds.sum(1, keep=True), leading.first(), scorable, evidence)
 
 
 def scorable_rows(joint: Tensor, refusals: Sequence[Tensor]) -> Tensor:
@@ -172,7 +176,9 @@ def label_values(labels: Sequence[Any]) -> Labels:
         raise ClasswiseError(f"The label {beyond[0]!r} is no 64-bit integer; fit on text instead.")
     values = [str(label) if is_text else int(label) for label in labels]
     if len(set(values)) < len(values):
-        raise ClasswiseError(f"Of the labels {values} two are the same in ONNX; give another reject_label.")
+        raise ClasswiseError(
+            f"Of the labels {values} two are the same in ONNX; give another reject_label or novel_label."
+        )
     return np.array(values, dtype=object if is_text else np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Densities in an ONNX graph: log p(x | k) of every class, up to a term common to all classes.
+"""Densities in an ONNX graph: log p(x | k) of every class, up to a term common to all classes, unless graph.whole.
 
 `scores` is one function with a version for each density. A density of a new kind is added here, and nowhere else.
 Gaussians and Student-t are centered and whitened:
@@ -25,11 +25,13 @@ from classwise.covariance.exponents import FAR, Shared
 from classwise.densities import (
     Binomial,
     Categorical,
+    Complement,
     Constant,
     Density,
     Gaussian,
     IndependentStudent,
     LogNormal,
+    Multinomial,
     Observed,
     Poisson,
     Presence,
@@ -37,6 +39,7 @@ from classwise.densities import (
     Student,
 )
 from classwise.errors import ClasswiseError
+from classwise.export.novelty import FEW, LOG_UNIT, STIRLING
 from classwise.export.onnx_graph.graph import Graph, Tensor
 from classwise.export.onnx_graph.input_rows import DerivedRows, GraphRows
 
@@ -56,8 +59,23 @@ def gaussian_scores(density: Gaussian, rows: GraphRows) -> Tensor:
     values, covariance = rows.numbers() - origin, density.covariance
     if isinstance(covariance, DiagonalCovariance):
         return _independent(values, means, covariance)
-    complete = _shared(values, means, covariance) if _is_shared(means, covariance) else _own(values, means, covariance)
-    return _filled(rows, values, complete, means, covariance, lambda of: of.squares * -0.5 - of.half_log_det)
+    is_shared = _is_shared(means, covariance) and not rows.graph.whole
+    complete = _shared(values, means, covariance) if is_shared else _own(values, means, covariance)
+    return _filled(rows, values, complete, means, covariance, _gaussian)
+
+
+def _gaussian(of: Distances) -> Tensor:
+    return of.squares * -0.5 - of.half_log_det - of.count.cast(np.float64).widen(1) * LOG_UNIT
+
+
+def squared_distances(density: Gaussian, rows: GraphRows) -> Tensor:
+    """(x - m_k)' C_k^-1 (x - m_k) of the values that are there; (n, g)."""
+    origin, means = _about_origin(density.means)
+    values, covariance = rows.numbers() - origin, density.covariance
+    if isinstance(covariance, DiagonalCovariance):
+        return _distances_alone(values, means, covariance).squares
+    complete = _whitened(values, means, covariance)
+    return _filled(rows, values, complete, means, covariance, lambda of: of.squares)
 
 
 def student_scores(density: Student, rows: GraphRows) -> Tensor:
@@ -96,7 +114,8 @@ def _shared(values: Tensor, means: Array, covariance: Covariance) -> Tensor:
 
 def _own(values: Tensor, means: Array, covariance: Covariance) -> Tensor:
     """A metric for each class; (n, p) -> (n, g)."""
-    return _whitened(values, means, covariance) * -0.5 - covariance.half_log_det[None]
+    volume = covariance.half_log_det + means.shape[1] * LOG_UNIT
+    return _whitened(values, means, covariance) * -0.5 - volume[None]
 
 
 def _whitened(values: Tensor, means: Array, covariance: Covariance) -> Tensor:
@@ -133,16 +152,15 @@ def _independent(values: Tensor, means: Array, covariance: Covariance) -> Tensor
     """-1/2 sum over columns of (x - m)² / s² and log s², of what is there; (n, p) -> (n, g)."""
     deviations = np.broadcast_to(np.sqrt(covariance.variances()), means.shape)
     if np.abs(means / deviations).max(initial=0.0) > FAR:
-        of = _distances_alone(values, means, covariance)
-        return of.squares * -0.5 - of.half_log_det
+        return _gaussian(_distances_alone(values, means, covariance))
     absent = values.is_nan()
     there, values = (~absent).cast(np.float64), absent.where(0.0, values)
     precisions = deviations**-2.0
     constant = -0.5 * means**2 * precisions
-    if _is_shared(means, covariance):  # x² and the volume are common to all classes
+    if _is_shared(means, covariance) and not values.graph.whole:  # x² and the volume are common to all classes
         return values @ (means * precisions).T + there @ constant.T
     exponents = values @ (means * precisions).T + values.squared() @ (-0.5 * precisions).T
-    return exponents + there @ (constant - np.log(deviations)).T
+    return exponents + there @ (constant - np.log(deviations) - LOG_UNIT).T
 
 
 def _distances_alone(values: Tensor, means: Array, covariance: Covariance) -> Distances:
@@ -262,7 +280,9 @@ def _(density: LogNormal, rows: GraphRows) -> Tensor:
     """The density of the logarithms; 1/x is common to all classes."""
     values = rows.numbers()
     rows.graph.refuse(values < 0.0, values.equals(0.0))
-    return scores(density.logs, DerivedRows(rows.graph, rows.strict, values.log()))
+    logs = values.log()
+    found = scores(density.logs, DerivedRows(rows.graph, rows.strict, logs))
+    return found - _summed(values, logs) if rows.graph.whole else found
 
 
 @scores.register
@@ -293,6 +313,9 @@ def _(density: Poisson, rows: GraphRows) -> Tensor:
     rows.graph.refuse(values < 0.0, values > values.floor())
     slope, constant = density.line
     line = _line(values, np.where(never, 0.0, slope), constant)
+    if rows.graph.whole:
+        average = values * np.log(density.average)[None] - density.average[None]
+        line = line + _summed(values, average - _log_factorial(values))
     return _ruled_out((values > 0.0).cast(np.float64), never, line)
 
 
@@ -305,8 +328,45 @@ def _(density: Binomial, rows: GraphRows) -> Tensor:
     slope, constant = density.line
     constant = np.where(always, -trials * np.log(density.average), constant)
     line = _line(values, np.where(never | always, 0.0, slope), constant)
+    if rows.graph.whole:
+        rest = values * -1.0 + trials[None]
+        ways = (_log_factorial(values) + _log_factorial(rest)) * -1.0 + gammaln(trials + 1)[None]
+        chances = values * np.log(density.average)[None] + rest * np.log1p(-density.average)[None]
+        line = line + _summed(values, ways + chances)
     some, not_all = (values > 0.0).cast(np.float64), (values < trials[None]).cast(np.float64)
     return _ruled_out(not_all, always, _ruled_out(some, never, line))
+
+
+@scores.register
+def _(density: Multinomial, rows: GraphRows) -> Tensor:
+    """Lines in the counts; where some are missing, the others have a total of their own, and shares of it."""
+    if rows.graph.whole:
+        raise ClasswiseError(
+            "The novelty of a bag of counts cannot be written as ONNX; decide in Python, or JavaScript."
+        )
+    absent, held = rows.numbers().is_nan(), _held_counts(rows)
+    whole = held @ np.ones((density.n_features, 1))
+    left = (~absent).cast(np.float64) @ density.chance.T
+    own = (left > 0.0).where(left, 1.0).log() * whole
+    return _weighted(density, held) - own
+
+
+@scores.register
+def _(density: Complement, rows: GraphRows) -> Tensor:
+    return _weighted(density, _held_counts(rows))
+
+
+def _held_counts(rows: GraphRows) -> Tensor:
+    """Counts, 0 where one is missing; negative ones are refused."""
+    values = rows.numbers()
+    rows.graph.refuse(values < 0.0)
+    return values.is_nan().where(0.0, values)
+
+
+def _weighted(density: Multinomial | Complement, held: Tensor) -> Tensor:
+    """The sum of each count times its weight; without smoothing, a class may rule a count out."""
+    never = np.isinf(density.slope)
+    return _ruled_out((held > 0.0).cast(np.float64), never, held @ np.where(never, 0.0, density.slope).T)
 
 
 @scores.register
@@ -324,6 +384,24 @@ def _line(values: Tensor, slope: Array, constant: Array) -> Tensor:
     """The sum over columns of slope x + constant, of what is there; (n, p), (g, p) -> (n, g)."""
     absent = values.is_nan()
     return absent.where(0.0, values) @ slope.T + (~absent).cast(np.float64) @ constant.T
+
+
+def _summed(values: Tensor, terms: Tensor) -> Tensor:
+    """The sum over columns of terms, of those values that are there; (n, p), (n, p) -> (n, 1)."""
+    return values.is_nan().where(0.0, terms).sum(1, keep=True)
+
+
+def _log_factorial(counts: Tensor) -> Tensor:
+    """log x!, from a table for few, else by Stirling's series."""
+    known = ~(counts.is_nan() | (counts < 0.0))
+    counts = known.where(counts, 0.0)
+    few = counts.graph.node("Min", counts, float(FEW - 1)).cast(np.int64)
+    table = counts.graph.constant(gammaln(np.arange(FEW) + 1.0)).take(few, 0)
+    z = counts + 1.0
+    ratio = counts.graph.constant(np.array(1.0)) / z.squared()
+    series = reduce(lambda sum_, next_: sum_ * ratio + next_, STIRLING[-2::-1], ratio * 0.0 + STIRLING[-1])
+    large = (counts + 0.5) * z.log() - z + LOG_UNIT + series / z
+    return (counts < float(FEW)).where(table, large)
 
 
 def _ruled_out(events: Tensor, impossible: NDArray[np.bool_], otherwise: Tensor) -> Tensor:

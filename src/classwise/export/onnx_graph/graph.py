@@ -173,7 +173,8 @@ ML_DOMAIN, ML_OPSET = "ai.onnx.ml", 3
 class Graph:
     """Nodes, the constants they use, inputs and outputs.
 
-    refusals: conditions (n, p) on rows; a row that meets any of them has no score.
+    refusals: conditions (n, p) on rows; a row that meets any of them has no score. whole: whether log p(x) is asked
+    for, so that what is common to all classes is not left out.
     """
 
     def __init__(self, opset: int = OPSET) -> None:
@@ -181,6 +182,7 @@ class Graph:
         self.inputs: list[Any] = []
         self.outputs: list[Any] = []
         self.refusals: list[Tensor] = []
+        self.whole = False
         self._onnx = load_onnx()
         self._nodes: list[Any] = []
         self._constants: list[Any] = []

@@ -56,6 +56,7 @@ def _(density: OneDependence, rows: GraphRows) -> Tensor:
             parts.append(absent.where(summed, known.take(np.array([place]), 1)))
         return _mean(graph.concat(parts), len(parents))
 
+    widths = _log_widths(density, starts)
     every = graph.concat([of.widen(1) for of in complete])  # (n, parents, g)
     gaps = places.equals(np.array(size))
 
@@ -65,7 +66,17 @@ def _(density: OneDependence, rows: GraphRows) -> Tensor:
         found = integrated(places.take(taken, 0), every.take(taken, 0))
         return graph.node("ScatterND", _mean(every, len(parents)), which.transpose(1, 0), found)
 
-    return graph.choose(gaps.any(0, 1), replaced, lambda: _mean(every, len(parents)))
+    found = graph.choose(gaps.any(0, 1), replaced, lambda: _mean(every, len(parents)))
+    return found - graph.constant(widths).take(places, 0).sum(1, keep=True) if graph.whole else found
+
+
+def _log_widths(density: OneDependence, starts: np.ndarray) -> np.ndarray:
+    """By which log p is less within the range of a number, of all levels, and of none; (L + 1,)."""
+    found = np.zeros(len(density.logs) + 1)
+    for j, place in enumerate(density.columns):
+        if isinstance(place, Bins) and place.values is None:
+            found[starts[j] : starts[j] + place.count] = np.log(place.widths)
+    return found
 
 
 def _span(starts: np.ndarray, column: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -15,10 +16,13 @@ from classwise.classifier.decision import Policy
 from classwise.comparison.stack.stack_model import StackModel
 from classwise.errors import ClasswiseError, choose
 from classwise.estimators import Decision, model_within
+from classwise.estimators.answers import refuse_wide
 from classwise.estimators.decisions import read_policy
+from classwise.export.novelty import DistanceRule, EvidenceRule, novelty_rule
 from classwise.export.onnx_graph.bayes_rule import GraphPosterior, decided, label_values, posterior, unscorable_label
 from classwise.export.onnx_graph.graph import OPSET, Graph, load_onnx
 from classwise.export.onnx_graph.input_rows import GraphColumn, InputRows, Layout, refuse_levels
+from classwise.export.onnx_graph.novelty import is_novel
 from classwise.logistic import LogisticModel
 from classwise.rows.schema import Schema
 from classwise.statistics.moments import LARGEST
@@ -41,7 +45,7 @@ def to_onnx(
     Parameters
     ----------
     model : estimator
-        An estimator, or a Decision (its costs and its reject included).
+        An estimator, or a Decision (including its costs, reject and novelty).
     dtype : {"float64", "float32"}, default="float64"
         "float64" or "float32", of the numbers that go in and of the probabilities. Inside all is float64.
     opset : int, optional
@@ -79,16 +83,18 @@ def to_onnx(
            [0.   , 0.249, 0.751]]))
     """
     onnx = load_onnx()
-    estimator, policy, announced = _read(model)
+    question = _read(model)
+    estimator = question.estimator
     fitted, matrix = estimator.model_, choose("inputs", inputs, INPUTS)
     texts = (missing,) if isinstance(missing, str) else tuple(missing)
     layout = Layout(choose("dtype", dtype, DTYPES), _fits_matrix(fitted, matrix), texts)
     graph = Graph(_read_opset(opset))
+    graph.whole = isinstance(question.novelty, EvidenceRule)
     rows = _open_rows(graph, fitted, layout, strict=getattr(estimator, "missing", "") == "error", outputs=outputs)
     if isinstance(fitted, StackModel):
         _refuse_unsuitable(rows, fitted.schema)
     of = posterior(estimator._classifier, rows)
-    labels = _write_outputs(of, len(estimator.classes_), policy, announced, layout, outputs)
+    labels = _write_outputs(of, rows, question, layout, outputs)
     made = graph.model("classwise")
     _describe(made, estimator, fitted, labels)
     onnx.checker.check_model(made, full_check=True)
@@ -98,23 +104,30 @@ def to_onnx(
 # What is asked for ----------------------------------------------------------------------------------------------------
 
 
-def _read(model: Any) -> tuple[Any, Policy | None, list[Any]]:
-    """The estimator inside, how it decides if not for the most probable label, and what may be announced."""
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked: an estimator; announced: the labels, then that of rows not decided, then that of novel rows, where
+    there are such; the policy to decide by, if not for the most probable label; which rows are novel.
+    """
+
+    estimator: Any
+    announced: list[Any]
+    policy: Policy | None = None
+    novelty: EvidenceRule | DistanceRule | None = None
+
+
+def _read(model: Any) -> Question:
+    """From an estimator, or a Decision about one."""
     if not isinstance(model, Decision):
         estimator = _estimator(model)
         ties = getattr(estimator, "ties", "first")
         if ties != "first":
             raise ClasswiseError(f"ties={ties!r} needs chance; use model.set_params(ties='first').")
-        return estimator, None, estimator.classes_.tolist()
-    if model.novelty is not None:
-        raise ClasswiseError(
-            f"novelty={model.novelty!r} needs the density of a row, which an ONNX model does not compute; export "
-            "Decision(model, costs=..., reject=...) without novelty, and look for novel rows in Python."
-        )
+        return Question(estimator, estimator.classes_.tolist())
     estimator = _estimator(model)
-    policy = read_policy(model.costs, model.reject, estimator.classes_)
-    labels = estimator.classes_.tolist()
-    return estimator, policy, labels if model.reject is None else [*labels, model.reject_label_]
+    policy, novelty = read_policy(model.costs, model.reject, estimator.classes_), novelty_rule(model)
+    labels = [*estimator.classes_.tolist(), *[model.reject_label_] * (model.reject is not None)]
+    return Question(estimator, [*labels, *[model.novel_label_] * (novelty is not None)], policy, novelty)
 
 
 def _estimator(model: Any) -> Any:
@@ -127,6 +140,7 @@ def _estimator(model: Any) -> Any:
             "to_onnx takes a fitted classifier of classwise, or a Decision of one, not a "
             f"{type(model).__name__}; of a pipeline, export the last step."
         )
+    refuse_wide(model.model_.schema)
     return model
 
 
@@ -202,20 +216,22 @@ def _refuse_names(inputs: list[str], outputs: tuple[str, str]) -> None:
 
 def _write_outputs(
     of: GraphPosterior,
-    classes: int,
-    policy: Policy | None,
-    announced: list[Any],
+    rows: InputRows,
+    question: Question,
     layout: Layout,
     outputs: tuple[str, str],
 ) -> Labels:
     """Label and probabilities; the labels are the classes, what is announced of rows not decided, and of no score."""
-    known, graph = label_values(announced), of.graph
+    known, graph, policy = label_values(question.announced), of.graph, question.policy
     labels = np.append(known, np.array([unscorable_label(known)], dtype=known.dtype))
-    code = of.code if policy is None else decided(of, policy)
-    code = of.scorable.squeeze(1).where(code, np.array(len(known)))
+    code, scorable = of.code if policy is None else decided(of, policy), of.scorable
+    if question.novelty is not None:
+        novel, is_known = is_novel(question.novelty, of, rows)
+        code, scorable = novel.squeeze(1).where(np.array(len(known) - 1), code), scorable & is_known
+    code = scorable.squeeze(1).where(code, np.array(len(known)))
     graph.output(outputs[0], graph.constant(labels).take(code, 0), str if labels.dtype == object else np.int64)
     probabilities = of.scorable.where(of.probabilities, np.nan).cast(layout.dtype)
-    graph.output(outputs[1], probabilities, layout.dtype, classes)
+    graph.output(outputs[1], probabilities, layout.dtype, len(question.estimator.classes_))
     return labels
 
 

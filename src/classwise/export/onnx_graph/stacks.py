@@ -9,7 +9,9 @@ from functools import singledispatch
 
 import numpy as np
 
+from classwise.comparison.stack.boosted_members import BoostedTrees
 from classwise.comparison.stack.forest_members import Forest
+from classwise.comparison.stack.network_members import Network
 from classwise.comparison.stack.softmax import KernelLinear, Linear
 from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.comparison.stack.trained import Bayesian, Trained, TrainedShares
@@ -68,6 +70,21 @@ def _(trained: TrainedShares, rows: GraphRows) -> Tensor:
 @member_scores.register
 def _(trained: Forest, rows: GraphRows) -> Tensor:
     return forest_mean(trained.trees, trained.beliefs, rows).log()
+
+
+@member_scores.register
+def _(trained: BoostedTrees, rows: GraphRows) -> Tensor:
+    """The sum over trees is their mean, times their number."""
+    return forest_mean(trained.trees, trained.added, rows) * float(len(trained.trees)) + trained.start[None]
+
+
+@member_scores.register
+def _(trained: Network, rows: GraphRows) -> Tensor:
+    values = EncodedRows.of(trained.encoding, rows).numbers()
+    *hidden, last = trained.layers
+    for layer in hidden:
+        values = rows.graph.node("Tanh", values @ layer.weights.T + layer.bias[None])
+    return values @ last.weights.T + last.bias[None]
 
 
 @member_scores.register

@@ -25,8 +25,8 @@ def to_sql(
         dots of their own come one by one: ("main", "odd.name"). To score the result of a query, make it a
         view.
     dialect : str, default="duckdb"
-        "duckdb", "postgres", "sqlite", "spark", "bigquery", "snowflake", "mysql" or "tsql"; trees are written
-        for the first four.
+        "duckdb", "postgres", "sqlite", "spark", "bigquery", "snowflake", "mysql" or "tsql"; trees, and averages
+        over the weights of several classes, are written for the first four.
     columns : sequence of str, default=()
         Those of the table to carry along, such as a key. They come first.
     output : str, default="label"
@@ -47,9 +47,10 @@ def to_sql(
     All names are quoted, so they must be written as the engine stores them. NULL and NaN are missing values: they are
     integrated out. With full covariances of many columns, that is so for one of them or two in a row, and for gaps that
     rows of the fit had; where others are missing, the answer is NULL, and a last column, unanswered, says so, as do an
-    UnansweredRowWarning and a comment at the top of the query. A model that refuses gaps itself (missing="error") has a
-    shorter query. In logistic regression, in a forest and in an AutoClassifier, the mean stands for missing values. The
-    answer is NULL too where predict would be an error.
+    UnansweredRowWarning and a comment at the top of the query. The same holds for the novelty of a Decision, in rows
+    with gaps whose threshold is not known. A model that refuses gaps itself (missing="error") has a shorter query. In
+    logistic regression, in a forest and in an AutoClassifier, the mean stands for missing values. The answer is NULL
+    too where predict would be an error.
 
     Examples
     --------

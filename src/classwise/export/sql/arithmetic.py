@@ -5,9 +5,12 @@ apart; the digits are the fewest that give back the same double.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from math import lgamma
 from typing import Any, TypeAlias
 
 from sqlglot import exp
+
+from classwise.export.novelty import FEW, LOG_UNIT, STIRLING
 
 Expression: TypeAlias = exp.Expr
 
@@ -188,3 +191,16 @@ def log_plus_one(name: str) -> Expression:
     ratio = over(times(log(w.copy()), u.copy()), shifted(enclosed(w.copy()), -1.0))
     is_nothing, is_large = exp.EQ(this=w, expression=number(1.0)), exp.GT(this=u.copy(), expression=number(1.0))
     return case((is_nothing, u), (is_large, log(w.copy())), otherwise=ratio)
+
+
+def log_factorial(count: Expression) -> Expression:
+    """log x! of a whole number; with z = x + 1, Stirling's (z - 1/2) log z - z + log sqrt(2 π) + 1 / (12 z) - ..."""
+    z = enclosed(shifted(count, 1.0))
+    ratio = over(number(1.0), square(z.copy()))
+    series: Expression = number(STIRLING[-1])
+    for coefficient in STIRLING[-2::-1]:
+        series = shifted(times(series, ratio.copy()), coefficient)
+    main = minus(times(shifted(count.copy(), 0.5), log(z.copy())), z.copy())
+    large = total([main, number(LOG_UNIT), over(enclosed(series), z.copy())])
+    small = lookup(count.copy(), [lgamma(x + 1.0) for x in range(FEW)])
+    return case((exp.LT(this=count.copy(), expression=number(FEW)), small), otherwise=large)

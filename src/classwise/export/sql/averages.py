@@ -10,7 +10,6 @@ Its error is below 1e-10 for every deviation up to 1e4. Each point is a column o
 import numpy as np
 from sqlglot import exp
 
-from classwise.export.linear import LinearScores, Variance, WeightAverage
 from classwise.export.sql.arithmetic import (
     IMPOSSIBLE,
     POSSIBLE,
@@ -36,15 +35,6 @@ EVEN = 10.0
 
 # Added to the variance, so that nothing is divided by zero.
 TINY = 1e-24
-
-
-def gaussian_score(average: WeightAverage) -> LinearScores:
-    """The mean of the score, with its variance."""
-    entries, (root,) = average.entries, average.roots
-    variance = Variance(root.slopes, root.constants)
-    return LinearScores(
-        entries.source, entries.level, entries.mean, average.mean.slopes.T, average.mean.constants, variance
-    )
 
 
 def add_average(m: str, v: str, draft: Draft) -> None:

@@ -4,10 +4,6 @@
     P(k | x) = exp d_k / sum over classes of exp d_j
 
 The largest score is taken out first, so nothing overflows; what would underflow is zero.
-
-The scores of logistic regression are linear in the columns, and moderated for two classes. These have -s / 2 and s / 2,
-of which softmax is the logit of s: what is infinite shows in both. What is missing is made 0, its mean, before it is
-multiplied: in SQLite infinity times zero is NULL, and yet not missing.
 """
 
 from collections.abc import Sequence
@@ -16,10 +12,9 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from classwise.arrays import TIE, Array
+from classwise.arrays import TIE
 from classwise.classifier.bayes import Calibration
 from classwise.classifier.decision import Policy
-from classwise.export.linear import LinearScores, Variance, linear_scores, weight_average
 from classwise.export.sql.arithmetic import (
     POSSIBLE,
     Expression,
@@ -30,108 +25,15 @@ from classwise.export.sql.arithmetic import (
     least,
     linear,
     log,
-    lookup,
     minus,
     number,
-    or_zero,
     over,
     shifted,
-    square,
     times,
     total,
 )
-from classwise.export.sql.averages import add_average, gaussian_score
 from classwise.export.sql.draft import Draft, Step
-from classwise.logistic import Laplace, LogisticClassifier, LogisticModel, Logit
-
-
-def add_logistic(classifier: LogisticClassifier, model: Any, draft: Draft, only_label: bool) -> None:
-    """Scores of which softmax is P(k | x). model: a LogisticModel."""
-    is_average = _is_average(classifier) and not (only_label and not classifier.shift)
-    scores = gaussian_score(weight_average(classifier)) if is_average else linear_scores(classifier, "SQL", only_label)
-    names = _read(scores, model, draft)
-    if classifier.shift:
-        draft.add_constants(np.array(classifier.shift))
-    if len(scores.slopes) > 1:
-        for k, slopes in enumerate(scores.slopes):
-            draft.scores[k] += _terms(scores, slopes, names)
-        draft.add_constants(scores.constants)
-        return
-    if is_average:
-        add_average(*_mean_and_variance(scores, names, draft), draft)
-        return
-    score = _moderated(scores, names, draft)
-    for k, half in enumerate((-0.5, 0.5)):
-        draft.add(k, times(number(half), score.copy()))
-
-
-def _read(scores: LinearScores, model: LogisticModel, draft: Draft) -> dict[int, str]:
-    """The columns of the table that are read, each as the query calls it."""
-    spreads, origins = model.deviations, scores.mean.tolist()
-    numbers = {int(scores.source[i]): origins[i] for i in scores.numbers}
-    names = {j: draft.about(j, origin, spreads[j]) for j, origin in numbers.items()}
-    return names | {j: draft.code(j) for j in scores.categories}
-
-
-def _terms(scores: LinearScores, slopes: Array, names: dict[int, str]) -> list[Expression]:
-    """a y of each column; slopes (q',)."""
-    read = [names[int(scores.source[i])] for i in scores.numbers]
-    numbers = [times(number(slopes[i]), or_zero(column(x))) for i, x in zip(scores.numbers, read, strict=True)]
-    levels = []
-    for j, entries in scores.categories.items():
-        values = scores.by_level(entries) @ slopes[entries]
-        levels.append(lookup(column(names[j]), np.roll(values, 1).tolist(), first=-1))
-    return [*numbers, *levels]
-
-
-def _is_average(classifier: LogisticClassifier) -> bool:
-    """Whether it averages over the weights of two classes, and these are believed to be Gaussian."""
-    is_two = isinstance(classifier.likelihood, Logit) and isinstance(classifier.beliefs, Laplace)
-    return is_two and classifier.predictive == "integrated"
-
-
-def _mean_and_variance(scores: LinearScores, names: dict[int, str], draft: Draft) -> tuple[str, str]:
-    """Of the one score, as columns of the query."""
-    whole = shifted(total(_terms(scores, scores.slopes[0], names)), float(scores.constants[0]))
-    mean = draft.define(Step.WHITE, "m", whole)
-    assert scores.variance is not None
-    squares = [square(column(z)) for z in _coordinates(scores, scores.variance, names, draft)]
-    return mean, draft.define(Step.DISTANCE, "v", total(squares))
-
-
-def _moderated(scores: LinearScores, names: dict[int, str], draft: Draft) -> Expression:
-    """s, divided by sqrt(1 + π v / 8) where that is asked for; as a column of the query, or two."""
-    if scores.variance is None:
-        whole = shifted(total(_terms(scores, scores.slopes[0], names)), float(scores.constants[0]))
-        return column(draft.define(Step.WHITE, "m", whole))
-    score, v = map(column, _mean_and_variance(scores, names, draft))
-    # As in Python, a row so far away that its variance is infinite has no answer.
-    finite = case((exp.LTE(this=v, expression=number(-POSSIBLE)), v.copy()))
-    return over(score, exp.Sqrt(this=shifted(times(number(np.pi / 8), finite), 1.0)))
-
-
-def _coordinates(scores: LinearScores, variance: Variance, names: dict[int, str], draft: Draft) -> list[str]:
-    """y R + b, as columns of the query; R is triangular, and its zeros are left out."""
-    entries = _entries(scores, names, draft)
-    found = []
-    for slopes, offset in zip(variance.slopes.T, variance.offsets.tolist(), strict=True):
-        used = np.flatnonzero(slopes).tolist()
-        terms = linear(slopes[used], [entries[i] for i in used])
-        whole = shifted(total(terms), offset) if terms else number(offset)
-        found.append(draft.define(Step.WHITE, "z", whole))
-    return found
-
-
-def _entries(scores: LinearScores, names: dict[int, str], draft: Draft) -> dict[int, str]:
-    """Each entry of y, as a column of the query."""
-    made = {}
-    for i in scores.numbers:
-        made[i] = draft.define(Step.DERIVED, "y", or_zero(column(names[int(scores.source[i])])))
-    for j, entries in scores.categories.items():
-        values = np.roll(scores.by_level(entries), 1, axis=0)
-        for i, of in zip(entries, values.T.tolist(), strict=True):
-            made[i] = draft.define(Step.DERIVED, "y", lookup(column(names[j]), of, first=-1))
-    return made
+from classwise.export.sql.novelty import Novel
 
 
 def labels_of(draft: Draft, calibration: Calibration | None, labels: Sequence[Expression]) -> Expression:
@@ -146,13 +48,15 @@ def labels_of(draft: Draft, calibration: Calibration | None, labels: Sequence[Ex
 
 def posteriors_of(draft: Draft, calibration: Calibration | None) -> list[Expression]:
     """P(k | x) of each class."""
-    weights, whole = _define_weights(draft, _define_levels(draft, calibration))
+    scores = draft.define_scores()
+    weights, whole = _define_weights(draft, _define_levels(draft, calibration, scores, _define_best(draft, scores)))
     return [over(column(weight), column(whole)) for weight in weights]
 
 
 def scores_of(draft: Draft, calibration: Calibration | None) -> list[Expression]:
     """log P(k | x) of each class; minus infinity where the probability is zero."""
-    levels = _define_levels(draft, calibration)
+    scores = draft.define_scores()
+    levels = _define_levels(draft, calibration, scores, _define_best(draft, scores))
     _, whole = _define_weights(draft, levels)
     return [
         case(
@@ -164,12 +68,27 @@ def scores_of(draft: Draft, calibration: Calibration | None) -> list[Expression]
 
 
 def decisions_of(
-    draft: Draft, calibration: Calibration | None, policy: Policy, labels: Sequence[Expression], refused: Expression
+    draft: Draft,
+    calibration: Calibration | None,
+    policy: Policy,
+    labels: Sequence[Expression],
+    refused: Expression,
+    novel: tuple[Novel, Expression] | None = None,
 ) -> Expression:
     """The label of least expected cost, of equals the most probable, of these the first; `refused` where refusing costs
-    less, or the label is not probable enough.
+    less, or the label is not probable enough. novel: whether a row is novel, and its label.
     """
-    posteriors = _numbered(draft, Step.POSTERIOR, "p", posteriors_of(draft, calibration))
+    scores = draft.define_scores()
+    best = _define_best(draft, scores)
+    branches: list[tuple[Expression, Expression]] = []
+    if novel is not None:
+        # A row whose novelty is not known has no label.
+        branches += [(of.is_so, exp.Null()) for of in draft.unanswered]
+        branches.append((novel[0](scores, best), novel[1]))
+    levels = _define_levels(draft, calibration, scores, best)
+    weights, whole = _define_weights(draft, levels)
+    shares = [over(column(weight), column(whole)) for weight in weights]
+    posteriors = _numbered(draft, Step.POSTERIOR, "p", shares)
     costs = _numbered(draft, Step.COST, "cost", [total(linear(of, posteriors)) for of in policy.costs.T.tolist()])
     ignores = draft.dialect.ignores_nulls
     lowest = draft.steps.define(Step.LEAST, "lowest", least([*map(column, costs)], ignores))
@@ -180,7 +99,6 @@ def decisions_of(
     ]
     equals = _numbered(draft, Step.EQUALS, "w", chances)
     draft.steps.define(Step.LIKELIEST, "likeliest", largest([*map(column, equals)], ignores))
-    branches: list[tuple[Expression, Expression]] = []
     for w, cost, p, label in zip(equals, costs, posteriors, labels, strict=True):
         chosen = exp.GTE(this=column(w), expression=column("likeliest"))
         doubts = [exp.And(this=chosen.copy(), expression=doubt) for doubt in _doubts(policy, cost, p)]
@@ -232,9 +150,8 @@ def _define_level(draft: Draft, step: Step, scores: Sequence[str], best: str) ->
     return _numbered(draft, step, "d" if step is Step.LEVEL else "f", level)
 
 
-def _define_levels(draft: Draft, calibration: Calibration | None) -> list[str]:
-    scores = draft.define_scores()
-    levels = _define_level(draft, Step.LEVEL, scores, _define_best(draft, scores))
+def _define_levels(draft: Draft, calibration: Calibration | None, scores: Sequence[str], best: str) -> list[str]:
+    levels = _define_level(draft, Step.LEVEL, scores, best)
     return levels if calibration is None else _calibrated(draft, levels, calibration)
 
 

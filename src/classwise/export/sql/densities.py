@@ -9,18 +9,21 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 import numpy as np
+from scipy.special import gammaln
 from sqlglot import exp
 
 from classwise.arrays import Array
 from classwise.densities import (
     Binomial,
     Categorical,
+    Complement,
     Constant,
     Density,
     Gaussian,
     IndependentStudent,
     LogNormal,
     Mixture,
+    Multinomial,
     OneDependence,
     Poisson,
     Presence,
@@ -34,18 +37,24 @@ from classwise.export.sql.arithmetic import (
     case,
     column,
     double,
+    enclosed,
     is_null,
+    log,
+    log_factorial,
     lookup,
+    minus,
     number,
     or_zero,
     score,
     shifted,
     times,
+    total,
 )
-from classwise.export.sql.draft import Draft
+from classwise.export.sql.draft import Draft, Step
 from classwise.export.sql.gaps import Gaps, gaps_of
 from classwise.export.sql.gaussians import About, add_gaussian, add_independent_student, add_student, as_diagonal
 from classwise.export.sql.sums import add_mixture, add_one_dependence, place_codes
+from classwise.statistics import Bins
 
 
 @singledispatch
@@ -58,12 +67,17 @@ def add_density(density: Density, columns: Sequence[int], draft: Draft) -> None:
 
 @add_density.register
 def _(density: OneDependence, columns: Sequence[int], draft: Draft) -> None:
-    add_one_dependence(density, place_codes(density, columns, draft), draft)
+    codes = place_codes(density, columns, draft)
+    add_one_dependence(density, codes, draft)
+    for place, code in zip(density.columns, codes, strict=True):
+        if isinstance(place, Bins) and place.values is None:  # within its range a number is uniform
+            inside = [0.0, *(-np.log(place.widths)).tolist(), *[0.0] * place.missing]
+            draft.add_common(lookup(column(code), inside, first=-1))
 
 
 @add_density.register
 def _(density: Mixture, columns: Sequence[int], draft: Draft) -> None:
-    add_mixture(density, columns, draft.about, draft, _gaps(density.components, columns, draft))
+    add_mixture(density, columns, draft.about, draft, gaps_between(density.components, columns, draft))
 
 
 @add_density.register
@@ -82,12 +96,12 @@ def _(density: Constant, columns: Sequence[int], draft: Draft) -> None:
 
 @add_density.register
 def _(density: Gaussian, columns: Sequence[int], draft: Draft) -> None:
-    add_gaussian(density, columns, draft.about, draft, _gaps(density, columns, draft))
+    add_gaussian(density, columns, draft.about, draft, gaps_between(density, columns, draft))
 
 
 @add_density.register
 def _(density: Student, columns: Sequence[int], draft: Draft) -> None:
-    add_student(density, columns, draft.about, draft, _gaps(density, columns, draft))
+    add_student(density, columns, draft.about, draft, gaps_between(density, columns, draft))
 
 
 @add_density.register
@@ -99,9 +113,13 @@ def _(density: IndependentStudent, columns: Sequence[int], draft: Draft) -> None
 def _(density: LogNormal, columns: Sequence[int], draft: Draft) -> None:
     """The density of the logarithms; log x itself, which makes it that of x, is common to all classes."""
     _add_logs(density.logs, columns, draft.logarithm, draft)
+    for j in columns:
+        x = column(draft.number_of(j))
+        positive = case((exp.GT(this=x, expression=number(0.0)), x.copy()))
+        draft.add_common(or_zero(times(number(-1.0), log(positive))))
 
 
-def _gaps(density: Gaussian | Student, columns: Sequence[int], draft: Draft) -> Gaps | None:
+def gaps_between(density: Gaussian | Student, columns: Sequence[int], draft: Draft) -> Gaps | None:
     """How missing values are integrated out, if columns vary together within a class."""
     if as_diagonal(density.covariance) is not None:
         return None
@@ -115,12 +133,12 @@ def _add_logs(logs: Density, columns: Sequence[int], about: About, draft: Draft)
 
 @_add_logs.register
 def _(logs: Gaussian, columns: Sequence[int], about: About, draft: Draft) -> None:
-    add_gaussian(logs, columns, about, draft, _gaps(logs, columns, draft))
+    add_gaussian(logs, columns, about, draft, gaps_between(logs, columns, draft))
 
 
 @_add_logs.register
 def _(logs: Student, columns: Sequence[int], about: About, draft: Draft) -> None:
-    add_student(logs, columns, about, draft, _gaps(logs, columns, draft))
+    add_student(logs, columns, about, draft, gaps_between(logs, columns, draft))
 
 
 _add_logs.register(IndependentStudent, add_independent_student)
@@ -160,6 +178,7 @@ def _add_counts(density: Poisson | Binomial, limits: Array, columns: Sequence[in
     slopes, constants = density.line
     for j, place in enumerate(columns):
         x = draft.count_of(place, float(limits[j]))
+        draft.add_common(or_zero(_log_average(column(x), float(density.average[j]), float(limits[j]))))
         for k in range(density.count):
             slope, constant = float(slopes[k, j]), float(constants[k, j])
             if np.isfinite(slope):
@@ -169,6 +188,50 @@ def _add_counts(density: Poisson | Binomial, limits: Array, columns: Sequence[in
             else:  # a chance of one: nothing but all
                 term = _only(x, float(limits[j]), -float(limits[j] * np.log(density.average[j])))
             draft.add(k, or_zero(term))
+
+
+def _log_average(x: Expression, average: float, most: float) -> Expression:
+    """log p(x) of the average class."""
+    chosen = times(number(np.log(average)), x)
+    if not np.isfinite(most):  # Poisson
+        return shifted(minus(chosen, log_factorial(x.copy())), -average)
+    rest = enclosed(minus(number(most), x.copy()))
+    others = times(number(np.log1p(-average)), rest)
+    ways = [log_factorial(x.copy()), log_factorial(rest.copy())]
+    return shifted(minus(total([chosen, others]), enclosed(total(ways))), float(gammaln(most + 1)))
+
+
+@add_density.register
+def _(density: Multinomial, columns: Sequence[int], draft: Draft) -> None:
+    """Lines in the counts; where some are missing, the others have a total of their own, and shares of it."""
+    if draft.whole:
+        raise ClasswiseError(
+            "The novelty of a bag of counts cannot be written as SQL; decide in Python, or JavaScript."
+        )
+    names = _add_weighted(density, columns, draft)
+    whole = draft.define(Step.DERIVED, "bag", total([or_zero(column(x)) for x in names]))
+    for k, shares in enumerate(density.chance.tolist()):
+        pairs = zip(names, shares, strict=True)
+        present = [case((is_null(column(x)), number(0.0)), otherwise=number(share)) for x, share in pairs]
+        left = draft.define(Step.DERIVED, "left", double(total(present)))
+        positive = (exp.GT(this=column(name), expression=number(0.0)) for name in (whole, left))
+        term = times(times(number(-1.0), column(whole)), log(column(left)))
+        draft.add(k, case((exp.and_(*positive), term), otherwise=number(0.0)))
+
+
+@add_density.register
+def _(density: Complement, columns: Sequence[int], draft: Draft) -> None:
+    _add_weighted(density, columns, draft)
+
+
+def _add_weighted(density: Multinomial | Complement, columns: Sequence[int], draft: Draft) -> list[str]:
+    """Each count times its weight; what counts are called."""
+    names = [draft.amount_of(place) for place in columns]
+    for k, slopes in enumerate(density.slope.tolist()):
+        for x, slope in zip(names, slopes, strict=True):
+            line = times(number(slope), column(x)) if np.isfinite(slope) else _only(x, 0.0, 0.0)
+            draft.add(k, or_zero(line))
+    return names
 
 
 def _only(x: str, value: float, there: float) -> Expression:

@@ -41,6 +41,10 @@ class Step(IntEnum):
     BENT = auto()  # these, to Yeo-Johnson powers
     SEEN = auto()  # these, where none is missing; one-hot columns
     TREES = auto()  # what the trees of a forest say, added up
+    FIRST_SUM = auto()  # what goes into the units of a network's first layer
+    FIRST_UNIT = auto()  # what comes out of them
+    SECOND_SUM = auto()  # the same of the second layer
+    SECOND_UNIT = auto()
     FILLED = auto()  # what is missing, at its expectation given the rest, in a class
     WHITE = auto()  # coordinates in which a class is a unit sphere
     DISTANCE = auto()  # squared distances, where a logarithm is to follow
@@ -64,7 +68,7 @@ class Step(IntEnum):
     SCORE = auto()  # log prior + log density of each class, up to a common term
     PEAK = auto()  # the largest
     BEST = auto()  # the same, NULL where it says nothing
-    LEVEL = auto()  # scores about the best, ties made equal
+    LEVEL = auto()  # scores about the best, ties made equal; log p(x)
     CALIBRATED = auto()  # these to a power
     CALIBRATED_BEST = auto()
     CALIBRATED_LEVEL = auto()
@@ -87,7 +91,7 @@ class Written(NamedTuple):
 
 
 class Walking(Protocol):
-    """What takes rows through trees. sums: the columns that it adds; reads: those that it looks at."""
+    """What takes rows through trees, or through points. sums: the columns that it adds; reads: those it looks at."""
 
     @property
     def sums(self) -> Sequence[str]: ...
@@ -102,13 +106,13 @@ class Walking(Protocol):
 
 @dataclass(eq=False)
 class Steps:
-    """Columns by step, each with its expression, in terms of columns of earlier steps; walks: what makes those of the
-    step TREES.
+    """Columns by step, each with its expression, in terms of columns of earlier steps; walks: what makes those of some
+    steps instead, such as TREES.
     """
 
     dialect: Dialect
     columns: dict[Step, dict[str, Expression]] = field(default_factory=dict)
-    walks: list[Walking] = field(default_factory=list)
+    walks: dict[Step, list[Walking]] = field(default_factory=dict)
 
     def define(self, step: Step, name: str, expression: Expression) -> str:
         """A column of a step; its name."""
@@ -121,8 +125,8 @@ class Steps:
         source: Expression = exp.alias_(table, SOURCE, table=True)
         parts: list[Written] = []
         for step, name in names.items():
-            if step is Step.TREES:
-                parts = self._walked(parts, carried[step], name)
+            if step in self.walks:
+                parts = self._walked(self.walks[step], parts, carried[step], name)
                 source = exp.to_table(parts[-1].name)
                 continue
             own = [exp.alias_(expression, alias, copy=False) for alias, expression in self.columns[step].items()]
@@ -137,11 +141,11 @@ class Steps:
             query = query.with_(part.name, as_=part.text, recursive=recursive, materialized=once, copy=False)
         return query
 
-    def _walked(self, parts: list[Written], carried: list[str], name: str) -> list[Written]:
-        """The parts of a query, and those that take rows through trees, forest after forest."""
-        for i, walk in enumerate(self.walks):
-            later = [column for other in self.walks[i + 1 :] for column in other.reads]
-            before = [column for other in self.walks[:i] for column in other.sums]
+    def _walked(self, walks: Sequence[Walking], parts: list[Written], carried: list[str], name: str) -> list[Written]:
+        """The parts of a query, and those that take rows through trees or points, one forest after the other."""
+        for i, walk in enumerate(walks):
+            later = [column for other in walks[i + 1 :] for column in other.reads]
+            before = [column for other in walks[:i] for column in other.sums]
             kept = [*dict.fromkeys([*carried, *later, *before])]
             written = walk.steps(parts[-1].name, kept, f"{name}{i or ''}", self.dialect.name)
             # Rows are numbered there: where that is asked for several times, it has to be done once.
@@ -189,7 +193,7 @@ def _names_in(expressions: Iterable[Expression]) -> set[str]:
 class Unanswered:
     """Columns that are described jointly: a row without a score lacks more than `most` of them, but not all of them,
     unless most is 0. count: the column of the query that tells how many. Rows whose `code` is one of those `seen` have
-    a score nevertheless.
+    a score nevertheless. because: what keeps the others from it.
     """
 
     columns: tuple[int, ...]
@@ -197,6 +201,9 @@ class Unanswered:
     count: str
     code: str = ""
     seen: tuple[int, ...] = ()
+    because: str = (
+        "These columns are described jointly, and a query that integrates all gaps out of them would be too long"
+    )
 
     @property
     def is_so(self) -> Expression:
@@ -223,6 +230,9 @@ class Draft:
     that make it impossible to score, as it would be in Python. missing: whether each column that is read has no value.
     strict: whether rows with gaps are refused. seen: which numbers rows of the fit lacked, the most frequent first.
     unanswered: where too many gaps leave a row without a score.
+
+    whole: whether log p(x) is asked for; then `common` are the terms that all classes share, which are left out
+    otherwise. gaps: how those of some columns are integrated out, where that is known already.
     """
 
     dialect: Dialect
@@ -237,6 +247,9 @@ class Draft:
     strict: bool = False
     seen: Sequence[Collection[int]] = ()
     unanswered: list[Unanswered] = field(default_factory=list)
+    whole: bool = False
+    common: list[Expression] = field(default_factory=list)
+    gaps: dict[tuple[int, ...], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.steps = Steps(self.dialect)
@@ -246,12 +259,21 @@ class Draft:
 
     def define(self, step: Step, letter: str, expression: Expression) -> str:
         """A column of a step, by a letter and the next number; its name."""
+        return self.steps.define(step, self.name(letter), expression)
+
+    def name(self, letter: str) -> str:
+        """A letter and the next number."""
         place = self._counts[letter] = self._counts.get(letter, -1) + 1
-        return self.steps.define(step, f"{letter}{place}", expression)
+        return f"{letter}{place}"
 
     def add(self, k: int, term: Expression) -> None:
         """A term of the score of class k."""
         self.scores[k].append(term)
+
+    def add_common(self, term: Expression) -> None:
+        """A term that all classes share."""
+        if self.whole:
+            self.common.append(term)
 
     def add_constants(self, values: Array) -> None:
         """What each class's score has in every row."""
@@ -314,6 +336,16 @@ class Draft:
         """What a number that was read is called; it is NULL where the number is missing."""
         return f"x{j}"
 
+    def is_missing(self, j: int) -> Expression:
+        """Whether a column has no value, in a step after those that read it; it may be one that says nothing."""
+        if j in self.levels:
+            return exp.EQ(this=column(self.code(j)), expression=exp.Literal.number(-1))
+        read = self.steps.columns.get(Step.GIVEN, {})
+        if f"x{j}" in read or f"r{j}" in read:
+            return is_null(column(self.number_of(j)))
+        value = self._number(j)
+        return is_null(column(self.steps.define(Step.GIVEN, f"h{j}", self.dialect.without_nan(value, value.copy()))))
+
     def count_of(self, j: int, most: float) -> str:
         """A whole number from 0 to the most there can be; a row with anything else is refused."""
         x = self.about(j, 0.0, 1.0)
@@ -321,6 +353,12 @@ class Draft:
         self.refusals.append(exp.NEQ(this=column(x), expression=exp.Floor(this=column(x))))
         if np.isfinite(most):
             self.refusals.append(exp.GT(this=column(x), expression=number(most)))
+        return x
+
+    def amount_of(self, j: int) -> str:
+        """A number from 0 on; a row with a negative one is refused."""
+        x = self.about(j, 0.0, 1.0)
+        self.refusals.append(exp.LT(this=column(x), expression=number(0.0)))
         return x
 
     def logarithm(self, j: int, origin: float, spread: float) -> str:

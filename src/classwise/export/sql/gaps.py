@@ -20,6 +20,7 @@ from sqlglot import exp
 from classwise import limits
 from classwise.arrays import Array
 from classwise.densities import Gaussian, Student
+from classwise.export.novelty import LOG_UNIT
 from classwise.export.sql.arithmetic import Expression, case, column, double, is_null, linear, number, shifted, total
 from classwise.export.sql.draft import Draft, Step, Unanswered
 
@@ -33,6 +34,13 @@ def gaps_of(columns: Sequence[int], density: Gaussian | Student, draft: Draft) -
     """
     if draft.strict:
         return None
+    key = tuple(columns)
+    if key not in draft.gaps:
+        draft.gaps[key] = _new_gaps(columns, density, draft)
+    return draft.gaps[key]
+
+
+def _new_gaps(columns: Sequence[int], density: Gaussian | Student, draft: Draft) -> "Gaps | None":
     width, kinds = len(columns), len(density.covariance.values)
     most = _most_missing(width, kinds, draft)
     complete = most >= width - 1
@@ -42,9 +50,9 @@ def gaps_of(columns: Sequence[int], density: Gaussian | Student, draft: Draft) -
     missing = [is_null(column(draft.number_of(j))) for j in columns]
     count = code = ""
     if isinstance(density, Student) or not complete:
-        count = draft.define(Step.DERIVED, "gaps", _sum_where(missing, [1] * width))
+        count = draft.define(Step.DERIVED, "gaps", sum_where(missing, [1] * width))
     if most:
-        code = draft.define(Step.DERIVED, "gap", _sum_where([of.copy() for of in missing], weights))
+        code = draft.define(Step.DERIVED, "gap", sum_where([of.copy() for of in missing], weights))
     if not complete:
         codes = [sum(weights[j] for j in of) for of in seen]
         draft.unanswered.append(Unanswered(tuple(columns), most, count, code, tuple(codes)))
@@ -71,7 +79,8 @@ def _most_missing(width: int, kinds: int, draft: Draft) -> int:
     return max(1, int((sizes <= limits.SQL_GAP_PATTERNS).sum()))
 
 
-def _sum_where(conditions: Sequence[Expression], weights: Sequence[int]) -> Expression:
+def sum_where(conditions: Sequence[Expression], weights: Sequence[int]) -> Expression:
+    """The sum of the weights of those conditions that hold."""
     whole, none = map(exp.Literal.number, weights), exp.Literal.number(0)
     return total([case((of, weight), otherwise=none.copy()) for of, weight in zip(conditions, whole, strict=True)])
 
@@ -130,13 +139,13 @@ class Gaps:
         return double(exp.Case(this=column(self.code), ifs=branches))
 
     def log_scales(self, density: Gaussian | Student) -> Array:
-        """-1/2 log|C_OO|, and for Student-t all else that does not depend on the values; (g, patterns)."""
+        """What does not depend on the values: log|2 π C_OO|^-1/2, and what Student-t have for it; (g, patterns)."""
         found = np.zeros((density.count, len(self.patterns)))
         for i, there in enumerate(map(self._there, self.patterns)):
             if there:
                 part = density.marginal(there)
-                scale = -part.covariance.half_log_det if isinstance(part, Gaussian) else part.log_scale[:, 0]
-                found[:, i] = scale
+                volume = part.covariance.half_log_det + len(there) * LOG_UNIT
+                found[:, i] = -volume if isinstance(part, Gaussian) else part.log_scale[:, 0]
         return found
 
     def excess(self, density: Gaussian, center: Array) -> Array:

@@ -15,6 +15,7 @@ from classwise.arrays import Array, row_norms
 from classwise.covariance import Covariance, DiagonalCovariance
 from classwise.covariance.exponents import FAR, Shared
 from classwise.densities import Gaussian, IndependentStudent, Student
+from classwise.export.novelty import LOG_UNIT
 from classwise.export.sql.arithmetic import (
     Expression,
     case,
@@ -49,15 +50,36 @@ def add_gaussian(
     diagonal = as_diagonal(density.covariance)
     if diagonal is not None:
         _add_alone(density.means, diagonal.deviations, columns, about, draft)
-    elif len(density.covariance.values) < density.count:
+    elif len(density.covariance.values) < density.count and not draft.whole:
         _add_shared(density, columns, about, draft, gaps)
     else:
         for k, distance in enumerate(_distances(density, columns, about, draft, gaps)):
             draft.add(k, times(number(-0.5), distance))
         if gaps is None:
-            draft.add_constants(-density.covariance.half_log_det)
+            volume = density.covariance.half_log_det + density.n_features * LOG_UNIT
+            draft.add_constants(np.broadcast_to(-volume, density.count))
         else:
             _add_looked_up(gaps.log_scales(density), gaps, draft)
+
+
+def squared_distances(
+    density: Gaussian, columns: Sequence[int], about: About, draft: Draft, gaps: Gaps | None
+) -> list[Expression]:
+    """(x - m_k)' C_k^-1 (x - m_k) of the values that are there, for each class."""
+    diagonal = as_diagonal(density.covariance)
+    if diagonal is None:
+        return _distances(density, columns, about, draft, gaps)
+    deviations = np.broadcast_to(diagonal.deviations, density.means.shape)
+    parts = [_about_middle(*of, about) for of in zip(density.means.T, deviations.T, columns, strict=True)]
+    return [total(_squares(parts, k, of)) for k, of in enumerate(deviations)]
+
+
+def _squares(parts: Sequence[tuple[str, Array]], k: int, deviations: Array) -> list[Expression]:
+    """((x - m) / s)² of each column, nothing where it is missing; parts: its name, and the means about its origin."""
+    return [
+        or_zero(times(number(s**-2.0), square(shifted(column(x), -float(away[k])))))
+        for (x, away), s in zip(parts, deviations.tolist(), strict=True)
+    ]
 
 
 def _add_looked_up(values: Array, gaps: Gaps, draft: Draft) -> None:
@@ -80,8 +102,9 @@ def as_diagonal(covariance: Covariance) -> DiagonalCovariance | None:
 
 
 def _add_alone(means: Array, deviations: Array, columns: Sequence[int], about: About, draft: Draft) -> None:
-    """-1/2 ((x - m) / s)² - log s of each column, and nothing where it is missing."""
-    shared, deviations = len(deviations) < len(means), np.broadcast_to(deviations, means.shape)
+    """log N(x | m, s²) of each column, and nothing where it is missing."""
+    shared = len(deviations) < len(means) and not draft.whole
+    deviations = np.broadcast_to(deviations, means.shape)
     parabola = _line if shared else _parabola
     for j, place in enumerate(columns):
         name, away = _about_middle(means[:, j], deviations[:, j], place, about)
@@ -102,8 +125,8 @@ def _middle(means: Array) -> Array:
 
 
 def _parabola(name: str, away: float, deviation: float, is_far: bool) -> Expression:
-    """-1/2 ((x - away) / s)² - log s, expanded as long as that costs no digits."""
-    precision, constant = deviation**-2.0, -float(np.log(deviation))
+    """-1/2 ((x - away) / s)² - log s - log sqrt(2 π), expanded as long as that costs no digits."""
+    precision, constant = deviation**-2.0, -float(np.log(deviation)) - LOG_UNIT
     if is_far:
         return shifted(times(number(-0.5 * precision), square(shifted(column(name), -away))), constant)
     slope = shifted(times(number(-0.5 * precision), column(name)), away * precision)
@@ -225,9 +248,9 @@ def add_student(density: Student, columns: Sequence[int], about: About, draft: D
 
 
 def _student_scale(density: Student, p: int) -> Array:
-    """log Γ((v + p)/2) - log Γ(v/2) - p/2 log(v π factor), but for what all classes have; (g,)."""
+    """log Γ((v + p)/2) - log Γ(v/2) - p/2 log(v π factor); (g,)."""
     v = density.freedom
-    return np.asarray(gammaln((v + p) / 2) - gammaln(v / 2) - 0.5 * p * np.log(v * density.factor))
+    return np.asarray(gammaln((v + p) / 2) - gammaln(v / 2) - 0.5 * p * np.log(v * np.pi * density.factor))
 
 
 def _add_student_of_some(
@@ -240,12 +263,8 @@ def _add_student_of_some(
     count = draft.define(Step.DISTANCE, "n", total(there))
     scales = np.stack([_student_scale(density, p) for p in range(density.n_features + 1)], axis=1)
     for k, of_class in enumerate(deviations):
-        squares = [
-            or_zero(times(number(s**-2.0), square(shifted(column(x), -float(away[k])))))
-            for (x, away), s in zip(parts, of_class.tolist(), strict=True)
-        ]
         inverse = 1 / (density.factor[k] * density.freedom[k])
-        name = draft.define(Step.DISTANCE, "u", times(number(inverse), total(squares)))
+        name = draft.define(Step.DISTANCE, "u", times(number(inverse), total(_squares(parts, k, of_class))))
         power = times(number(-0.5), shifted(column(count), float(density.freedom[k])))
         draft.add(k, times(power, log_plus_one(name)))
         draft.add(k, lookup(column(count), scales[k]))
@@ -256,7 +275,7 @@ def _add_student_of_some(
 def add_independent_student(density: IndependentStudent, columns: Sequence[int], about: About, draft: Draft) -> None:
     """-(v + 1)/2 log(1 + ((x - m) / s)² / v) of each column, and nothing where it is missing."""
     v, scale = density.freedom, np.sqrt(density.shapes)
-    constants = gammaln((v + 1) / 2) - gammaln(v / 2) - 0.5 * np.log(v * density.shapes)
+    constants = gammaln((v + 1) / 2) - gammaln(v / 2) - 0.5 * np.log(v * np.pi * density.shapes)
     for j, place in enumerate(columns):
         x, away = _about_middle(density.means[:, j], scale[:, j], place, about)
         for k in range(density.count):

@@ -1,13 +1,11 @@
 """A fitted model as a query: names, a draft of the scores, an answer made of them, and its text in a dialect."""
 
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
-import numpy as np
 from sqlglot import exp
 
 from classwise.classifier.bayes import BayesClassifier, Calibration, FittedModel
@@ -16,20 +14,22 @@ from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.diagnostics.advice import listed
 from classwise.errors import ClasswiseError, UnansweredRowWarning
 from classwise.estimators import Answers, Decision
+from classwise.estimators.answers import refuse_wide
 from classwise.estimators.decisions import read_policy
+from classwise.export.novelty import DistanceRule, EvidenceRule, novelty_rule, seen_gaps
 from classwise.export.sql.arithmetic import Expression, case
-from classwise.export.sql.bayes_rule import add_logistic, decisions_of, labels_of, posteriors_of, scores_of
+from classwise.export.sql.bayes_rule import decisions_of, labels_of, posteriors_of, scores_of
 from classwise.export.sql.densities import add_density
 from classwise.export.sql.dialects import Dialect, read_dialect
 from classwise.export.sql.draft import Draft, Unanswered, check_text
+from classwise.export.sql.logistic import add_logistic
+from classwise.export.sql.novelty import novelty_of
 from classwise.export.sql.stacks import add_stack
 from classwise.export.sql.trees import add_forest
 from classwise.forest.forest import Forest
 from classwise.logistic import LogisticClassifier
 from classwise.rows.codes import label_columns
 from classwise.rows.schema import Schema
-from classwise.statistics import ClassStatistics
-from classwise.statistics.parts import NUMBERS
 
 # Names of the table, of its columns, and of the result. All are quoted, so that any name is safe ----------------------
 
@@ -56,10 +56,11 @@ def read_table(table: Any) -> exp.Table:
 
 def feature_names(schema: Schema, features: Sequence[str] | None, dialect: Dialect) -> list[str]:
     """What the model's columns are called in the table: each another column of it."""
+    refuse_wide(schema)
     if features is None and schema.names is None:
         raise ClasswiseError(
-            f"The model was fitted on {len(schema)} columns without names; say with features=[...] what they are "
-            "called in the table."
+            f"The model was fitted on {len(schema)} columns without names: say what they are called in the table, such "
+            "as features=['height', 'weight']."
         )
     names = _texts("features", schema.names if features is None else features)
     if len(names) != len(schema):
@@ -140,7 +141,7 @@ def write_query(
     model = estimator._fitted_model
     rules = {j: column.conversion for j, column in enumerate(model.schema) if column.conversion is not None}
     draft = Draft(kind, feature_names(model.schema, features, kind), model.levels, len(estimator.classes_), rules)
-    draft.strict, draft.seen = estimator._strict, _seen_gaps(estimator)
+    draft.strict, draft.seen = estimator._strict, seen_gaps(estimator)
     carried = [exp.alias_(exp.column(draft.key(i, key)), key, quoted=True) for i, key in enumerate(keys)]
     question.add_scores(draft, output)
     answers = question.answers(draft, output, kind)
@@ -154,24 +155,12 @@ def write_query(
     return "".join(f"/* {note} */\n" for note in notes) + text
 
 
-def _seen_gaps(estimator: Answers) -> list[frozenset[int]]:
-    """Which numbers rows of the fit lacked, the most frequent first; nothing where the model has not kept that."""
-    statistics = getattr(estimator, "statistics_", None)
-    if not isinstance(statistics, ClassStatistics) or NUMBERS.name not in statistics.parts:
-        return []
-    columns, gaps = np.array(NUMBERS.columns(statistics.schema), dtype=np.intp), statistics.numbers.gaps
-    weights: Counter[frozenset[int]] = Counter()
-    for present, weight in zip(gaps.present, gaps.moments.weight[:, 0].tolist(), strict=True):
-        weights[frozenset(columns[~present].tolist())] += weight
-    return [pattern for pattern, _ in weights.most_common()]
-
-
 def _warn_of_gaps(draft: Draft) -> str:
     """Say which rows have no answer here, where they have one in Python; the same as a comment in a query."""
     fact = " ".join(_described(gaps, draft) for gaps in draft.unanswered)
+    because = " ".join(dict.fromkeys(f"{gaps.because}." for gaps in draft.unanswered))
     warnings.warn(
-        f"{fact} These columns are described jointly, and a query that integrates all gaps out of them would be too "
-        f"long: the column {UNANSWERED!r} marks such rows, score them with predict; where there are none, "
+        f"{fact} {because} The column {UNANSWERED!r} marks such rows: score them with predict. Where there are none, "
         "set_params(missing='error') says so.",
         UnansweredRowWarning,
         stacklevel=4,
@@ -201,11 +190,15 @@ def _why_unanswered(draft: Draft) -> Expression:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is asked: an estimator, and the policy to decide by, where it is not the most probable label."""
+    """What is asked: an estimator, the policy to decide by, where it is not the most probable label, and which rows are
+    novel.
+    """
 
     estimator: Answers
     policy: Policy | None = None
     reject_label: Any = None
+    novelty: EvidenceRule | DistanceRule | None = None
+    novel_label: Any = None
 
     @classmethod
     def read(cls, model: Any) -> "Question":
@@ -222,18 +215,15 @@ class Question:
 
     @classmethod
     def _read_decision(cls, decision: Decision) -> "Question":
-        if decision.novelty is not None:
-            raise ClasswiseError(
-                "novelty takes densities that SQL has no functions for; write the Decision with novelty=None, and look "
-                "for novel rows in Python."
-            )
         labels = decision.classes_
         asked = cls.read(getattr(decision, "model_", decision.model)).estimator
-        return cls(asked, read_policy(decision.costs, decision.reject, labels), decision.reject_label_)
+        policy, rule = read_policy(decision.costs, decision.reject, labels), novelty_rule(decision)
+        return cls(asked, policy, decision.reject_label_, rule, decision.novel_label_)
 
     def add_scores(self, draft: Draft, output: str) -> None:
         """Scores of which softmax is P(k | x), as terms of a draft."""
         only_label = output == "label" and self.policy is None
+        draft.whole = output == "label" and isinstance(self.novelty, EvidenceRule)
         add_classifier(self.estimator._classifier, self.estimator._fitted_model, draft, only_label)
         if self.estimator._strict:
             draft.refusals += draft.missing
@@ -252,18 +242,19 @@ class Question:
         if self.policy is None:
             self._refuse_chance()
             return [labels_of(draft, calibration, self._labels(dialect))]
-        *labels, refused = self._labels(dialect)
-        return [decisions_of(draft, calibration, self.policy, labels, refused)]
+        *labels, refused, new = self._labels(dialect)
+        novel = None if self.novelty is None else (novelty_of(self.novelty, draft), new)
+        return [decisions_of(draft, calibration, self.policy, labels, refused, novel)]
 
     def _labels(self, dialect: Dialect) -> list[Expression]:
-        """The labels as SQL, and that of rows better not decided, where there is one; all of one type."""
+        """The labels as SQL, and those of rows better not decided, and of novel ones; all of one type."""
         labels = self.estimator.classes_.tolist()
         kinds = {type(label) for label in labels}
         if not (len(kinds) == 1 and kinds <= {str, int, float, bool}):
             names = " and ".join(sorted(kind.__name__ for kind in kinds))
             raise ClasswiseError(f"Labels of type {names} have no type in SQL; fit with text or whole numbers.")
         if self.policy is not None:
-            labels.append(self._refused_label(labels[0]))
+            labels += [self._refused_label(labels[0]), self._novel_label(labels[0])]
         for label in labels:
             if isinstance(label, str):
                 check_text(label, "a label")
@@ -275,14 +266,23 @@ class Question:
         assert policy is not None
         if policy.refusing == float("inf") and policy.least_posterior == 0:
             return label
-        if self.reject_label in self.estimator.classes_.tolist():
-            raise ClasswiseError(f"reject_label={self.reject_label!r} is one of the classes; give another.")
-        if type(self.reject_label) is not type(label):
-            raise ClasswiseError(
-                f"A column of SQL has one type, and reject_label={self.reject_label!r} is not of that of the labels, "
-                f"such as {label!r}; give a reject_label of the same type, such as {_example(label)!r}."
-            )
-        return self.reject_label
+        return self._announced("reject_label", self.reject_label, label, -1)
+
+    def _novel_label(self, label: Any) -> Any:
+        return label if self.novelty is None else self._announced("novel_label", self.novel_label, label, -2)
+
+    def _announced(self, name: str, given: Any, label: Any, example: int) -> Any:
+        """A label that is none of the classes, and of their type."""
+        if given in self.estimator.classes_.tolist():
+            raise ClasswiseError(f"{name}={given!r} is one of the classes; give another.")
+        if type(given) is type(label):
+            return given
+        other = name.removesuffix("_label") if isinstance(label, str) else type(label)(example)
+        remedy = f"give a {name} of the same type, such as {other!r}"
+        raise ClasswiseError(
+            f"A column of SQL has one type, and {name}={given!r} is not of that of the labels, such as {label!r}; "
+            f"{'fit with labels of text' if isinstance(label, bool) else remedy}."
+        )
 
     def _refuse_chance(self) -> None:
         if getattr(self.estimator, "ties", "first") == "random":
@@ -310,7 +310,3 @@ def _(classifier: BayesClassifier, model: FittedModel, draft: Draft, only_label:
 add_classifier.register(LogisticClassifier)(add_logistic)
 add_classifier.register(PooledClassifier)(add_stack)
 add_classifier.register(Forest)(add_forest)
-
-
-def _example(label: Any) -> Any:
-    return "reject" if isinstance(label, str) else type(label)(-1)

@@ -18,7 +18,9 @@ from sqlglot import exp
 
 from classwise.arrays import Array, Codes, log_normalize
 from classwise.classifier.bayes import FittedModel
+from classwise.comparison.stack.boosted_members import BoostedTrees
 from classwise.comparison.stack.forest_members import Forest
+from classwise.comparison.stack.network_members import Network
 from classwise.comparison.stack.softmax import KernelLinear, Linear
 from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.comparison.stack.trained import Bayesian, Trained, TrainedShares
@@ -48,12 +50,18 @@ from classwise.export.sql.dialects import NEAREST
 from classwise.export.sql.draft import Draft, Step
 from classwise.export.sql.gaussians import add_student
 from classwise.export.sql.sums import add_mixture, add_one_dependence, places_of
-from classwise.export.sql.trees import add_trees
+from classwise.export.sql.trees import add_sums, add_trees
 from classwise.rows.schema import Column, Schema
 from classwise.statistics.moments import LARGEST
 
 # A number farther from its column's center, in standard units, has no answer: its powers would overflow.
 FARTHEST_UNITS = 1e30
+
+# Farther from zero, tanh is 1 or -1 in double precision.
+FARTHEST_TANH = 20.0
+
+# The steps of the layers of a network.
+LAYER_STEPS = ((Step.FIRST_SUM, Step.FIRST_UNIT), (Step.SECOND_SUM, Step.SECOND_UNIT))
 
 # A power nearer to zero is a logarithm.
 SMALL_POWER = 1e-8
@@ -228,7 +236,7 @@ def can_write(trained: Trained) -> bool:
     """Whether a member has a form in SQL."""
     if isinstance(trained, Bayesian):
         return all(isinstance(part, DENSITIES) for part in _parts(trained.classifier.density))
-    return isinstance(trained, (Linear, KernelLinear, TrainedShares, Forest))
+    return isinstance(trained, (Linear, KernelLinear, Network, TrainedShares, Forest, BoostedTrees))
 
 
 def _parts(density: Density) -> list[Density]:
@@ -356,6 +364,50 @@ def _(trained: KernelLinear, columns: StackColumns) -> None:
 def _(trained: Forest, columns: StackColumns) -> None:
     """log of the mean over trees of what is believed of the leaf."""
     add_trees(trained.trees, trained.beliefs, columns.draft, partial(columns.given, trained.trees.levels))
+
+
+@add_scores.register
+def _(trained: BoostedTrees, columns: StackColumns) -> None:
+    """start + what the leaves add; a class without trees has none."""
+    seen = np.unique(trained.classes).tolist()
+    read = partial(columns.given, trained.trees.levels)
+    for k, name in zip(seen, add_sums(trained.trees, trained.added[:, seen], columns.draft, read), strict=True):
+        columns.draft.add(k, column(name))
+    columns.draft.add_constants(trained.start)
+
+
+@add_scores.register
+def _(trained: Network, columns: StackColumns) -> None:
+    """bias + weights' units, over the units of the last layer, less those of the first class."""
+    draft, encoding = columns.draft, trained.encoding
+    names = [columns.about(encoding, j, 0.0, 1.0) for j in range(encoding.n_encoded)]
+    *hidden, last = trained.layers
+    for layer, (of_sums, of_units) in zip(hidden, LAYER_STEPS, strict=False):
+        sums = [
+            draft.define(of_sums, "into", shifted(total(_weighed(weights, names)), bias))
+            for weights, bias in zip(layer.weights, layer.bias.tolist(), strict=True)
+        ]
+        names = [draft.define(of_units, "unit", _tanh(name)) for name in sums]
+    for k, of_class in enumerate(last.weights - last.weights[0]):
+        draft.scores[k] += _weighed(of_class, names) if of_class.any() else []
+    draft.add_constants(last.bias - last.bias[0])
+
+
+def _weighed(weights: Array, names: Sequence[str]) -> list[Expression]:
+    """a * x for each weight that is not zero: the layers of several networks lie side by side, and are mostly zeros."""
+    kept = np.flatnonzero(weights).tolist() or [0]
+    return linear(weights[kept], [names[i] for i in kept])
+
+
+def _tanh(name: str) -> Expression:
+    """1 - 2 / (1 + exp 2x)."""
+    x, most = column(name), number(FARTHEST_TANH)
+    grown = shifted(exp.Exp(this=times(number(2.0), x.copy())), 1.0)
+    return case(
+        (exp.GT(this=x, expression=most), number(1.0)),
+        (exp.LT(this=x.copy(), expression=number(-FARTHEST_TANH)), number(-1.0)),
+        otherwise=minus(number(1.0), over(number(2.0), grown)),
+    )
 
 
 def _parted(weights: Array, encoding: Encoding) -> list[Array]:

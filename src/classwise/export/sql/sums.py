@@ -64,6 +64,7 @@ def add_one_dependence(density: OneDependence, codes: Sequence[str], draft: Draf
     sizes = [len(place) for place in density.columns]
     spans = [range(end - size, end) for size, end in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
     parents = [i for i, size in enumerate(sizes) if size > 1]
+    draft.add_constants(np.full(density.count, -np.log(len(parents))))
     for k in range(density.count):
         logs = density.logs[:, :, k]
         parts = [_of_parent(logs, i, spans, codes, draft) for i in parents]

@@ -1,4 +1,4 @@
-"""Trees as terms of a score: log of the mean over trees of P(k | leaf).
+"""Trees as terms of a score: log of the mean over trees of P(k | leaf), or the sum of what leaves add to it.
 
 The nodes are a table within the query, written as one packed text, which engines read a hundred times faster than
 VALUES, and than nested CASEs, which SQLite does not take at all. Each row starts at the root of every tree, and goes on
@@ -22,6 +22,7 @@ from classwise.arrays import Array
 from classwise.errors import ClasswiseError
 from classwise.export.sql.arithmetic import IMPOSSIBLE, case, column, double, log, number, over, written
 from classwise.export.sql.draft import Draft, Step, Written
+from classwise.export.sql.tables import ENGINES
 from classwise.forest.forest import Forest
 from classwise.forest.forest_model import ForestModel
 from classwise.statistics.trees import LEAF, Trees
@@ -48,18 +49,24 @@ def add_trees(trees: Trees, beliefs: Array, draft: Draft, read: Callable[[int], 
     """log of the mean over trees of beliefs (L, g), as a term of each class. read: what a column of the table is called
     that holds a number, NULL where it is missing, or the code of a level, -1 where it is missing.
     """
-    _refuse(trees, beliefs, draft)
-    used = np.unique(trees.column[trees.column != LEAF]).tolist()
-    values = {j: _filled(trees, j, read(j), draft) for j in used}
-    draft.steps.define(Step.DERIVED, NUMBER, written(ENGINES[draft.dialect.name].number, ()))
     seen = np.flatnonzero(beliefs.any(axis=0)).tolist()
-    sums = [draft.define(Step.TREES, "trees", written("", [*values.values(), NUMBER])) for _ in seen]
-    draft.steps.walks.append(Walk(trees, beliefs[:, seen], values, sums))
+    sums = add_sums(trees, beliefs[:, seen], draft, read)
     for k in range(beliefs.shape[1]):
         if k not in seen:  # a class without rows
             draft.add(k, number(IMPOSSIBLE))
     for k, name in zip(seen, sums, strict=True):
         draft.add(k, log(over(column(name), number(float(len(trees))))))
+
+
+def add_sums(trees: Trees, of_leaves: Array, draft: Draft, read: Callable[[int], str]) -> list[str]:
+    """Columns with the sums over trees of of_leaves (L, g); their names."""
+    _refuse(trees, of_leaves, draft)
+    used = np.unique(trees.column[trees.column != LEAF]).tolist()
+    values = {j: _filled(trees, j, read(j), draft) for j in used}
+    draft.steps.define(Step.DERIVED, NUMBER, written(ENGINES[draft.dialect.name].number, ()))
+    sums = [draft.define(Step.TREES, "trees", written("", [*values.values(), NUMBER])) for _ in of_leaves.T]
+    draft.steps.walks.setdefault(Step.TREES, []).append(Walk(trees, of_leaves, values, sums))
+    return sums
 
 
 def _refuse(trees: Trees, beliefs: Array, draft: Draft) -> None:
@@ -85,56 +92,6 @@ def _filled(trees: Trees, j: int, name: str, draft: Draft) -> str:
     else:
         value = exp.Coalesce(this=column(name), expressions=[number(float(trees.means[j]))])
     return draft.define(Step.DERIVED, "value", value)
-
-
-# Engines: how each reads a packed text as a table ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TreeEngine:
-    """rows: of items that stand in one text, each with an alias i; part: the p-th number of an item, from 1 on; whole,
-    fraction: types; number: what numbers rows; is_recursive: whether it can ask itself for as long as it takes.
-    """
-
-    rows: str
-    part: str
-    whole: str
-    fraction: str
-    number: str = "ROW_NUMBER() OVER ()"
-    is_recursive: bool = True
-
-    def table(self, numbers: dict[str, list[str]]) -> str:
-        """Columns of numbers, as a SELECT; those called v, c, lo and hi are whole."""
-        kinds = [self.whole if name in WHOLE else self.fraction for name in numbers]
-        parts = [
-            f"CAST({self.part.format(p=p)} AS {kind}) AS {name}"
-            for p, (name, kind) in enumerate(zip(numbers, kinds, strict=True), 1)
-        ]
-        text = " ".join(map(":".join, zip(*numbers.values(), strict=True)))
-        return f"SELECT {', '.join(parts)} FROM {self.rows.format(text=text)}"
-
-
-WHOLE = ("v", "c", "lo", "hi")
-SPLIT = "SPLIT_PART(i, ':', {p})"
-# SQLite has no such function, but JSON: the text becomes a list of lists.
-ENGINES = {
-    "duckdb": TreeEngine("(SELECT UNNEST(STRING_SPLIT('{text}', ' ')) AS i) AS t", SPLIT, "INTEGER", "DOUBLE"),
-    "postgres": TreeEngine("UNNEST(STRING_TO_ARRAY('{text}', ' ')) AS t(i)", SPLIT, "INTEGER", "DOUBLE PRECISION"),
-    "sqlite": TreeEngine(
-        "JSON_EACH('[[' || REPLACE(REPLACE('{text}', ' ', '],['), ':', ',') || ']]')",
-        "JSON_EXTRACT(value, '$[' || ({p} - 1) || ']')",
-        "INTEGER",
-        "REAL",
-    ),
-    "spark": TreeEngine(
-        "(SELECT EXPLODE(SPLIT('{text}', ' ')) AS i) AS t",
-        SPLIT,
-        "INT",
-        "DOUBLE",
-        "MONOTONICALLY_INCREASING_ID()",
-        is_recursive=False,
-    ),
-}
 
 
 # From the step before to what all trees say ---------------------------------------------------------------------------

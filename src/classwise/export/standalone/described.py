@@ -1,11 +1,8 @@
 """A fitted estimator, or a Decision, as plain values: its columns, labels and classifier, and how it decides."""
 
-from itertools import combinations
-from math import comb
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
 
 import classwise.export.standalone.plain_logistic
 import classwise.export.standalone.plain_stacks  # noqa: F401
@@ -15,14 +12,13 @@ from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.densities import Constant
 from classwise.errors import ClasswiseError
 from classwise.estimators import Answers, Decision
-from classwise.estimators.decisions import LAWS, read_policy
+from classwise.estimators.answers import refuse_wide
+from classwise.estimators.decisions import read_policy
+from classwise.export.novelty import DistanceRule, EvidenceRule, novelty_rule
 from classwise.export.standalone.plain import Plain, plain
 from classwise.rows.conversions import Moment
 from classwise.rows.schema import Column
 from classwise.rows.table import INTEGRATE
-
-# Thresholds of novelty are known for so many patterns of missing values at most, those of few gaps first.
-MOST_PATTERNS = 128
 
 
 def described(model: Any) -> Plain:
@@ -35,6 +31,7 @@ def described(model: Any) -> Plain:
             "fit."
         )
     fitted, classifier = inner._fitted_model, inner._classifier
+    refuse_wide(fitted.schema)
     columns = [_column(column, fitted.levels.get(j)) for j, column in enumerate(fitted.schema)]
     return {
         "about": " ".join(repr(model).split()),
@@ -66,6 +63,7 @@ def _column(column: Column, levels: Labels | None) -> Plain:
     if levels is not None:
         return {"name": column.name, "levels": _labels(levels)}
     rules = {"lognormal": "positive", "poisson": "count", "binomial": "count"}
+    rules |= {"multinomial": "amount", "complement": "amount"}
     rule, most = rules.get(column.family.name), column.family.trials
     return {"name": column.name, "rule": rule, "most": most, "conversion": _conversion(column)}
 
@@ -110,47 +108,16 @@ def _decision(decision: Decision) -> Plain:
     finite = {"refusing": policy.refusing if np.isfinite(policy.refusing) else None}
     own = {"costs": policy.costs, **finite, "least_posterior": policy.least_posterior, "rounding": policy.rounding}
     labels = {"reject_label": _labels(np.array([decision.reject_label_], dtype=object))[0]}
-    novelty = None if decision.novelty is None else _novelty(decision, float(decision.novelty))
-    return {**own, **labels, "novelty": novelty}
+    rule = novelty_rule(decision)
+    return {**own, **labels, "novelty": None if rule is None else _novelty(decision, rule)}
 
 
-def _novelty(decision: Decision, share: float) -> Plain:
+def _novelty(decision: Decision, rule: EvidenceRule | DistanceRule) -> Plain:
     """law, and what it compares with: distances by the number of values, or evidence by which values are there."""
-    model, label = decision._fitted_model(), _labels(np.array([decision.novel_label_], dtype=object))[0]
-    if LAWS[decision.law]:
-        columns, density = model._numbers_block()
-        most = chi2.isf(share, np.maximum(np.arange(len(columns) + 1), 1))
-        return {"law": "distance", "label": label, "columns": columns.tolist(), "density": plain(density), "most": most}
-    present = present_patterns(len(model.model_.schema))
-    found = decision._thresholds(model, present, share)
-    thresholds = {
-        "".join("01"[there] for there in row): float(t) for row, t in zip(present.tolist(), found, strict=True)
-    }
-    return {"law": "evidence", "label": label, "thresholds": {k: t for k, t in thresholds.items() if np.isfinite(t)}}
-
-
-def present_patterns(width: int) -> Any:
-    """Which values are there, in the patterns that thresholds of novelty are known for: as many gaps as there is room
-    for; (q, p).
-
-    >>> present_patterns(2).astype(int).tolist()
-    [[1, 1], [0, 1], [1, 0], [0, 0]]
-    """
-    found = [gone for gaps in range(known_gaps(width) + 1) for gone in combinations(range(width), gaps)]
-    present = np.ones((len(found), width), dtype=bool)
-    for i, gone in enumerate(found):
-        present[i, list(gone)] = False
-    return present
-
-
-def known_gaps(width: int) -> int:
-    """The most missing values of a row of so many columns whose novelty is known.
-
-    >>> known_gaps(2), known_gaps(20)
-    (2, 1)
-    """
-    patterns, gaps = 1, 0
-    while gaps < width and (gaps < 1 or patterns + comb(width, gaps + 1) <= MOST_PATTERNS):
-        gaps += 1
-        patterns += comb(width, gaps)
-    return gaps
+    label = _labels(np.array([decision.novel_label_], dtype=object))[0]
+    if isinstance(rule, DistanceRule):
+        own = {"columns": rule.columns.tolist(), "density": plain(rule.density), "most": rule.most}
+        return {"law": "distance", "label": label, **own}
+    pairs = zip(rule.present.tolist(), rule.thresholds.tolist(), strict=True)
+    known = {"".join("01"[there] for there in row): t for row, t in pairs if np.isfinite(t)}
+    return {"law": "evidence", "label": label, "thresholds": known}

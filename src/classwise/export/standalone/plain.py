@@ -4,8 +4,8 @@ A model is a tree of dicts. Each has a `kind`, which says how to score, and numb
 
     model       columns, labels, classifier, decision
     classifier  bayes (log_prior, density, power, shift), logistic, forest, pool
-    density     gaussian, student, independent_student, lognormal, poisson, binomial, categorical, presence, constant,
-                product, unseen, mixture, one_dependence
+    density     gaussian, student, independent_student, lognormal, poisson, binomial, multinomial, complement,
+                categorical, presence, constant, product, unseen, mixture, one_dependence
 
 Rows are matrices as tables make them: a category as the position of its level, L for a level never seen, -1 where it is
 missing; a missing number as NaN. A classifier, density or member of a new kind is added where its version of `plain`
@@ -24,11 +24,13 @@ from classwise.covariance import Covariance, DiagonalCovariance
 from classwise.densities import (
     Binomial,
     Categorical,
+    Complement,
     Constant,
     Gaussian,
     IndependentStudent,
     LogNormal,
     Mixture,
+    Multinomial,
     OneDependence,
     Poisson,
     Presence,
@@ -149,6 +151,16 @@ def _(density: Poisson) -> Plain:
 @plain.register
 def _(density: Binomial) -> Plain:
     return {"kind": "binomial", "values": density.values, "average": density.average, "trials": density.trials}
+
+
+@plain.register
+def _(density: Multinomial) -> Plain:
+    return {"kind": "multinomial", "chance": density.chance}
+
+
+@plain.register
+def _(density: Complement) -> Plain:
+    return {"kind": "complement", "weights": density.weights}
 
 
 @plain.register

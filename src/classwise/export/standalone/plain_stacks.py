@@ -4,8 +4,10 @@ from functools import singledispatch
 
 import numpy as np
 
+from classwise.comparison.stack.boosted_members import BoostedTrees
 from classwise.comparison.stack.forest_members import Forest
 from classwise.comparison.stack.kernel_features import KernelFeatures
+from classwise.comparison.stack.network_members import Network
 from classwise.comparison.stack.softmax import KernelLinear, Linear
 from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.comparison.stack.trained import Bayesian, Trained, TrainedShares
@@ -48,6 +50,17 @@ def _(trained: TrainedShares) -> Plain:
 def _(trained: Forest) -> Plain:
     own = plain_trees(trained.trees, trained.beliefs)
     return {"kind": "forest", **own, "power": 1.0, "shift": np.zeros(trained.beliefs.shape[1])}
+
+
+@plain_member.register
+def _(trained: BoostedTrees) -> Plain:
+    return {"kind": "boosted", **plain_trees(trained.trees, trained.added), "start": trained.start}
+
+
+@plain_member.register
+def _(trained: Network) -> Plain:
+    layers = [{"weights": layer.weights, "intercept": layer.bias} for layer in trained.layers]
+    return {"kind": "network", "encoding": plain_encoding(trained.encoding), "layers": layers}
 
 
 @plain_member.register

@@ -24,7 +24,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "gaussians": frozenset({"gaussian", "student", "decision"}),
     "one_dependence": frozenset({"one_dependence"}),
     "classifiers": frozenset(),
-    "trees": frozenset({"forest"}),
+    "trees": frozenset({"forest", "boosted"}),
     "logistic": frozenset({"logistic"}),
     "stacks": frozenset({"pool"}),
     "decisions": frozenset({"decision"}),

@@ -71,6 +71,7 @@ export function refuseUnsuitable(row, columns) {
     const start = `Column ${JSON.stringify(nameOf(column, j))} holds ${x}`;
     if (Math.abs(x) > 1e150) throw new UnscorableError(`${start}, which is too large.`);
     if (column.rule === "positive" && x <= 0) throw new UnscorableError(`${start}, and is to be above 0.`);
+    if (column.rule === "amount" && x < 0) throw new UnscorableError(`${start}, and is to be at least 0.`);
     if (column.rule === "count" && !(x >= 0 && x <= most && x === Math.floor(x))) {
       throw new UnscorableError(`${start}, and is to be a whole number from 0 to ${most}.`);
     }

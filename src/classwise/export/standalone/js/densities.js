@@ -99,6 +99,28 @@ function binomial(density, row) {
   return { relative: summed(shape[0], row, term), common: summed(1, row, base)[0] };
 }
 
+/** x log θ; where counts are missing, the others have a total of their own, and shares of it. */
+function multinomial(density, row) {
+  const { data: chance, shape } = array(density.chance);
+  refuseNegative(row);
+  const whole = summed(1, row, (x) => x)[0];
+  const left = summed(shape[0], row, (x, i) => chance[i]);
+  const lines = summed(shape[0], row, (x, i) => timesLog(x, chance[i]));
+  const relative = lines.map((line, k) => (whole > 0 ? line - whole * Math.log(left[k]) : line));
+  return { relative, common: logFactorial(whole) - summed(1, row, (x) => logFactorial(x))[0] };
+}
+
+/** Scores, which are no densities. */
+function complement(density, row) {
+  const { data: weights, shape } = array(density.weights);
+  refuseNegative(row);
+  return { relative: summed(shape[0], row, (x, i) => (x === 0 ? 0 : x * weights[i])), common: 0 };
+}
+
+function refuseNegative(row) {
+  if (row.some((x) => x < 0)) throw new UnscorableError("A count is negative.");
+}
+
 function refuseFractions(row, most) {
   if (row.some((x, j) => x < 0 || x > most(j) || (!Number.isNaN(x) && x !== Math.floor(x)))) {
     throw new UnscorableError("A value is not a count.");
@@ -115,4 +137,5 @@ function mixture(density, row) {
 }
 
 Object.assign(DENSITIES, { product, constant, categorical, presence, unseen, lognormal, poisson, binomial, mixture });
+Object.assign(DENSITIES, { multinomial, complement });
 DENSITIES.independent_student = independentStudent;

@@ -42,12 +42,23 @@ function kernel(member, row) {
   return softmax(member, near);
 }
 
-function softmax(member, values) {
-  const weights = flat(member.weights);
-  const scores = Array.from(flat(member.intercept), (score, k) =>
+/** Softmax of the last of several layers; tanh after each of the others. */
+function network(member, row) {
+  const hidden = member.layers.slice(0, -1);
+  const values = hidden.reduce((inputs, layer) => affine(layer, inputs).map(Math.tanh), transformed(member.encoding, row));
+  return softmax(member.layers.at(-1), values);
+}
+
+function softmax(layer, values) {
+  return logNormalize(affine(layer, values));
+}
+
+/** intercept + weights'values. */
+function affine(layer, values) {
+  const weights = flat(layer.weights);
+  return Array.from(flat(layer.intercept), (score, k) =>
     values.reduce((sum, x, j) => sum + weights[k * values.length + j] * x, score),
   );
-  return logNormalize(scores);
 }
 
 /** Numbers in units of their spread, to a power; steps; categories as positions, or as yes and no. */
@@ -81,4 +92,4 @@ function powerOf(magnitude, power) {
   return Math.abs(power) < 1e-8 ? log : Math.expm1(power * log) / power;
 }
 
-Object.assign(CLASSIFIERS, { pool, encoded, shares, linear, kernel });
+Object.assign(CLASSIFIERS, { pool, encoded, shares, linear, kernel, network });

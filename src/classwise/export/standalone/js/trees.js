@@ -1,4 +1,4 @@
-// Forests: the mean over trees of what is believed of the leaf that a row falls into.
+// Forests: the mean over trees of what is believed of the leaf that a row falls into. Boosted trees: a sum of leaves.
 
 import { CLASSIFIERS } from "./classifiers.js";
 import { UnscorableError, array, flat, logNormalize } from "./numbers.js";
@@ -6,11 +6,17 @@ import { UnscorableError, array, flat, logNormalize } from "./numbers.js";
 /** power log mean + shift, normalized. */
 function forest(classifier, row) {
   const shift = flat(classifier.shift);
-  const mean = meanOf(classifier, row);
-  return logNormalize(mean.map((p, k) => classifier.power * Math.log(p) + shift[k]));
+  const count = flat(classifier.roots).length;
+  return logNormalize(sumOf(classifier, row).map((p, k) => classifier.power * Math.log(p / count) + shift[k]));
 }
 
-function meanOf(trees, row) {
+/** start + sum, normalized. */
+function boosted(classifier, row) {
+  const start = flat(classifier.start);
+  return logNormalize(sumOf(classifier, row).map((sum, k) => start[k] + sum));
+}
+
+function sumOf(trees, row) {
   if (row.some((x) => Math.abs(x) === Infinity)) throw new UnscorableError("A row holds infinity.");
   const fill = flat(trees.fill);
   const values = row.map((x, j) => (Number.isNaN(x) ? fill[j] : x));
@@ -18,13 +24,12 @@ function meanOf(trees, row) {
   const [column, cut, left, right, leaf] = ["column", "cut", "left", "right", "leaf"].map((name) => flat(trees[name]));
   const { data: beliefs, shape } = array(trees.beliefs);
   const total = Array(shape[1]).fill(0);
-  const roots = flat(trees.roots);
-  for (const root of roots) {
+  for (const root of flat(trees.roots)) {
     let node = root;
     while (column[node] >= 0) node = values[column[node]] <= cut[node] ? left[node] : right[node];
     for (let k = 0; k < total.length; k++) total[k] += beliefs[leaf[node] * shape[1] + k];
   }
-  return total.map((sum) => sum / roots.length);
+  return total;
 }
 
-Object.assign(CLASSIFIERS, { forest });
+Object.assign(CLASSIFIERS, { forest, boosted });

@@ -97,6 +97,8 @@ def refuse_unsuitable(rows: Any, columns: list[dict[str, Any]]) -> None:
 def _refuse_outside(start: str, values: Any, column: dict[str, Any]) -> None:
     if column["rule"] == "positive":
         _refuse(start, values, values <= 0, "and its values are to be above 0")
+    elif column["rule"] == "amount":
+        _refuse(start, values, values < 0, "and its values are to be at least 0")
     elif column["rule"] == "count":
         most = np.inf if column["most"] is None else column["most"]
         outside = (values < 0) | (values > most) | (values != np.floor(values))

@@ -92,6 +92,34 @@ def binomial(density: dict[str, Any], rows: Any) -> tuple[Any, Any]:
     return np.nansum(terms, axis=2), np.nansum(base, axis=1)
 
 
+def multinomial(density: dict[str, Any], rows: Any) -> tuple[Any, Any]:
+    """x log θ; where counts are missing, the others have a total of their own, and shares of it."""
+    chance, held = array(density["chance"]), _held_counts(rows)
+    with np.errstate(divide="ignore"):
+        left = np.log((~np.isnan(rows)).astype(np.float64) @ chance.T)
+        terms = _weighted(held, np.log(chance))
+    whole = held.sum(axis=1)
+    terms -= np.where(whole[:, None] > 0, whole[:, None] * left, 0.0)
+    return terms, log_factorial(whole) - log_factorial(held).sum(axis=1)
+
+
+def complement(density: dict[str, Any], rows: Any) -> tuple[Any, Any]:
+    """Scores, which are no densities."""
+    return _weighted(_held_counts(rows), array(density["weights"])), np.zeros(len(rows))
+
+
+def _weighted(held: Any, weights: Any) -> Any:
+    """The sum of each count times its weight, 0 for a count of 0; (m, p), (g, p) -> (m, g)."""
+    with np.errstate(invalid="ignore"):
+        return np.where(held[:, None, :] == 0, 0.0, held[:, None, :] * weights).sum(axis=2)
+
+
+def _held_counts(rows: Any) -> Any:
+    if (rows < 0).any():
+        raise UnscorableError("Some counts are negative.")
+    return np.where(np.isnan(rows), 0.0, rows)
+
+
 def _times_log1p(x: Any, y: Any) -> Any:
     """x log(1 + y), and 0 where x is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -120,4 +148,4 @@ def mixture(density: dict[str, Any], rows: Any) -> tuple[Any, Any]:
 
 DENSITIES.update(product=product, constant=constant, categorical=categorical, presence=presence, unseen=unseen)
 DENSITIES.update(independent_student=independent_student, lognormal=lognormal, poisson=poisson, binomial=binomial)
-DENSITIES.update(mixture=mixture)
+DENSITIES.update(mixture=mixture, multinomial=multinomial, complement=complement)

@@ -44,6 +44,15 @@ def kernel(member: dict[str, Any], rows: Any) -> Any:
     return log_normalize(near @ array(member["weights"]).T + array(member["intercept"]))
 
 
+def network(member: dict[str, Any], rows: Any) -> Any:
+    """Softmax of the last of several layers; tanh after each of the others."""
+    *hidden, last = member["layers"]
+    values = transformed(member["encoding"], rows)
+    for layer in hidden:
+        values = np.tanh(values @ array(layer["weights"]).T + array(layer["intercept"]))
+    return log_normalize(values @ array(last["weights"]).T + array(last["intercept"]))
+
+
 # The transform of rows ------------------------------------------------------------------------------------------------
 
 
@@ -85,4 +94,4 @@ def _power(magnitude: Any, powers: Any) -> Any:
     return np.where(small, logs, np.expm1(safe * logs) / safe)
 
 
-CLASSIFIERS.update(pool=pool, encoded=encoded, shares=shares, linear=linear, kernel=kernel)
+CLASSIFIERS.update(pool=pool, encoded=encoded, shares=shares, linear=linear, kernel=kernel, network=network)

@@ -1,4 +1,4 @@
-"""Forests: the mean over trees of what is believed of the leaf that a row falls into."""
+"""Forests: the mean over trees of what is believed of the leaf that a row falls into. Boosted trees: a sum instead."""
 
 from typing import Any
 
@@ -11,11 +11,16 @@ from classwise.export.standalone.python.numbers import UnscorableError, array, l
 def forest(classifier: dict[str, Any], rows: Any) -> Any:
     """power log mean + shift, normalized."""
     with np.errstate(divide="ignore"):
-        logs = classifier["power"] * np.log(_mean(classifier, rows))
+        logs = classifier["power"] * np.log(_sum(classifier, rows) / len(classifier["roots"]))
     return log_normalize(logs + array(classifier["shift"]))
 
 
-def _mean(trees: dict[str, Any], rows: Any) -> Any:
+def boosted(classifier: dict[str, Any], rows: Any) -> Any:
+    """start + sum, normalized."""
+    return log_normalize(array(classifier["start"]) + _sum(classifier, rows))
+
+
+def _sum(trees: dict[str, Any], rows: Any) -> Any:
     if np.isinf(rows).any():
         raise UnscorableError("A row holds infinity.")
     values, levels = np.where(np.isnan(rows), array(trees["fill"]), rows), trees["levels"]
@@ -23,7 +28,7 @@ def _mean(trees: dict[str, Any], rows: Any) -> Any:
     beliefs, total = array(trees["beliefs"]), 0.0
     for root in np.asarray(trees["roots"]).tolist():
         total = total + beliefs[np.asarray(trees["leaf"])[_leaves(trees, values, root)]]
-    return total / len(trees["roots"])
+    return total
 
 
 def _leaves(trees: dict[str, Any], values: Any, root: int) -> Any:
@@ -36,4 +41,4 @@ def _leaves(trees: dict[str, Any], values: Any, root: int) -> Any:
     return nodes
 
 
-CLASSIFIERS.update(forest=forest)
+CLASSIFIERS.update(forest=forest, boosted=boosted)
