@@ -3,6 +3,7 @@
 Start here
     compare(X, y)            every model on the same folds: which one to trust; .best is the winner
     examine(table, target=)  what is wrong with a table, before you fit
+    select_columns(m, X, y)  which columns a model needs; .best is the model fitted on them
     AutoClassifier()         the best probabilities without tuning
     datasets.penguins()      a table to try it on
 
@@ -10,6 +11,8 @@ Estimators, with the interface of scikit-learn
     LDA, QDA, RDA, NearestMean, GaussianClassifier     one Gaussian per class
     NaiveBayes, AODE                                   columns of any kind, independent or nearly so
     MixtureClassifier, BayesianLogistic, ForestClassifier
+    ShrunkenCentroids, HDDA                            more columns than rows
+    RobustClassifier                                   rows with outliers
     Decision(model, costs=, reject=, novelty=)         decides by expected cost
 
 After a fit
@@ -36,10 +39,12 @@ if TYPE_CHECKING:
     from classwise import datasets as datasets
     from classwise import plot as plot
     from classwise.classifier.evaluation import Evaluation as Evaluation
+    from classwise.comparison import ColumnSelection as ColumnSelection
     from classwise.comparison import Comparison as Comparison
     from classwise.comparison import LearningCurve as LearningCurve
     from classwise.comparison import compare as compare
     from classwise.comparison import learning_curve as learning_curve
+    from classwise.comparison import select_columns as select_columns
     from classwise.comparison.stack import AutoClassifier as AutoClassifier
     from classwise.covariance import NormalInverseWishart as NormalInverseWishart
     from classwise.datasets import load_penguins as load_penguins
@@ -63,6 +68,7 @@ if TYPE_CHECKING:
     from classwise.errors import UnansweredRowWarning as UnansweredRowWarning
     from classwise.errors import UnscorableError as UnscorableError
     from classwise.estimators import AODE as AODE
+    from classwise.estimators import HDDA as HDDA
     from classwise.estimators import LDA as LDA
     from classwise.estimators import QDA as QDA
     from classwise.estimators import RDA as RDA
@@ -73,6 +79,8 @@ if TYPE_CHECKING:
     from classwise.estimators import MixtureClassifier as MixtureClassifier
     from classwise.estimators import NaiveBayes as NaiveBayes
     from classwise.estimators import NearestMean as NearestMean
+    from classwise.estimators import RobustClassifier as RobustClassifier
+    from classwise.estimators import ShrunkenCentroids as ShrunkenCentroids
     from classwise.estimators.held_out import held_out_importance as held_out_importance
     from classwise.estimators.scoring import evaluate as evaluate
     from classwise.estimators.scoring import predict as predict
@@ -95,7 +103,7 @@ __version__ = "0.2.0"
 # use, so that `classwise --help` does not wait for SciPy.
 _HOMES = {
     "classifier.evaluation": ["Evaluation"],
-    "comparison": ["Comparison", "LearningCurve", "compare", "learning_curve"],
+    "comparison": ["ColumnSelection", "Comparison", "LearningCurve", "compare", "learning_curve", "select_columns"],
     "comparison.stack": ["AutoClassifier"],
     "covariance": ["NormalInverseWishart"],
     "datasets": ["load_penguins"],
@@ -123,12 +131,15 @@ _HOMES = {
         "Decision",
         "ForestClassifier",
         "GaussianClassifier",
+        "HDDA",
         "LDA",
         "MixtureClassifier",
         "NaiveBayes",
         "NearestMean",
         "QDA",
         "RDA",
+        "RobustClassifier",
+        "ShrunkenCentroids",
     ],
     "estimators.held_out": ["held_out_importance"],
     "estimators.scoring": ["evaluate", "predict"],

@@ -67,6 +67,8 @@ def data_frame(records: Mapping[str, Sequence[Any]], backend: Any = None) -> Any
     chosen: Any = backend or next((name for name in ("pandas", "polars", "pyarrow") if find_spec(name)), None)
     if chosen is None:
         raise MissingExtraError("A table with named columns takes pandas, polars or pyarrow: pip install pandas.")
+    if isinstance(chosen, str) and not find_spec(chosen):
+        raise MissingExtraError(f"A table of {chosen} needs {chosen}: pip install {chosen}.")
     return nw.from_dict(dict(records), backend=chosen).to_native()
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
+from classwise import limits
 from classwise.arrays import Array, Labels
 from classwise.classifier.bayes import Classifier, FittedModel, score
 from classwise.classifier.decision import RejectCurve, reject_curve
@@ -20,14 +21,15 @@ from classwise.classifier.evaluation import Evaluation
 from classwise.classifier.explanation import Explanation
 from classwise.classifier.flip import smallest_flip
 from classwise.classifier.shift import PriorShift, estimate_shift
-from classwise.errors import ClasswiseError, whole
+from classwise.errors import ClasswiseError, NotAvailableError, whole
 from classwise.estimators.fit_summary import FitSummary, SummaryTable, fit_summary, left_out
 from classwise.estimators.importance import Importance, LossSums, loss_sums
 from classwise.estimators.row_scorer import RowScorer
 from classwise.kernels.scores import Answer
 from classwise.rows.codes import code_labels, positions
 from classwise.rows.device_rows import as_given, labels_at, to_host
-from classwise.rows.schema import Schema, SchemaReport
+from classwise.rows.schema import Schema
+from classwise.rows.schema_report import SchemaReport
 from classwise.rows.sources import Source, open_asked, open_row, required
 from classwise.rows.table import INTEGRATE, Table
 
@@ -38,6 +40,9 @@ class Answers(ClassifierMixin, BaseEstimator):
     A fitted subclass has `model_`, a FittedModel. It defines its priors, and what each column adds to the log odds of a
     row.
     """
+
+    # Whether a sparse matrix will do.
+    _takes_sparse: ClassVar[bool] = False
 
     # The attribute that only a fitted estimator has, and the method that sets it.
     _fitted_by: ClassVar[tuple[str, str]] = ("model_", "fit")
@@ -76,6 +81,11 @@ class Answers(ClassifierMixin, BaseEstimator):
     def _strict(self) -> bool:
         """Whether missing values are refused."""
         return False
+
+    @property
+    def _has_reach(self) -> bool:
+        """Whether the model knows how far rows reach in each column."""
+        return True
 
     @property
     def _integrates(self) -> bool:
@@ -226,6 +236,27 @@ class Answers(ClassifierMixin, BaseEstimator):
         log_posterior = self._apply(Answer.LOG_POSTERIOR, table).T
         return Evaluation.of(log_posterior, self._codes_of(table), self.classes_, table.weights)
 
+    def prediction_sets(self, X: Any, coverage: float = 0.9, *, per_class: bool = False) -> NDArray[np.bool_]:
+        """Sets of classes that hold the true class as often as you ask: an error for this model; (n, g).
+
+        Gaussian classifiers and naive Bayes have them, because their models without a row are exact.
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        coverage : float, default=0.9
+            How often a set should hold the true class.
+        per_class : bool, default=False
+            Whether each class by itself should have this coverage.
+
+        Returns
+        -------
+        array of bool of shape (n, g)
+            Whether each class is in the set of each row.
+        """
+        raise no_sets(self)
+
     def reject_curve(self, X: Any, y: Any, sample_weight: Any = None) -> RejectCurve:
         """Error against coverage on labeled rows, if only the rows with the highest posteriors are decided.
 
@@ -326,7 +357,7 @@ class Answers(ClassifierMixin, BaseEstimator):
         It would be high if column 0 were at least 4.32 (now 4).
         """
         model = self._fitted_model
-        source = open_row(row, model.schema.names)
+        source = open_row(row, model.schema.names, self._takes_sparse)
         check_columns(self, source)
         table = source.read_like(model.schema, model.levels)
         if len(table) != 1:
@@ -339,8 +370,10 @@ class Answers(ClassifierMixin, BaseEstimator):
         best = _best(scores, None)
         wanted = None if label is None and against is None else other if first == best else first
         chances = np.exp(scores[[first, other]]).tolist()
-        flip = smallest_flip(self._classifier, model, table, list(reasons.shares.values()), wanted)
-        return replace(reasons, probability=chances[0], other_probability=chances[1], flip=flip)
+        found = replace(reasons, probability=chances[0], other_probability=chances[1])
+        if model.schema.is_sparse or not self._has_reach:
+            return replace(found, searched=False)
+        return replace(found, flip=smallest_flip(self._classifier, model, table, list(reasons.shares.values()), wanted))
 
     # Columns --------------------------------------------------------------------------------------------------------
 
@@ -389,6 +422,7 @@ class Answers(ClassifierMixin, BaseEstimator):
         <BLANKLINE>
         ± is one standard error. Each column was integrated out exactly.
         """
+        self._refuse_sparse("importance")
         table = self._labeled(X, y, sample_weight)
         sums = self._loss_sums(table, whole("repeats", repeats, 1), read_seed(random_state))
         schema = self._fitted_model.schema
@@ -460,9 +494,17 @@ class Answers(ClassifierMixin, BaseEstimator):
 
     # ----------------------------------------------------------------------------------------------------------------
 
+    def _refuse_sparse(self, name: str) -> None:
+        """Refuse what looks at the columns of a model one by one, where it was fitted on a sparse matrix."""
+        if self._fitted_model.schema.is_sparse:
+            raise NotAvailableError(
+                f"{name} looks at columns one by one, and is not for a model that was fitted on a sparse matrix; fit "
+                "it on X.toarray(), or on fewer columns. explain and parameters_ are for sparse ones too."
+            )
+
     def _table(self, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
         model = self._fitted_model
-        source = open_asked(X, model.schema.names)
+        source = open_asked(X, model.schema.names, self._takes_sparse)
         check_columns(self, source)
         return source.read_like(model.schema, model.levels, y, sample_weight)
 
@@ -551,6 +593,15 @@ def read_seed(random_state: Any) -> int:
     return int(read_generator(random_state).integers(2**31))
 
 
+def refuse_wide(schema: Schema) -> None:
+    """Refuse to write out, column by column, a model of a sparse matrix with very many columns."""
+    if schema.is_sparse and len(schema) > limits.EXPORTED_COLUMNS:
+        raise ClasswiseError(
+            f"The model has {len(schema)} columns, those of a sparse matrix, and at most {limits.EXPORTED_COLUMNS} are "
+            "exported or served; fit it on fewer, such as CountVectorizer(max_features=2000) makes."
+        )
+
+
 # Columns at predict must match those at fit: the same number, names and order -----------------------------------------
 
 
@@ -595,3 +646,11 @@ def _describe_difference(known: list[str], given: list[str]) -> str:
             f"Column {place} is '{given[place]}' and was '{known[place]}'; reorder with X[model.feature_names_in_].\n"
         )
     return " ".join(parts)
+
+
+def no_sets(model: Any) -> NotAvailableError:
+    """The error of models that have no prediction sets."""
+    return NotAvailableError(
+        f"Prediction sets come from exact posteriors of left-out rows by statistics, which {type(model).__name__} does "
+        "not have; give LDA, QDA, NearestMean, NaiveBayes or GaussianClassifier."
+    )

@@ -15,7 +15,8 @@ from classwise.engines import Rows
 from classwise.errors import ClasswiseError, above, choose, whole
 from classwise.estimators.generative import TIES
 from classwise.estimators.summary import SummaryEstimator
-from classwise.rows.schema import Families, SchemaReport, read_families
+from classwise.rows.schema import Families, read_families
+from classwise.rows.schema_report import SchemaReport
 from classwise.rows.table import Table
 from classwise.selection.leave_one_out import LeavingOut
 from classwise.statistics import (
@@ -163,7 +164,7 @@ class AODE(SummaryEstimator):
     def _refuse_families(self) -> None:
         asked = self.families if isinstance(self.families, Mapping) else {}
         other = {key: family for key, family in asked.items() if family not in LEVELS}
-        if other or (isinstance(self.families, str) and self.families == "best"):
+        if other or (isinstance(self.families, str) and self.families != "auto"):
             raise ClasswiseError(
                 f"families={other or self.families!r} is not for AODE, which counts all numbers in ranges; name only "
                 "columns that are to be 'categorical' or 'bernoulli'."
@@ -229,7 +230,7 @@ class OneDependencePlan(Plan):
         pairs = statistics.pairs.without(ignored)
         pairs = pairs if self.missing_is_level else pairs.without_missing()
         _refuse_constant(pairs)
-        density = OneDependence.estimate(pairs, self.smoothing, self.backoff)
+        density = OneDependence.estimate(pairs, float(self.smoothing), self.backoff)
         classifier = BayesClassifier(statistics.labels, self.class_priors(statistics), density)
         levels = {j: place.levels for j, place in enumerate(pairs.columns) if isinstance(place, Named)}
         notes = {j: _about(place) for j, place in enumerate(pairs.columns) if j not in ignored}

@@ -50,7 +50,8 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         labels, or a mapping {true: {decided: cost}}. Pairs that a mapping leaves out cost 1 if wrong, 0 if
         right.
     reject : float or mapping, optional
-        The cost of leaving a row undecided; or {"posterior": 0.9}, the least posterior of a decided label.
+        The cost of leaving a row undecided; or {"posterior": 0.9}, the least posterior of a decided label; or
+        {"coverage": 0.9}, to decide only rows whose prediction set of this coverage has one class.
     novelty : float, optional
         The share of ordinary rows that may be flagged as novel, such as 0.01.
     law : str, default="leave-one-out"
@@ -138,6 +139,8 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.__dict__.pop("threshold_", None)
         if share is not None:
             self._learn_novelty(model, share, X, y, sample_weight)
+        if read_coverage(self.reject) is not None:
+            model.calibrate_sets(X, y, sample_weight)
         return self._keep(model)
 
     def fit_source(
@@ -148,8 +151,8 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         source : path, pattern, query, table or stream
-            Rows, as for the other estimators. With novelty, whose threshold is learned from single rows, they must
-            fit in memory.
+            Rows, as for the other estimators. With novelty or reject={"coverage": ...}, which are learned from single
+            rows, they must fit in memory.
         target : str
             The column of labels.
         columns : sequence of str, optional
@@ -163,16 +166,17 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             The estimator itself, fitted.
         """
         named: dict[str, Any] = {"target": target, "columns": columns, "weights": weights}
-        if self._checked_novelty() is None:
+        if self._checked_novelty() is None and read_coverage(self.reject) is None:
             model = clone(self.model).fit_source(source, **named)
             self._policy(model.classes_)
             self.__dict__.pop("threshold_", None)
             return self._keep(model)
         held = open_rows(source, **named, families=self.model.get_params().get("families", "auto")).held()
         if held is None:
+            option = f"reject={self.reject!r}" if self.novelty is None else f"novelty={self.novelty!r}"
             raise ClasswiseError(
-                f"novelty={self.novelty!r} is learned from single rows, and these are too many to hold in memory; fit "
-                "it to a sample of them."
+                f"{option} is learned from single rows, and these are too many to hold in memory; fit it to a sample "
+                "of them."
             )
         return self.fit(held.X, held.y, held.weights)
 
@@ -236,6 +240,9 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         model = self._fitted_model()
         decided = self._policy(model.classes_).decide(model.predict_proba(X).T)
+        coverage = read_coverage(self.reject)
+        if coverage is not None:
+            decided = decided.without(model.prediction_sets(X, coverage).sum(axis=1) > 1)
         novel = self._is_novel(X, len(decided.codes))
         labels = model.classes_[decided.codes]
         labels = _marked(labels, decided.refused & ~novel, self.reject_label_)
@@ -271,6 +278,25 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             The probability of each class, in the order of `classes_`.
         """
         return np.asarray(self._fitted_model().predict_proba(X))
+
+    def prediction_sets(self, X: Any, coverage: float = 0.9, *, per_class: bool = False) -> NDArray[np.bool_]:
+        """The classes that each row may belong to, by the model; costs, reject and novelty have no influence; (n, g).
+
+        Parameters
+        ----------
+        X : array or table of shape (n, p)
+            Rows.
+        coverage : float, default=0.9
+            How often a set should hold the true class.
+        per_class : bool, default=False
+            Whether each class by itself should have this coverage.
+
+        Returns
+        -------
+        array of bool of shape (n, g)
+            Whether each class is in the set of each row, in the order of `classes_`.
+        """
+        return np.asarray(self._fitted_model().prediction_sets(X, coverage, per_class=per_class))
 
     def explain(self, row: Any, label: Any = None, against: Any = None) -> Any:
         """Why the model assigns a row to a class; costs, reject and novelty have no influence.
@@ -417,7 +443,7 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             label = _announced(getattr(self, name), text, -1, classes)
             if asked is not None and label in classes.tolist():
                 raise ClasswiseError(f"{name}={label!r} is one of the classes, {classes.tolist()}; give another.")
-        return read_policy(self.costs, self.reject, classes)
+        return read_policy(self.costs, None if read_coverage(self.reject) is not None else self.reject, classes)
 
     def _facts(self) -> dict[str, Any]:
         """The facts in the header of a file."""
@@ -476,16 +502,33 @@ def model_within(model: Any) -> Any:
     return model
 
 
+def read_coverage(reject: Any) -> float | None:
+    """The coverage of prediction sets, of which only those of one class are decided; None for other rules."""
+    if not (isinstance(reject, dict) and set(reject) == {"coverage"}):
+        return None
+    coverage = fraction("reject['coverage']", reject["coverage"])
+    if coverage in (0, 1):
+        raise ClasswiseError(f"reject={reject!r} is not an option; give a coverage between 0 and 1, such as 0.9.")
+    return coverage
+
+
 def read_policy(costs: Any, reject: Any, labels: Labels) -> Policy:
     """reject: a cost, {"posterior": least}, or None."""
     matrix = read_costs(costs, labels)
+    if read_coverage(reject) is not None:
+        raise ClasswiseError(
+            f"reject={reject!r} compares rows with the scores of training rows, which only the model itself does; "
+            "give a cost, or {'posterior': 0.9}."
+        )
     if reject is None:
         return Policy(matrix)
     if isinstance(reject, dict) and set(reject) == {"posterior"}:
         return Policy(matrix, least_posterior=fraction("reject['posterior']", reject["posterior"]))
     if isinstance(reject, (int, float, np.number)) and not isinstance(reject, bool) and np.isfinite(reject):
         return Policy(matrix, refusing=float(reject))
-    raise ClasswiseError(f"reject={reject!r} is not an option; give a cost, or {{'posterior': 0.9}}.")
+    raise ClasswiseError(
+        f"reject={reject!r} is not an option; give a cost, {{'posterior': 0.9}} or {{'coverage': 0.9}}."
+    )
 
 
 def _announced(given: Any, text: str, below: int, classes: Labels) -> Any:

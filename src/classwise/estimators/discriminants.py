@@ -177,13 +177,16 @@ class DiscriminantAnswers(GenerativeAnswers):
         array([[18., 18.],
                [18., 18.]])
         """
+        self._refuse_distances()
+        exponents = partial(_exponents, self.gaussian_, self._numbers_block()[0])
+        return -2 * self._apply(exponents, self._table(X)).T
+
+    def _refuse_distances(self) -> None:
         if self._is_bayes or not self._is_gaussian_alone():
             raise ClasswiseError(
                 "Distances are between rows of numbers and Gaussian classes: they take a model without other columns, "
                 "and estimate='mle' or 'unbiased'."
             )
-        exponents = partial(_exponents, self.gaussian_, self._numbers_block()[0])
-        return -2 * self._apply(exponents, self._table(X)).T
 
     def _discriminant(self, label: Any, section: Section) -> Discriminant:
         """The discriminant function of a class in the columns of a section."""

@@ -1,6 +1,6 @@
 """The Gaussian family: one estimator with two dials, share and shrink."""
 
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from classwise.arrays import Array
 from classwise.classifier.bayes import Priors
@@ -8,16 +8,22 @@ from classwise.classifier.boundary import column_names, read_section
 from classwise.classifier.functions import ClassificationFunctions, classification_functions, linear_functions
 from classwise.classifier.plan import BlockPlan
 from classwise.covariance import (
+    DECOMPOSITIONS,
     ESTIMATES,
-    STRUCTURES,
     TOLERANCE,
     Completion,
     Covariance,
+    Decomposition,
     NormalInverseWishart,
+    PartlyShared,
     Recipe,
+    StructureTable,
     check_prior,
+    read_shrinkage,
+    read_structure,
 )
-from classwise.densities.numbers import Believed, Estimated
+from classwise.densities.numbers import Believed, Estimated, NumbersPlan
+from classwise.densities.undecided import Undecided
 from classwise.errors import ClasswiseError, NotAvailableError, at_least, choose
 from classwise.estimators.discriminants import DiscriminantAnswers
 from classwise.estimators.fit_summary import SummaryTable, column_tables, means_table
@@ -25,9 +31,9 @@ from classwise.estimators.summary import SummaryEstimator, read_common
 from classwise.rows.schema import Families
 from classwise.selection.dials import DialChoice, read_dials
 from classwise.selection.prior_strength import PriorChoice
+from classwise.selection.structure_choice import StructureChoice
 from classwise.storage import stored
 
-Structure = Literal["full", "diagonal", "spherical"]
 Share = float | Literal["average", "cv"]
 Shrink = float | Literal["oas", "ledoit-wolf", "cv"]
 Estimate = Literal["mle", "unbiased", "bayes"]
@@ -35,6 +41,9 @@ Prior = Literal["weak", "geisser", "evidence", "cv", "loo"] | NormalInverseWisha
 Calibrate = Literal["temperature"] | None
 Ties = Literal["first", "random"]
 Missing = Literal["integrate", "level", "error"]
+
+# Values of structure that leave it to choose, and whether held-out rows choose.
+CRITERIA = {"bic": False, "cv": True}
 
 
 @stored("GaussianClassifier", kind="model")
@@ -46,9 +55,12 @@ class GaussianClassifier(DiscriminantAnswers, SummaryEstimator):
 
     Parameters
     ----------
-    structure : {"full", "diagonal", "spherical"}, default="full"
+    structure : str, default="full"
         "full", "diagonal" (features independent within a class) or "spherical" (one variance for all
-        features, which shrinking does not change).
+        features, which shrinking does not change). Or three letters that say whether volume, shape and orientation
+        are each class's own (V), shared (E) or trivial (I), such as "VEV"; or the same in words, "own volume, shared
+        shape, own orientation". Or "bic" or "cv", to choose among all of them by BIC or by cross-validation. All
+        but the first three leave share at 0.
     share : float or {"average", "cv"}, default=0.0
         0 for a separate covariance of each class, 1 for one that all classes share, any value between,
         "average" for the unweighted mean of the class covariances, or "cv" to choose by cross-validation.
@@ -56,8 +68,9 @@ class GaussianClassifier(DiscriminantAnswers, SummaryEstimator):
         0 for the covariance as estimated, 1 for a sphere, any value between, "oas" for the amount of Chen et
         al. (2010), "ledoit-wolf" for that of Ledoit and Wolf (2004), or "cv" to choose by cross-validation.
     estimate : {"mle", "unbiased", "bayes"}, default="mle"
-        "mle" divides scatter by n_k (shared: n), "unbiased" by n_k - 1 (shared: n - g); "bayes" integrates
-        mean and covariance out, so that classes are Student-t (with share 0 or 1, and shrink 0).
+        "mle" divides scatter by n_k (shared: n), "unbiased" by n_k - 1 (shared: n - g; where letters share a part
+        of a covariance, restricted maximum likelihood); "bayes" integrates mean and covariance out, so that classes
+        are Student-t (with share 0 or 1, and shrink 0).
     prior : {"weak", "geisser", "evidence", "cv", "loo"} or NormalInverseWishart, default="weak"
         For estimate="bayes": "weak" (a weak prior in the units of the data), "geisser" (the limiting prior
         |C|^-(p+1)/2), "evidence" (the strengths with the largest marginal likelihood), "cv" or "loo" (the
@@ -66,8 +79,8 @@ class GaussianClassifier(DiscriminantAnswers, SummaryEstimator):
         "empirical" (or None), "uniform", a mapping from label to probability, or a sequence in the order of
         sorted labels.
     standardize : bool, default=False
-        Shrink (or take the sphere) in units of each feature's overall standard deviation; means_ and
-        covariances_ stay in the units of X.
+        Shrink (or take the sphere, or the axes of a shape) in units of each feature's overall standard deviation;
+        means_ and covariances_ stay in the units of X.
     calibrate : {"temperature"}, optional
         "temperature" raises posteriors to the power that fits held-out rows best (calibration_ holds it). It
         changes no decision.
@@ -135,6 +148,8 @@ class GaussianClassifier(DiscriminantAnswers, SummaryEstimator):
         How the model reads each column, as a table: type, kind, family, levels, missing values.
     statistics_
         What was gathered from the rows; statistics add and subtract.
+    structures_
+        All structures that were tried, with structure="bic" or "cv": parameters, log-likelihood, BIC, log loss.
 
     Notes
     -----
@@ -153,7 +168,7 @@ class GaussianClassifier(DiscriminantAnswers, SummaryEstimator):
     def __init__(
         self,
         *,
-        structure: Structure = "full",
+        structure: str = "full",
         share: Share = 0.0,
         shrink: Shrink = 0.0,
         estimate: Estimate = "mle",
@@ -189,33 +204,100 @@ class GaussianClassifier(DiscriminantAnswers, SummaryEstimator):
 
     dials_: DialChoice
     prior_choice_: PriorChoice
+    _structure_choice: StructureChoice
 
     def _plan(self) -> BlockPlan:
         check_prior(self.prior)
         common = read_common(self)
         at_least("tol", self.tol, 0)
-        structure = choose("structure", self.structure, STRUCTURES)
-        divisor = choose("estimate", self.estimate, {**ESTIMATES, "bayes": None})
-        standardize = choose("standardize", self.standardize, {True: True, False: False})
-        if divisor is None:
-            return BlockPlan(**common, numbers=self._believed(structure), rank=self._rank)
-        recipe = Recipe(structure, divisor, *read_dials(self.share, self.shrink), standardize)
-        plan = BlockPlan(**common, numbers=Estimated(recipe, self.tol, (self.share, self.shrink)), rank=self._rank)
+        choose("standardize", self.standardize, {True: True, False: False})
+        plan = BlockPlan(**common, numbers=self._numbers(), rank=self._rank)
         _ = plan.form  # raises an error for contradictory options, before any row is read
         return plan
 
-    def _believed(self, structure: type[Covariance]) -> Believed:
+    def _numbers(self) -> NumbersPlan:
+        """The plan for the columns of numbers."""
+        if isinstance(self.structure, str) and self.structure in CRITERIA:
+            return self._undecided(CRITERIA[self.structure])
+        structure = read_structure(self.structure)
+        if not isinstance(structure, Decomposition):
+            return self._gaussian(structure, self.share)
+        if isinstance(structure.sharing, PartlyShared):
+            self._refuse_dials(f"says what classes share: {structure.words}")
+            return self._likeliest(structure)
+        # All of a covariance is shared, or nothing: the letters set the dial.
+        if self.share not in (0, structure.sharing.share):
+            self._refuse_share(f"says what classes share: {structure.words}")
+        return self._gaussian(structure.structure, structure.sharing.share)
+
+    def _undecided(self, held_out: bool) -> Undecided:
+        """Every structure, of which one is left to choose."""
+        self._refuse_dials("chooses what classes share")
+        every = ((letters, self._likeliest(structure)) for letters, structure in DECOMPOSITIONS.items())
+        return Undecided(tuple(every), held_out)
+
+    def _gaussian(self, structure: type[Covariance], share: Share) -> Estimated | Believed:
+        divisor = choose("estimate", self.estimate, {**ESTIMATES, "bayes": None})
+        if divisor is None:
+            return self._believed(structure, share)
+        recipe = Recipe(structure, divisor, *read_dials(share, self.shrink), self.standardize)
+        return Estimated(recipe, self.tol, (share, self.shrink))
+
+    def _likeliest(self, structure: Decomposition) -> Estimated:
+        """The plan for letters: maximum likelihood, and no dials."""
+        divisor = ESTIMATES[self.estimate]
+        recipe = Recipe(structure.structure, divisor, structure.sharing, read_shrinkage(0.0), self.standardize)
+        return Estimated(recipe, self.tol)
+
+    def _refuse_dials(self, why: str) -> None:
+        """An error for options that do not go with letters; why: what the structure says or does."""
+        if self.share not in (0,):
+            self._refuse_share(why)
+        if self.shrink not in (0,):
+            raise ClasswiseError(
+                f"structure={self.structure!r} is estimated by maximum likelihood, and has shrink=0, not "
+                f"shrink={self.shrink!r}; to shrink covariances, use structure='full' or 'diagonal'."
+            )
+        if choose("estimate", self.estimate, {**ESTIMATES, "bayes": None}) is None:
+            raise ClasswiseError(
+                f"estimate='bayes' has no prior for structure={self.structure!r}, in which classes may share a part of "
+                "their covariances; use estimate='mle', or structure='full', 'diagonal' or 'spherical'."
+            )
+
+    def _refuse_share(self, why: str) -> NoReturn:
+        raise ClasswiseError(
+            f"structure={self.structure!r} {why}, so share={self.share!r} is a contradiction; leave share=0, or use it "
+            "with structure='full', 'diagonal' or 'spherical'."
+        )
+
+    def _believed(self, structure: type[Covariance], share: Share) -> Believed:
         """The plan for estimate="bayes", in which the prior takes the place of share and shrink."""
         if self.standardize:
             raise ClasswiseError(
                 "estimate='bayes' has standardize=False: the named priors are in the units of the data."
             )
-        if self.share not in (0, 1) or self.shrink not in (0,):
+        if share not in (0, 1) or self.shrink not in (0,):
             raise ClasswiseError(
-                f"estimate='bayes' has share=0 or share=1 and shrink=0, not share={self.share!r} and "
+                f"estimate='bayes' has share=0 or share=1 and shrink=0, not share={share!r} and "
                 f"shrink={self.shrink!r}: the prior determines how much classes and features share."
             )
-        return Believed(structure, self.share == 1, self.prior, self.tol)
+        return Believed(structure, share == 1, self.prior, self.tol)
+
+    def _settled_plan(self) -> BlockPlan:
+        plan = super()._settled_plan()
+        assert isinstance(plan, BlockPlan)
+        model = self.__dict__.get("_model")
+        if isinstance(plan.numbers, Undecided) and model is not None and model.structures is not None:
+            return plan.learning(plan.numbers.settled(model.structures.best))
+        return plan
+
+    @property
+    def structures_(self) -> StructureTable | StructureChoice:
+        """All structures that were tried, with likelihood, parameters and BIC, and with "cv" the log loss."""
+        tried = self.__dict__.get("_structure_choice") or self.model_.structures
+        if tried is None:
+            raise NotAvailableError("No structures were tried: that takes structure='bic' or structure='cv'.")
+        return tried
 
     @property
     def _rank(self) -> int | None:

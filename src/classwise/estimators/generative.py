@@ -6,12 +6,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
+from classwise import limits
 from classwise.arrays import Array, Labels
 from classwise.classifier.bayes import BayesClassifier, Calibration, Model, Priors, score
 from classwise.classifier.decision import break_ties
 from classwise.classifier.density_grid import DensityGrid, density_grid
-from classwise.classifier.explanation import Explanation, explain
+from classwise.classifier.explanation import Explanation, explain, explain_sparse
 from classwise.classifier.plan import Plan
 from classwise.classifier.shift import Ordinary, is_present
 from classwise.diagnostics import PredictiveCheck, check
@@ -48,7 +50,7 @@ class GenerativeAnswers(Answers):
     """
 
     families: Families
-    smoothing: float
+    smoothing: float | str
     missing: str
     priors: Priors
     ties: str
@@ -223,6 +225,7 @@ class GenerativeAnswers(Answers):
         array of bool of shape (n, p)
             True where there is a value.
         """
+        self._refuse_sparse("present")
         has_levels = self._has_levels
         return self._apply(lambda _, rows: is_present(rows, has_levels).T, self._table(X)).T
 
@@ -277,8 +280,21 @@ class GenerativeAnswers(Answers):
         """
         if not (isinstance(n, (int, np.integer)) and n >= 0):
             raise ClasswiseError(f"n={n!r} is not a number of rows.")
+        if self.model_.schema.is_sparse:
+            return self._sparse_sample(int(n), random_state)
         rows, labels = self.classifier_.sample(int(n), read_generator(random_state))
         return make_frame(rows, self.model_.schema, self.model_.levels), labels
+
+    def _sparse_sample(self, n: int, random_state: Any) -> tuple[Any, Labels]:
+        """Rows as a sparse matrix."""
+        columns = len(self.model_.schema)
+        if n * columns > limits.MOST_HELD:
+            raise ClasswiseError(
+                f"n={n} rows of {columns} columns are too many to draw at once; draw {limits.MOST_HELD // columns} at "
+                "a time."
+            )
+        rows, labels = self.classifier_.sample(n, read_generator(random_state))
+        return csr_array(rows), labels
 
     def check(
         self, X: Any, y: Any, *, draws: int = 200, pairs: bool | None = None, random_state: Any = 0
@@ -319,6 +335,7 @@ class GenerativeAnswers(Answers):
         >>> cw.QDA().fit(X, y).check(X, y)
         300 rows beside 200 samples of the model: of 26 measures none surprises.
         """
+        self._refuse_sparse("check")
         table = self._labeled(X, y, None)
         return check(self.classifier_, table, self._codes_of(table), draws, read_generator(random_state), pairs)
 
@@ -344,16 +361,22 @@ class GenerativeAnswers(Answers):
     # ----------------------------------------------------------------------------------------------------------------
 
     def _reasons(self, table: Table, first: int, second: int) -> Explanation:
+        if table.schema.is_sparse:
+            return explain_sparse(self.classifier_, table.rows, first, second)
         values = np.asarray(table.rows, dtype=np.float64)[0]
         model = self.classifier_.observing() if np.isnan(values).any() else self.classifier_
         names = list(table.schema.names or range(len(values)))
         return explain(model, values, names, table.shown(0), first, second)
 
     def _summary_tables(self) -> list[SummaryTable]:
-        return column_tables(self)
+        return [] if self.model_.schema.is_sparse else column_tables(self)
 
     def _weight_learned(self) -> tuple[int, Array]:
         return self.statistics_.rows, self.statistics_.weight
+
+    @property
+    def _has_reach(self) -> bool:
+        return self.classifier_.density.is_density
 
     @property
     def _integrates(self) -> bool:
@@ -364,7 +387,12 @@ class GenerativeAnswers(Answers):
         return self.missing == "error"
 
     def _applied(self, function: Any, table: Table) -> Any:
-        return score(function, self.classifier_, table, strict=self._strict, smoothing=self.smoothing)
+        return score(function, self.classifier_, table, strict=self._strict, smoothing=self._pseudo_rows)
+
+    @property
+    def _pseudo_rows(self) -> float:
+        """The smoothing, where it is given; else some."""
+        return 1.0 if isinstance(self.smoothing, str) else self.smoothing
 
     def _keep(self, model: Model | None, statistics: ClassStatistics) -> None:
         """Keep a new model and its statistics, and delete what an earlier fit has recorded."""

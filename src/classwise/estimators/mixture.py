@@ -1,53 +1,66 @@
 """Mixture discriminant analysis: each class is a mixture of a few Gaussians, so that it may be curved or clustered."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
-from classwise import limits
-from classwise.arrays import Array
+from classwise.arrays import Array, Codes
 from classwise.classifier.bayes import Priors
 from classwise.classifier.plan import BlockPlan
-from classwise.covariance import DiagonalCovariance, FullCovariance, NormalInverseWishart, read_prior
+from classwise.covariance import (
+    DECOMPOSITIONS,
+    Decomposition,
+    FullCovariance,
+    NormalInverseWishart,
+    in_letters,
+    read_prior,
+)
 from classwise.densities import Mixture
 from classwise.densities.em import (
+    MOST_COMPONENTS,
     MOST_ITERATIONS,
     STARTS,
     TOLERANCE,
     Arranged,
     Ascent,
+    ClassRows,
+    ComponentChoice,
     PseudoRows,
     Search,
+    learn_by_bic,
     learn_mixture,
+    learn_structured,
+    numbers_of_components,
 )
-from classwise.densities.numbers import NumbersFit, believe, complete_to_mode
-from classwise.engines import BLAS, open_rows
-from classwise.errors import ClasswiseError, NotAvailableError, at_least, choose
+from classwise.densities.numbers import NumbersFit, complete_to_mode
+from classwise.engines import BLAS
+from classwise.errors import ClasswiseError, NotAvailableError, at_least
 from classwise.estimators.answers import codes_among, read_generator
-from classwise.estimators.generative import GenerativeAnswers
+from classwise.estimators.from_rows import FromRows, RowsEstimator
 from classwise.estimators.summary import read_common
 from classwise.rows.schema import Families
-from classwise.rows.sources import open_source, required
 from classwise.rows.table import Table
-from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
+from classwise.statistics import ClassStatistics
 from classwise.storage import stored
 
 COVARIANCES = {"tied": True, "class": False}
 
 
 @stored("MixtureClassifier", kind="model")
-class MixtureClassifier(GenerativeAnswers):
+class MixtureClassifier(RowsEstimator):
     """A mixture of Gaussians for each class: log p(x | k) = log sum over components c of share_c N(x | m_c, C).
 
     Parameters
     ----------
-    components : int, default=3
-        The number of components of each class, but at most one for every five rows (see components_).
-    covariance : {"tied", "class"}, default="tied"
+    components : int, mapping from label to int, or {"bic"}, default=3
+        The number of components of each class, but at most one for every five rows (see components_); a number for
+        each class; or "bic" to choose from 1 to 5 for each class by BIC.
+    covariance : str, default="tied"
         "tied" for one covariance that all components of all classes share (Hastie and Tibshirani 1996),
-        "class" for one that the components of a class share.
+        "class" for one that the components of a class share. Or what the components of a class share of volume, shape
+        and orientation, as `structure` of GaussianClassifier: "VEV", "own volume, shared shape, own orientation"; or
+        "bic" to choose it for each class by BIC (MclustDA of Fraley and Raftery 2002). These take rows without gaps.
     prior : {"weak"} or NormalInverseWishart, default="weak"
         The prior of means and covariances, which keeps components from collapsing to a point: "weak" (a weak prior in
         the units of the data), or a NormalInverseWishart.
@@ -82,6 +95,9 @@ class MixtureClassifier(GenerativeAnswers):
         The labels, sorted.
     priors_
         The prior of each class; (g,).
+    choices_
+        The BIC of every structure and number of components that was tried, for each class in the order of classes_;
+        with a structure of components.
     classifier_
         The classifier without the scikit-learn interface.
     components_
@@ -111,6 +127,8 @@ class MixtureClassifier(GenerativeAnswers):
         The estimates of each column, by name (or position): arrays over the classes, (g,) each.
     schema_
         How the model reads each column, as a table: type, kind, family, levels, missing values.
+    structures_
+        What the components of each class share, by label; with a structure of components.
 
     Examples
     --------
@@ -123,8 +141,8 @@ class MixtureClassifier(GenerativeAnswers):
     def __init__(
         self,
         *,
-        components: int = 3,
-        covariance: Literal["tied", "class"] = "tied",
+        components: int | Mapping[Any, int] | Literal["bic"] = 3,
+        covariance: str = "tied",
         prior: Literal["weak"] | NormalInverseWishart = "weak",
         starts: int = STARTS,
         tol: float = TOLERANCE,
@@ -151,70 +169,12 @@ class MixtureClassifier(GenerativeAnswers):
         self.ties = ties
         self.random_state = random_state
 
-    _told = ("em_",)
-    _fitted_by = ("statistics_", "fit")
+    _told = ("em_", "choices_")
 
     em_: Ascent | None
     """How EM went: objective, iterations, convergence; None where no column is a number."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows X (n, p) and labels y (n,). A row of weight two counts twice, a row of weight zero not at all.
-
-        X is an array or a pandas, polars or Arrow table; it may hold text, categories, booleans and missing values. EM
-        copies the columns of numbers once, and takes many passes over them.
-
-        Parameters
-        ----------
-        X : array or table of shape (n, p)
-            Rows to learn from.
-        y : array of shape (n,)
-            The labels of the rows.
-        sample_weight : array of shape (n,), optional
-            The weight of each row: two counts a row twice, zero not at all; by default all are one.
-
-        Returns
-        -------
-        estimator
-            The estimator itself, fitted.
-        """
-        plan = self._plan()
-        table = open_source(X).read(plan.families, required(y), sample_weight, strict=plan.strict).weighted()
-        statistics = plan.summarize(table)
-        ascent: list[Ascent] = []
-        model = plan.model_with(statistics, lambda numbers: self._mixture_of(numbers, table, ascent))
-        self._keep(model, statistics)
-        self.em_ = ascent[0] if ascent else None
-        return self
-
-    def fit_source(
-        self, source: Any, *, target: str, columns: Sequence[str] | None = None, weights: str | None = None
-    ) -> Self:
-        """Fit to a source of rows: to all of them if they fit in memory, and else to a sample.
-
-        Parameters
-        ----------
-        source : path, pattern, query, table or stream
-            Rows, as for the other estimators.
-        target : str
-            The column of labels.
-        columns : sequence of str, optional
-            The columns to learn from; by default all others.
-        weights : str, optional
-            The column of weights; by default all rows have weight one.
-
-        Returns
-        -------
-        estimator
-            The estimator itself, fitted.
-        """
-        plan = self._plan()
-        rows = open_rows(source, target=target, columns=columns, weights=weights, families=plan.families)
-        held = rows.held()
-        if held is not None:
-            return self.fit(held.X, held.y, held.weights)
-        rows.refuse_gone("fit_source")
-        X, y, drawn = rows.sample(limits.MOST_HELD // len(rows.roles.needed), seed=0)
-        return self.fit(X, y, drawn)
+    choices_: tuple[ComponentChoice, ...]
 
     # What was found -------------------------------------------------------------------------------------------------
 
@@ -238,6 +198,16 @@ class MixtureClassifier(GenerativeAnswers):
         return dict(zip(self.classes_.tolist(), np.bincount(self.mixture_.owner).tolist(), strict=True))
 
     @property
+    def structures_(self) -> dict[Any, str]:
+        """What the components of each class share, by label."""
+        if "choices_" not in self._fitted().__dict__:
+            raise NotAvailableError(
+                f"Components have covariance={self.covariance!r}, and no structure; give covariance='VEV', say, or "
+                "covariance='bic'."
+            )
+        return {label: choice.best[0] for label, choice in zip(self.classes_.tolist(), self.choices_, strict=True)}
+
+    @property
     def means_(self) -> Array:
         """The mean of each component, class after class; (q, p)."""
         return self.mixture_.components.means
@@ -249,9 +219,12 @@ class MixtureClassifier(GenerativeAnswers):
 
     # Learning -------------------------------------------------------------------------------------------------------
 
-    def _mixture_of(self, numbers: ClassStatistics, table: Table, ascent: list[Ascent]) -> NumbersFit:
-        """The mixture of the columns of numbers; the course of EM is appended to ascent."""
-        tied = choose("covariance", self.covariance, COVARIANCES)
+    def _numbers_of(self, numbers: ClassStatistics, table: Table, record: dict[str, Any]) -> NumbersFit:
+        """The mixture of the columns of numbers; how it was found is kept in the record."""
+        structures = read_components(self.covariance)
+        tied = not structures and COVARIANCES[self.covariance]
+        if structures:
+            self._refuse_gaps(numbers)
         # One Gaussian per class fills the gaps, which gives the units of the prior and a start for EM.
         with BLAS.held():
             filled = complete_to_mode(numbers, tied, self.prior).statistics
@@ -259,75 +232,82 @@ class MixtureClassifier(GenerativeAnswers):
         rows = np.asarray(table.block([column.place for column in numbers.schema]), dtype=np.float64)
         codes = codes_among(numbers.labels, table.labels)
         weights = np.ones(len(rows)) if table.weights is None else table.weights
+        counts = MOST_COMPONENTS if self._is_open else self._counts(numbers)
+        search = Search(counts, int(self.starts), float(self.tol), int(self.max_iter))
+        generator = read_generator(self.random_state)
+        if structures:
+            classes = [ClassRows(rows[codes == k], weights[codes == k], prior) for k in range(len(numbers.labels))]
+            tries = numbers_of_components(numbers.weight, counts, self._is_open)
+            learned = learn_structured(classes, structures, tries, search, generator)
+            record["choices_"] = learned.choices
+            return self._learned(learned.mixture, learned.ascent, record)
         arranged = Arranged.of(rows, codes, weights, filled.mean, 1 if tied else len(numbers.labels))
-        search = Search(int(self.components), int(self.starts), float(self.tol), int(self.max_iter))
-        learned = learn_mixture(arranged, prior, search, read_generator(self.random_state))
-        ascent.append(learned.ascent)
-        remarks = [] if learned.ascent.converged else [f"stopped EM early (max_iter, tol): {learned.ascent}"]
-        return NumbersFit(learned.mixture, remarks)
+        found = (learn_by_bic if self._is_open else learn_mixture)(arranged, prior, search, generator)
+        return self._learned(found.mixture, found.ascent, record)
+
+    def _learned(self, mixture: Mixture, ascent: Ascent, record: dict[str, Any]) -> NumbersFit:
+        record["em_"] = ascent
+        remarks = [] if ascent.converged else [f"stopped EM early (max_iter, tol): {ascent}"]
+        return NumbersFit(mixture, remarks)
+
+    def _refuse_gaps(self, numbers: ClassStatistics) -> None:
+        if numbers.numbers.has_gaps:
+            raise ClasswiseError(
+                f"covariance={self.covariance!r} takes rows without gaps, and X contains NaN. Use covariance='tied' or "
+                "'class', whose EM integrates them out, or impute them first."
+            )
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether the numbers of components are left to BIC."""
+        return isinstance(self.components, str) and self.components == "bic"
+
+    def _counts(self, numbers: ClassStatistics) -> int | Codes:
+        """How many components the classes should have, or each of them."""
+        if not isinstance(self.components, Mapping):
+            return int(self.components)
+        lacking = [label for label in numbers.labels.tolist() if label not in self.components]
+        if lacking:
+            raise ClasswiseError(
+                f"components={self.components!r} has no number for class {lacking[0]!r}; give one for every class."
+            )
+        return np.array([self.components[label] for label in numbers.labels.tolist()], dtype=np.intp)
 
     def _plan(self) -> BlockPlan:
-        for name in ("components", "starts", "max_iter"):
+        for name in ("starts", "max_iter"):
             _whole_number(name, getattr(self, name))
+        if not self._is_open:
+            each = self.components.values() if isinstance(self.components, Mapping) else [self.components]
+            for count in each:
+                _whole_number("components", count, ", for each class or for all, or 'bic'")
         at_least("tol", self.tol, 0)
         if not isinstance(self.prior, NormalInverseWishart) and self.prior != "weak":
             raise ClasswiseError(f"prior={self.prior!r} is not an option; choose 'weak' or a NormalInverseWishart.")
-        tied = choose("covariance", self.covariance, COVARIANCES)
+        tied = not read_components(self.covariance) and COVARIANCES[self.covariance]
         return BlockPlan(**read_common(self), numbers=FromRows(tied, isinstance(self.prior, NormalInverseWishart)))
-
-    def __getattr__(self, name: str) -> Any:
-        """Explain in the error why methods that need statistics are not available."""
-        if name in ("partial_fit", "fit_statistics", "leave_one_out", "leave_one_out_evidence"):
-            raise NotAvailableError(
-                f"{type(self).__name__} learns from rows, which EM goes through many times: statistics of them do not "
-                "suffice, so it has no partial_fit, fit_statistics or leave_one_out. Call fit with all rows; LDA, QDA "
-                "and NaiveBayes learn from statistics."
-            )
-        return object.__getattribute__(self, name)  # raises the usual error
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing != "error"
-        # Not the tag `categorical`, which scikit-learn reads as "all columns are codes".
-        tags.input_tags.string = True
+        tags.input_tags.allow_nan &= not read_components(self.covariance)
         return tags
 
 
-@dataclass(frozen=True)
-class FromRows:
-    """The plan of the columns of numbers. Their density needs the rows, for many passes of EM, not statistics."""
-
-    tied: bool
-    keeps_constants: bool
-
-    needs_quartics = False
-    is_bayes = False
-
-    @property
-    def keeps_copies(self) -> bool:
-        return self.keeps_constants
-
-    @property
-    def form(self) -> type[Scatter]:
-        return PooledScatter if self.tied else FullScatter
-
-    def joint(self, statistics: ClassStatistics) -> NumbersFit:
-        raise NotAvailableError("A mixture is learned from rows: statistics of them do not suffice. Call fit.")
-
-    def alone(self, statistics: ClassStatistics) -> NumbersFit:
-        return believe(statistics, DiagonalCovariance, False, "weak")
-
-    def roughly(self) -> Self:
-        return self
-
-    def starting_at(self, start: Any) -> Self:
-        return self
-
-    def removal(self) -> None:
-        return None
+def read_components(covariance: Any) -> tuple[Decomposition, ...]:
+    """The structures that components may have; none where they share a covariance, in a class or in all."""
+    if isinstance(covariance, str):
+        if covariance in COVARIANCES:
+            return ()
+        found = DECOMPOSITIONS.values() if covariance == "bic" else [DECOMPOSITIONS.get(in_letters(covariance))]
+        structures = tuple(each for each in found if each is not None)
+        if structures:
+            return structures
+    raise ClasswiseError(
+        f"covariance={covariance!r} is not an option; choose 'tied' or 'class', three letters "
+        f"({', '.join(DECOMPOSITIONS)}) or words such as 'own volume, shared shape, own orientation', or 'bic'."
+    )
 
 
-def _whole_number(option: str, value: Any) -> int:
+def _whole_number(option: str, value: Any, more: str = "") -> int:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1:
         return int(value)
-    raise ClasswiseError(f"{option}={value!r} is not an option; give a whole number of at least 1.")
+    raise ClasswiseError(f"{option}={value!r} is not an option; give a whole number of at least 1{more}.")

@@ -1,18 +1,19 @@
 """Naive Bayes: features that are independent within a class, log p(x | k) = sum over features of log p(x_j | k)."""
 
-from typing import Any
+from typing import Any, Literal
 
 from classwise.arrays import Array
 from classwise.classifier.bayes import Priors
 from classwise.classifier.plan import BlockPlan
 from classwise.covariance import ESTIMATES, DiagonalCovariance, check_prior
 from classwise.densities.numbers import Believed, Floored
-from classwise.errors import NotAvailableError, choose, fraction
+from classwise.errors import ClasswiseError, NotAvailableError, choose, fraction
 from classwise.estimators.discriminants import DiscriminantAnswers
 from classwise.estimators.gaussian import Calibrate, Estimate, Missing, Prior, Ties
 from classwise.estimators.summary import SummaryEstimator, read_common
-from classwise.rows.schema import Families
+from classwise.rows.schema import FOR_SPARSE, Families
 from classwise.selection.prior_strength import PriorChoice
+from classwise.selection.smoothing import SmoothingChoice
 from classwise.storage import stored
 
 
@@ -26,10 +27,15 @@ class NaiveBayes(DiscriminantAnswers, SummaryEstimator):
         "auto" follows the type (numbers gaussian, booleans bernoulli, text and categories categorical);
         "best" gives each number the family with the largest evidence among gaussian, lognormal, poisson and
         categorical (families_ and schema_ show it); a mapping sets some: {"visits": "poisson", "wins":
-        "binomial(10)"}.
-    smoothing : float, default=1.0
-        Pseudo-rows at each level (a Dirichlet or beta prior) and at the mean rate of a Poisson column (a
-        gamma prior). 0 is maximum likelihood: a level that a class never had then rules that class out.
+        "binomial(10)", "size": "kernel", "share": "kernel(0, 1)"}. One name is for all numbers: "gaussian",
+        "lognormal", "poisson", "bernoulli", "kernel", and "multinomial" or "complement" for columns that
+        together are a bag of counts, such as words. X may be a sparse matrix of scipy for "gaussian",
+        "poisson", "bernoulli", "multinomial" and "complement".
+    smoothing : float or {"evidence", "cv"}, default=1.0
+        Pseudo-rows at each level (a Dirichlet or beta prior), pseudo-counts at each column of a bag, and
+        pseudo-rows at the mean rate of a Poisson column (a gamma prior). 0 is maximum likelihood: a level
+        that a class never had then rules that class out. "evidence" takes the amount under which all counts
+        are most probable, "cv" the one with the least held-out log loss (smoothing_ has it).
     floor : float, default=1e-06
         The least variance of a feature within a class, as a fraction of its variance over all rows. With 0, a
         feature that is constant within a class is an error. A feature that is constant over all rows is left
@@ -47,8 +53,8 @@ class NaiveBayes(DiscriminantAnswers, SummaryEstimator):
         "temperature" raises posteriors to the power that fits held-out rows best (calibration_ holds it).
         Dependent columns make naive Bayes overconfident, which this corrects. It changes no decision.
     folds : int, array of shape (n,) or splitter, default=10
-        How rows are held out for calibrate and prior="cv": a number of stratified folds, the fold of each
-        row, or a scikit-learn splitter.
+        How rows are held out for calibrate, prior="cv" and smoothing="cv": a number of stratified folds, the
+        fold of each row, or a scikit-learn splitter.
     min_frequency : float, default=0.0
         Levels with a smaller share of the rows are pooled, together with unseen levels; from 1 on it is a
         weight instead of a share.
@@ -96,6 +102,10 @@ class NaiveBayes(DiscriminantAnswers, SummaryEstimator):
         The log loss of every strength of the prior, where prior="cv" or "loo" chose it.
     schema_
         How the model reads each column, as a table: type, kind, family, levels, missing values.
+    smoothing_
+        The smoothing in use: the number that was given, or that "evidence" or "cv" chose.
+    smoothing_choice_
+        The log loss of every smoothing, where smoothing="cv" chose it.
     statistics_
         What was gathered from the rows; statistics add and subtract.
     theta_
@@ -116,13 +126,19 @@ class NaiveBayes(DiscriminantAnswers, SummaryEstimator):
     >>> m = NaiveBayes().fit(people, ["a", "a", "b", "b", "b"])
     >>> m.predict(pd.DataFrame({"age": [None, 59], "city": ["Oslo", "Paris"]})).tolist()
     ['a', 'b']
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> words = CountVectorizer()
+    >>> counts = words.fit_transform(["free money now", "lunch now", "free prize", "team lunch"])
+    >>> m = NaiveBayes(families="multinomial").fit(counts, ["spam", "ham", "spam", "ham"])
+    >>> m.predict(words.transform(["a free lunch for the team"])).tolist()
+    ['ham']
     """
 
     def __init__(
         self,
         *,
         families: Families = "auto",
-        smoothing: float = 1.0,
+        smoothing: float | Literal["evidence", "cv"] = 1.0,
         floor: float = 1e-6,
         estimate: Estimate = "mle",
         prior: Prior = "weak",
@@ -149,14 +165,42 @@ class NaiveBayes(DiscriminantAnswers, SummaryEstimator):
 
     prior_choice_: PriorChoice
 
+    smoothing_choice_: SmoothingChoice
+
+    _takes_sparse = True
+    _smoothings = ("evidence", "cv")
+
     def _plan(self) -> BlockPlan:
         check_prior(self.prior)
+        if len(self._open_choices()) > 1:
+            raise ClasswiseError(
+                f"prior={self.prior!r} and smoothing='cv' are both left to held-out rows; choose one of them, or use "
+                "smoothing='evidence'."
+            )
         common = read_common(self)
         floor = fraction("floor", self.floor)
         divisor = choose("estimate", self.estimate, {**ESTIMATES, "bayes": None})
         if divisor is None:
             return BlockPlan(**common, numbers=Believed(DiagonalCovariance, False, self.prior))
         return BlockPlan(**common, numbers=Floored(divisor, floor))
+
+    def __sklearn_tags__(self) -> Any:
+        tags, family = super().__sklearn_tags__(), self.families if isinstance(self.families, str) else ""
+        is_bag = family in ("multinomial", "complement")
+        tags.input_tags.sparse = family in ("auto", *FOR_SPARSE)
+        tags.input_tags.positive_only = tags.classifier_tags.poor_score = is_bag  # as scikit-learn's MultinomialNB
+        tags.input_tags.allow_nan = tags.input_tags.allow_nan and not is_bag
+        return tags
+
+    @property
+    def smoothing_(self) -> float:
+        """The smoothing in use: the number that was given, or that "evidence" or "cv" chose."""
+        chosen = self.model_.smoothing
+        if chosen is None and not isinstance(self.smoothing, str):  # from a file without it
+            return self.smoothing
+        if chosen is None:
+            raise NotAvailableError("This model does not hold its smoothing; fit it again.")
+        return chosen
 
     @property
     def variances_(self) -> Array:

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import count
+from itertools import compress, count
 from os import PathLike, fspath
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +19,7 @@ from classwise.engines import Rows, open_rows, total
 from classwise.errors import ClasswiseError
 from classwise.estimators.answers import codes_among
 from classwise.estimators.decisions import model_within
+from classwise.estimators.prediction_sets import prepare_sets
 from classwise.rows.codes import label_columns
 from classwise.rows.files import no_such_column
 from classwise.rows.formats import Format, find_format
@@ -31,6 +32,9 @@ from classwise.rows.written_numbers import WrittenNumber
 # The types of a text file with at most this many bytes are inferred from the whole file.
 ALL_SEEN = 40_000
 
+# The column of prediction sets, and what stands between the classes of a set.
+SET, BETWEEN = "set", "|"
+
 
 def predict(
     model: Any,
@@ -40,6 +44,7 @@ def predict(
     keys: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
     proba: bool = False,
+    sets: float | None = None,
     overwrite: bool = False,
     format: str | None = None,
 ) -> Any:
@@ -67,6 +72,9 @@ def predict(
     proba : bool, default=False
         Add a column `posterior_CLASS` for each class. If classes differ by case alone, later ones are
         numbered, such as `posterior_a_2` beside `posterior_A`.
+    sets : float, optional
+        Add a column `set` with the classes of the prediction set of this coverage, separated by "|"; for
+        models with `prediction_sets`.
     overwrite : bool, default=False
         Replace an existing file or table.
     format : str, optional
@@ -86,7 +94,7 @@ def predict(
     ['a', 'a', 'b', 'b']
     """
     rows = open_rows(source, text=text_columns(model), missing=missing_marks(model))
-    answer = ModelAnswer.read(model, rows.roles.features, keys, columns, proba, rows.name)
+    answer = ModelAnswer.read(model, rows.roles.features, keys, columns, proba, rows.name, sets)
     if rows.is_clustered:
         if sink is not None:
             raise ClasswiseError("Leave sink out: what is returned for rows of Dask or Spark can write itself.")
@@ -134,13 +142,25 @@ class ModelAnswer:
     keys: tuple[str, ...]
     proba: bool
     copies: Mapping[str, str] = field(default_factory=dict)
+    coverage: float | None = None
 
     @classmethod
-    def read(cls, model: Any, names: Sequence[str], keys: Any, columns: Any, proba: bool, where: str) -> "ModelAnswer":
+    def read(
+        cls,
+        model: Any,
+        names: Sequence[str],
+        keys: Any,
+        columns: Any,
+        proba: bool,
+        where: str,
+        coverage: float | None = None,
+    ) -> "ModelAnswer":
         """Check the options against the names of the rows' columns; a missing column is an error."""
         features = feature_columns(model, columns)
+        if coverage is not None:
+            prepare_sets(model_within(model))  # here, where the training rows are, rather than where chunks are
         carried = names if keys is None else [keys] if isinstance(keys, str) else keys
-        answer = cls(model, tuple(features), tuple(carried), proba)
+        answer = cls(model, tuple(features), tuple(carried), proba, coverage=coverage)
         for name in answer.needed:
             if name not in names:
                 raise ClasswiseError(no_such_column(name, names, where))
@@ -162,19 +182,27 @@ class ModelAnswer:
     @property
     def added(self) -> list[str]:
         """The names of the added columns."""
-        return answer_columns(self.model.classes_, self.proba)
+        return answer_columns(self.model.classes_, self.proba, self.coverage is not None)
 
     @property
     def empty(self) -> dict[str, NDArray[Any]]:
         """The added columns, without rows."""
-        return {name: np.zeros(0) for name in self.added} | {"label": self.labels[:0]}
+        texts = {SET: np.zeros(0, dtype=object)} if self.coverage is not None else {}
+        return {name: np.zeros(0) for name in self.added} | {"label": self.labels[:0]} | texts
 
     def columns(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
         """The added columns of a chunk."""
         rows = as_fitted(self.model, chunk.frame.select(list(self.features)))
         labels, posterior = np.asarray(self.model.predict(rows)), np.asarray(self.model.predict_proba(rows))
         answers = [self._of_one_type(labels), self._of_labels(labels, posterior)]
+        answers += [self._sets(rows)] if self.coverage is not None else []
         return dict(zip(self.added, [*answers, *(posterior.T if self.proba else ())], strict=True))
+
+    def _sets(self, rows: Any) -> Labels:
+        """The classes of each row's prediction set as one text; (n,)."""
+        names = [str(label) for label in self.model.classes_.tolist()]
+        held = self.model.prediction_sets(rows, self.coverage)
+        return np.array([BETWEEN.join(compress(names, row)) for row in held.tolist()], dtype=object)
 
     @property
     def labels(self) -> Labels:
@@ -216,9 +244,12 @@ def as_fitted(model: Any, frame: Any) -> Any:
     return frame.to_native() if hasattr(model_within(model), "feature_names_in_") else frame.to_numpy()
 
 
-def answer_columns(classes: Labels, proba: bool) -> list[str]:
-    """The names of the added columns: the label, its posterior, and with proba the posterior of each class."""
-    return ["label", "posterior", *(label_columns("posterior_", classes.tolist()) if proba else ())]
+def answer_columns(classes: Labels, proba: bool, sets: bool = False) -> list[str]:
+    """The names of the added columns: the label, its posterior, with sets the prediction set, and with proba the
+    posterior of each class.
+    """
+    by_class = label_columns("posterior_", classes.tolist()) if proba else ()
+    return ["label", "posterior", *([SET] if sets else ()), *by_class]
 
 
 def text_columns(model: Any, target: str | None = None) -> list[str]:

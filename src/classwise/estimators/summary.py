@@ -20,8 +20,9 @@ from classwise.classifier.bayes import Calibration
 from classwise.classifier.plan import Fit, Plan
 from classwise.engines import BLAS, Rows, open_rows
 from classwise.errors import ClasswiseError, at_least, choose, whole
-from classwise.estimators.answers import check_columns, read_seed
-from classwise.estimators.generative import TIES, GenerativeAnswers
+from classwise.estimators.answers import check_columns, no_sets, read_seed
+from classwise.estimators.generative import TIES
+from classwise.estimators.prediction_sets import Remembered, SetAnswers
 from classwise.rows.codes import code_labels
 from classwise.rows.sources import open_source, required
 from classwise.selection.crossing import Crossing
@@ -32,11 +33,18 @@ from classwise.statistics.summaries import MISSING
 from classwise.storage import stored
 
 # The values of an option that leave its choice to held-out rows.
-OPEN = {"share": ("cv",), "shrink": ("cv",), "prior": ("cv", "loo")}
+OPEN = {
+    "structure": ("cv",),
+    "share": ("cv",),
+    "shrink": ("cv",),
+    "prior": ("cv", "loo"),
+    "threshold": ("cv",),
+    "smoothing": ("cv",),
+}
 CALIBRATIONS = {None: False, "temperature": True}
 
 
-class SummaryEstimator(GenerativeAnswers):
+class SummaryEstimator(SetAnswers):
     """A scikit-learn classifier that gathers statistics of the rows and makes a Bayes classifier of them.
 
     A subclass reads its options into a plan. Some of them may be left to cross-validation:
@@ -50,7 +58,11 @@ class SummaryEstimator(GenerativeAnswers):
 
     # Whether statistics are sums over rows: those outside a fold are then those of all rows minus those of the fold.
     _crosses: ClassVar[bool] = True
-    _told = ("calibration_", "dials_", "prior_choice_")
+    _choices = ("dials_", "prior_choice_", "smoothing_choice_", "_structure_choice", "threshold_path_")
+    _told = ("calibration_", *_choices)
+
+    # What smoothing may be, beside a number.
+    _smoothings: ClassVar[tuple[str, ...]] = ()
 
     def _open_choices(self) -> dict[str, Any]:
         """The options that are left to held-out rows, with their values."""
@@ -83,8 +95,11 @@ class SummaryEstimator(GenerativeAnswers):
         """
         plan = self._plan()
         if not self._is_choosing:
-            table = open_source(X).read(plan.families, required(y), sample_weight, strict=plan.strict)
-            return self._learn(plan, plan.summarize(table))
+            source = open_source(X, sparse=self._takes_sparse)
+            table = source.read(plan.families, required(y), sample_weight, strict=plan.strict)
+            self._learn(plan, plan.summarize(table))
+            self._remember(_rows=Remembered.of(X, y, sample_weight, len(table) * len(table.schema)))
+            return self
         crossing = Crossing.read(
             X,
             required(y),
@@ -95,6 +110,7 @@ class SummaryEstimator(GenerativeAnswers):
             strict=plan.strict,
             quartics=plan.needs_quartics,
             form=plan.form,
+            sparse=self._takes_sparse,
         )
         return self._fit_crossing(plan, crossing)
 
@@ -122,7 +138,7 @@ class SummaryEstimator(GenerativeAnswers):
         estimator
             The estimator itself, fitted.
         """
-        plan, source, known = self._plan(), open_source(X), []
+        plan, source, known = self._plan(), open_source(X, sparse=self._takes_sparse), []
         before: ClassStatistics | None = getattr(self, "statistics_", None)
         if before is not None:
             check_columns(self, source)
@@ -254,9 +270,20 @@ class SummaryEstimator(GenerativeAnswers):
 
     def _settled_plan(self) -> Plan:
         plan = self._plan()
-        for choice in (self.__dict__[name] for name in ("dials_", "prior_choice_") if name in self.__dict__):
+        for choice in (self.__dict__[name] for name in self._choices if name in self.__dict__):
             plan = choice.settled(plan, choice.best)
         return plan
+
+    def _refuse_inexact(self) -> None:
+        if not self._crosses:
+            raise no_sets(self)
+        left = {**self._open_choices(), **({"calibrate": self.calibrate} if self.calibrate else {})}
+        if left:
+            named = " and ".join(f"{name}={value!r}" for name, value in left.items())
+            raise ClasswiseError(
+                f"{named} was chosen on all rows, so that no model without a row is exact, and prediction sets would "
+                "have no guarantee; give the options as numbers, and no calibrate."
+            )
 
     # Leaving rows out -----------------------------------------------------------------------------------------------
 
@@ -320,6 +347,7 @@ class SummaryEstimator(GenerativeAnswers):
     def _leaving_out(self, X: Any, y: Any, sample_weight: Any, recount: bool) -> tuple[LeavingOut, Array]:
         """The rows of the model, prepared to be left out one by one, and as the model scores them (n, p)."""
         self._fitted()
+        self._refuse_sparse("leave_one_out")
         source = open_source(X)
         check_columns(self, source)
         table = source.read_like(self.model_.schema, self.model_.levels, required(y), sample_weight)
@@ -349,12 +377,17 @@ def read_common(model: Any) -> dict[str, Any]:
     return {
         "families": model.families,
         "priors": model.priors,
-        "smoothing": at_least("smoothing", model.smoothing, 0),
+        "smoothing": model.smoothing if _is_named(model) else at_least("smoothing", model.smoothing, 0),
         "missing_is_level": model.missing == "level",
         "strict": not choose("missing", model.missing, MISSING),
         "rare": at_least("min_frequency", model.min_frequency, 0),
         "name": type(model).__name__,
     }
+
+
+def _is_named(model: Any) -> bool:
+    """Whether smoothing is left to the rows."""
+    return isinstance(model.smoothing, str) and model.smoothing in model._smoothings
 
 
 @stored("Tuned")

@@ -21,6 +21,7 @@ from classwise.logistic.logistic_classifier import LogisticClassifier
 from classwise.logistic.posterior import Draws
 from classwise.rows.codes import is_sorted
 from classwise.rows.schema import Schema, find_column
+from classwise.rows.table import within_families
 from classwise.storage import stored
 from classwise.tabular import Tabular
 
@@ -76,7 +77,7 @@ class LogisticModel:
         for j, level, mean in zip(design.source.tolist(), design.level.tolist(), design.mean.tolist(), strict=True):
             far = 3 * self.deviations.get(j, 0.0)
             rows[:, j] = (mean - far, mean + far) if level == NUMBER else (0, len(self.levels[j]) - 1)
-        return rows
+        return within_families(rows, self.schema)
 
     # Weights, of the table's own numbers and levels -------------------------------------------------------------------
 

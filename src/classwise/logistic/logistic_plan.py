@@ -125,8 +125,8 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 def refuse_densities(families: Any) -> None:
     """Refuse families that are of use to a density alone."""
-    if isinstance(families, str) and families == "best":
-        raise ClasswiseError("families='best' chooses among densities, and this model has none; use 'auto'.")
+    if isinstance(families, str) and families != "auto":
+        raise ClasswiseError(f"families={families!r} is about densities, and this model has none; use 'auto'.")
     for column, family in families.items() if isinstance(families, Mapping) else ():
         if Family.read(family).name not in FAMILIES:
             raise ClasswiseError(

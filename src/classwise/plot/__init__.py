@@ -1,7 +1,7 @@
 """Pictures of models, drawn by matplotlib, which is imported when the first one is drawn."""
 
 from classwise.classifier.density_grid import DensityGrid, density_grid
-from classwise.plot.curves import plot_dials, plot_learning_curve
+from classwise.plot.curves import plot_dials, plot_learning_curve, plot_selection
 from classwise.plot.density_curves import plot_densities
 from classwise.plot.pair_plots import plot_pairs, plot_projection
 from classwise.plot.performance import draw_reliability, plot_check, plot_confusion, plot_reject_curve, plot_reliability
@@ -25,4 +25,5 @@ __all__ = [
     "plot_regions",
     "plot_reject_curve",
     "plot_reliability",
+    "plot_selection",
 ]

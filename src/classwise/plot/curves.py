@@ -1,4 +1,4 @@
-"""Log loss against the two dials, and against the number of rows to learn from."""
+"""Log loss against the two dials, against the number of rows to learn from, and against the number of columns."""
 
 from typing import Any
 
@@ -156,6 +156,53 @@ def plot_learning_curve(curve: Any, *, measure: str = "log_loss", axes: Any = No
     _limit(axes, measure, medians, high)
     _scale(axes, curve.sizes)
     axes.set(xlabel="rows learned from", ylabel=NAMES[measure])
+    plain_spines(axes)
+    legend_above(axes)
+    entitle(axes, title)
+    return axes
+
+
+def plot_selection(selection: Any, *, axes: Any = None, title: str | None = None) -> Any:
+    """Draw the log loss on held-out rows against the number of columns, with standard errors and the choices.
+
+    Parameters
+    ----------
+    selection : ColumnSelection
+        The result of select_columns(model, X, y).
+    axes : matplotlib Axes, optional
+        Where to draw; by default on new Axes.
+    title : str, optional
+        The title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        The picture.
+
+    Notes
+    -----
+    A star marks the least log loss, a circle the fewest columns within one standard error of it, which the gray line
+    shows. The dashed line is the log loss of the whole procedure on rows that had no part in it.
+    """
+    lines = [line for line in selection.table().lines if line.size]
+    sizes, losses, errors = (np.array([line[i] for line in lines]) for i in (0, 3, 4))
+    axes = new_axes(axes, 6.4, 4.2)
+    axes.errorbar(sizes, losses, errors, color=toned(BLUE), marker="o", markersize=4, linewidth=1.5, capsize=2.5)
+    best = int(losses.argmin())
+    reach = losses[best] + errors[best]
+    simplest = int(np.argmax(losses <= reach))
+    axes.axhline(reach, color=toned(GRAY), linewidth=0.8, label="one standard error above the least")
+    style = {"linestyle": "", "markeredgecolor": ink()}
+    axes.plot(sizes[best], losses[best], marker="*", markersize=17, color=RED, label="least log loss", **style)
+    label = "fewest columns within one standard error"
+    axes.plot(sizes[simplest], losses[simplest], marker="o", markersize=11, fillstyle="none", label=label, **style)
+    if selection.nested is not None:
+        axes.axhline(selection.nested_log_loss, color=ink(), linestyle="--", linewidth=1, label="the whole procedure")
+    if losses.max() > WIDE * losses.min() > 0:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+    axes.set(xlabel="columns", ylabel="log loss of held-out rows")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     plain_spines(axes)
     legend_above(axes)
     entitle(axes, title)

@@ -100,6 +100,12 @@ class Posteriors:
     def predict_proba(self, points: Array) -> Array:
         return self.view.classifier.posterior(self.view.rows(points)).T
 
+    def prediction_sets(self, points: Array, coverage: float) -> NDArray[np.bool_]:
+        """Of rows that lack all other columns; (m, g)."""
+        known = self.view.model.model_
+        rows = make_frame(self.view.rows(points), known.schema, known.levels)
+        return np.asarray(self.view.model.prediction_sets(rows, coverage))
+
 
 def look(m: Any, columns: Any, at: Any, count: int) -> View:
     """`count` columns by name or position, None for the first that say something; others held: at={column: value}."""

@@ -12,7 +12,6 @@ from classwise.classifier.evaluation_text import percents
 from classwise.comparison import Comparison
 from classwise.errors import ClasswiseError
 from classwise.estimators import GaussianClassifier
-from classwise.estimators.gaussian import Structure
 from classwise.selection.dials import DialChoice
 from classwise.studio.dials import Dials, read_priors
 from classwise.studio.quiet import quiet
@@ -23,7 +22,7 @@ SIDE = 41
 
 
 @lru_cache(16)
-def dial_choice(table: StudioTable, structure: Structure, standardize: bool) -> DialChoice:
+def dial_choice(table: StudioTable, structure: str, standardize: bool) -> DialChoice:
     """The cross-validated log loss of every share and shrink that is tried, from the statistics of the folds."""
     model = GaussianClassifier(structure=structure, share="cv", shrink="cv", standardize=standardize)
     with quiet():

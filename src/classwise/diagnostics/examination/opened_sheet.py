@@ -200,7 +200,7 @@ def _sheet(
     coded = code_values(labeled.labels[places])
     position = {label: k for k, label in enumerate(names)}
     y = np.array([position[label] for label in coded.names], dtype=np.intp)[coded.codes]
-    asked = read_families(families, keys, [False] * len(keys)) if families != "best" else {}
+    asked = read_families(families, keys, [False] * len(keys))
     return Sheet(
         target=target or "y",
         columns=tuple(SheetColumn.read(rows.values, j, asked) for j in chosen),
