@@ -15,11 +15,13 @@ settings.load_profile("ci" if os.environ.get("CI") else "explore")
 
 @pytest.fixture(autouse=True, scope="module")
 def small_stacks() -> Iterator[None]:
-    """Every stack that tests fit has two forests and a kernel: with few trees and landmarks they take little time."""
+    """Every stack that tests fit has trees, a kernel and networks: with few of their parts they are quick."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "STACK_TREES", 20)
         patch.setattr(limits, "MOST_LANDMARKS", 60)
         patch.setattr(limits, "FEWEST_LANDMARKS", 15)
+        patch.setattr(limits, "NETWORK_UNITS", (8,))
+        patch.setattr(limits, "DEEP_NETWORK_UNITS", (6, 4))
         yield
 
 

@@ -100,8 +100,12 @@ KINDS = {
     "one-dependence": Kind(lambda table: cw.AODE()),
     "forest": Kind(lambda table: cw.ForestClassifier(trees=10, families=table.families)),
     "mixture": Kind(lambda table: cw.MixtureClassifier(components=2, families=table.families)),
+    "shrunken centroids": Kind(lambda table: cw.ShrunkenCentroids(threshold=1.0, families=table.families)),
+    "subspaces": Kind(lambda table: cw.HDDA(families=table.families)),
+    "robust, Student-t": Kind(lambda table: cw.RobustClassifier(degrees=4, share=1, families=table.families)),
     "stack for SQL": Kind(stack("sql")),
     "stack": Kind(stack("default")),
+    "stack of networks": Kind(stack(["network", "deep network", "boosted trees", "class shares"])),
     "decided by costs": Kind(lambda table: decided(table, naive(table))),
     "decided, reject": Kind(
         lambda table: decided(table, naive(table), reject=0.3, reject_label=refused_label(table)),
@@ -117,7 +121,14 @@ KINDS = {
         lambda table: decided(table, naive(table), reject=0.3, reject_label="better ask"),
         fits=lambda table: not isinstance(table.classes[0], str),
     ),
-    "decided, novelty": Kind(lambda table: decided(table, naive(table), novelty=0.1)),
+    "decided, novelty": Kind(
+        lambda table: decided(table, naive(table), novelty=0.1),
+        fits=lambda table: not isinstance(table.classes[0], (bool, np.bool_)),
+    ),
+    "decided, novelty beside yes and no": Kind(
+        lambda table: decided(table, naive(table), novelty=0.1),
+        fits=lambda table: isinstance(table.classes[0], (bool, np.bool_)),
+    ),
     "decided, stack": Kind(lambda table: decided(table, stack("sql")(table))),
     "decided, fitted before": Kind(lambda table: decided(table, naive(table).fit(table.rows, table.labels))),
 }
@@ -302,16 +313,13 @@ OUTLETS = {
 # What is refused, all of it, and why: model kind -> outlet -> a part of the sentence. Nothing else may be, and what is
 # refused no longer has to leave this list.
 REFUSED: dict[str, dict[str, str]] = {
-    "softmax, integrated": {"SQL": "averages over the weights"},
-    "softmax, moderated": {"SQL": "is written in SQL for two classes"},
-    "probit": {"SQL": "normal distribution function"},
     "decided, text beside numbers": {"SQL": "A column of SQL has one type"},
-    "decided, novelty": {"SQL": "novelty takes densities", "ONNX": "novelty=0.1 needs the density"},
+    "decided, novelty beside yes and no": {"SQL": "A column of SQL has one type"},
 }
 
 
 # Models whose queries look up pairs of levels, or average over points.
-LONG_QUERIES = ("stack", "one-dependence", "logistic, integrated")
+LONG_QUERIES = ("stack", "one-dependence", "logistic, integrated", "softmax, integrated")
 
 
 def refusal(kind: str, outlet: str) -> str | None:

@@ -151,7 +151,7 @@ class TestEncoding:
 
 
 class TestMembers:
-    @pytest.mark.parametrize("name", [n for n in NAMED if not re.search("softmax|mixtures|trees", n)])
+    @pytest.mark.parametrize("name", [n for n in NAMED if not re.search("softmax|mixtures|trees|network", n)])
     def test_posteriors_of_rows_held_out_are_those_of_a_refit(self, name):
         study = mixed_study()
         crossed = NAMED[name].cross(study)
@@ -412,7 +412,7 @@ class TestClassifier:
         assert np.isfinite(penguins.predict_proba(nothing)).all()
 
     def test_the_report_adds_up(self, penguins):
-        assert set(penguins.weights_) == set(penguins.members_) == set(SETS["default"])
+        assert set(penguins.weights_) == set(penguins.members_) == {*SETS["default"]} - {"boosted trees"}  # few rows
         assert_allclose(sum(penguins.weights_.values()), 1)
         lines = {line.name: line for line in penguins.report_}
         assert {name: line.weight for name, line in lines.items()} == penguins.weights_
@@ -610,7 +610,12 @@ class TestHardTables:
             "softmax, quantile steps": "There are no numbers to make steps of.",
         }
         assert "left out: There are no numbers to bend." in str(m.report_)
-        assert set(m.members_) == set(SETS["default"]) - set(reasons)
+        assert set(m.members_) == {*SETS["default"]} - {
+            *reasons,
+            "network",
+            "deep network",
+            "boosted trees",
+        }  # few rows
         assert (m.predict(levels) == labels).all()
 
     def test_classifiers_have_short_names(self):

@@ -590,7 +590,7 @@ class TestDecisions:
         assert [None if label is None else str(label) for label in answered] == text
         answer = Client({"m": f"{name}.cw"}).post("/predict", {"columns": TWO.to_dict("list")}).json()
         assert answer["label"] == labels
-        refusals = {"novelty": "novelty", "novelty by its law": "novelty", "no name for it": "reject_label=None"}
+        refusals = {"no name for it": "reject_label=None"}
         if name in refusals:
             assert refusals[name] in fails("export", "sql", f"{name}.cw", "--table", "two")
             return
@@ -1028,6 +1028,12 @@ class TestOtherVerbs:
             zip(rows["species"].to_pylist(), cw.load("lda.cw").predict(rows.select(NUMBERS[:2])).tolist(), strict=True)
         )
         assert "posterior_Gentoo" in run("export", "sql", "lda.cw", "--table", "t", "--answer", "posteriors").stdout
+
+    def test_columns_without_names_are_named(self, folder):
+        cw.save(cw.LDA().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.5], [3.0, 2.0]], ["a", "a", "b", "b"]), "bare.cw")
+        told = run("export", "sql", "bare.cw", "--table", "t", "--features", "height,weight", "-o", "bare.sql").stderr
+        assert "labels are the same" in told
+        assert '"height"' in Path("bare.sql").read_text()
 
 
 def test_levels_keep_all_their_digits_with_and_without_a_stream(here):

@@ -3,6 +3,7 @@
 import re
 import shlex
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import typer
@@ -97,6 +98,7 @@ def folder(tmp_path_factory):
     cw.save(cw.NaiveBayes(smoothing=0).fit(words, ["u", "v", "v", "u"]), path / "words.cw")
     cw.ForestClassifier(trees=5).fit([[i] for i in range(20)], [0, 1] * 10).statistics_.save(path / "forest.cw.cws")
     cw.save(cw.BayesianLogistic().fit(words, ["u", "v", "w", "u"]), path / "logistic.cw")
+    cw.save(cw.BayesianLogistic(precision=1.0).fit([[i % 10] for i in range(40)], np.arange(40) % 10), path / "many.cw")
     cw.save(cw.LDA().fit(X, y), path / "lda.cw")
     cw.save(cw.summarize(X, y), path / "s.cws")
     return path
@@ -114,7 +116,12 @@ def folder(tmp_path_factory):
         ("fit s.cws -m forest -o x.cw", "which a forest needs; fit the rows themselves"),
         ("fit forest.cw.cws -m forest -o x.cw", "or choose without rows: --set belief=leaves, --set calibrate=null"),
         ("fit s.cws -m naive-bayes --set families=best -o x.cw", "--families COLUMN=best"),
-        ("export sql logistic.cw --table t", "fit --set predictive=plugin"),
+        ("export sql logistic.cw --table t --dialect mysql", "fit --set predictive=plugin"),
+        ("export sql many.cw --table t", "such as --features height,weight."),
+        (
+            "export sql many.cw --table t --features x",
+            "fit --set predictive=moderated, or score the rows with classwise predict.",
+        ),
         ("export sql lda.cw --table t --dialect esperanto", "--dialect esperanto is not one"),
         ("export sql lda.cw --table ''", "--table '' is not a name"),
         ("explain lda.cw --columns isle", "'isle', which is not there"),

@@ -491,3 +491,28 @@ def test_memory_does_not_grow_with_rows(tmp_path):
         peaks.append(facts["peak"])
     assert peaks[1] < 850  # MB
     assert peaks[1] < peaks[0] + 1.2e6 * 11 * 8 / 1e6
+
+
+class TestManyRows:
+    """A stream with more rows than there is time to score: a random sample of them is scored."""
+
+    @pytest.fixture
+    def few(self, monkeypatch):
+        monkeypatch.setattr("classwise.limits.SCORED_VALUES", N * len(FEATURES) // 2)
+        return cw.compare(chunks(ROWS, 50), stream=True, **ROLES, **QUICK)
+
+    def test_about_the_share_is_scored_whatever_the_chunks(self, few):
+        scored = sum(part.weight for part in few["LDA"].as_is)
+        assert 0.3 < scored / ROWS["weight"].sum() < 0.7
+        again = cw.compare(chunks(ROWS, 17), stream=True, **ROLES, **QUICK)
+        np.testing.assert_allclose(again["LDA"].estimate("log_loss"), few["LDA"].estimate("log_loss"), rtol=1e-12)
+        assert f"of {int((ROWS['weight'] > 0).sum())} rows, drawn at random, were scored" in few.remarks[0]
+
+    def test_no_time_limit_scores_all(self, few, expected):
+        options = {**QUICK, "time_limit": None}
+        found = cw.compare(chunks(ROWS, 50), stream=True, **ROLES, **options)
+        assert_same(found, expected)
+
+    def test_statistics_are_of_all_rows(self, few, expected):
+        np.testing.assert_allclose(few.fitted("LDA").means_, expected.fitted("LDA").means_, rtol=1e-12)
+        assert (expected["QDA, OAS"].evidence, few["QDA, OAS"].evidence) == ("BIC", "")

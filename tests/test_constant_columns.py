@@ -36,6 +36,10 @@ MODELS = [
     cw.NaiveBayes(estimate="bayes"),
     cw.NaiveBayes(calibrate="temperature", folds=3),
     cw.MixtureClassifier(),
+    cw.ShrunkenCentroids(folds=3),
+    cw.HDDA(),
+    cw.RobustClassifier(),
+    cw.RobustClassifier(method="mcd", starts=2),
     cw.BayesianLogistic(),
     cw.BayesianLogistic(precision=1.0, standardize=False),
 ]

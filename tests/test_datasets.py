@@ -90,3 +90,9 @@ def test_refusals():
         cw.datasets.gaussians(5, covariances="cubic")
     with pytest.raises(cw.ClasswiseError, match="they do not go together"):
         cw.datasets.gaussians(5, [[0, 0], [1, 1]], np.eye(3))
+
+
+def test_a_library_of_tables_that_is_not_there_is_named_with_its_remedy(monkeypatch):
+    monkeypatch.setattr("classwise.tabular.find_spec", lambda name: None)
+    with pytest.raises(cw.MissingExtraError, match="pip install polars"):
+        cw.datasets.penguins("polars")

@@ -285,6 +285,7 @@ SQUARING = {
     "RDA": cw.RDA(standardize=True),
     "Student-t": cw.QDA(estimate="bayes"),
     "mixture": cw.MixtureClassifier(random_state=0),
+    "robust": cw.RobustClassifier(),
     "logistic": cw.BayesianLogistic(),
     "forest": FOREST,
 }

@@ -17,6 +17,10 @@ MODELS = {
     "nb": cw.NaiveBayes,
     "nearest": cw.NearestMean,
     "rda": functools.partial(cw.RDA, share=0.5, shrink=0.1),
+    "evi": functools.partial(cw.GaussianClassifier, structure="EVI"),
+    "vev": functools.partial(cw.GaussianClassifier, structure="VEV"),
+    "centroids": functools.partial(cw.ShrunkenCentroids, threshold=0.5),
+    "hdda": functools.partial(cw.HDDA, model="AkjBkQkDk", dimension="bic"),
 }
 
 

@@ -14,11 +14,13 @@ from sklearn.base import clone
 import classwise as cw
 
 FAMILIES = {"size": "lognormal", "visits": "poisson", "wins": "binomial(4)", "grade": "categorical"}
+KERNELS = FAMILIES | {"length": "kernel", "width": "kernel", "size": "kernel(0, inf)"}
 MODELS = {
     "nb": functools.partial(cw.NaiveBayes, families=FAMILIES),
     "nb unsmoothed": functools.partial(cw.NaiveBayes, families=FAMILIES, smoothing=0.0),
     "nb level": functools.partial(cw.NaiveBayes, families=FAMILIES, missing="level", min_frequency=0.2),
     "nb best": functools.partial(cw.NaiveBayes, families="best"),
+    "nb kernel": functools.partial(cw.NaiveBayes, families=KERNELS),
     "lda": functools.partial(cw.LDA, families=FAMILIES, shrink=0.2, standardize=True),
     "qda": functools.partial(cw.QDA, families=FAMILIES, shrink=0.2, standardize=True),
     "diagonal": functools.partial(cw.GaussianClassifier, structure="diagonal", families=FAMILIES),
@@ -171,6 +173,18 @@ class TestStatistics:
 
 @fewer
 @given(tables())
+def test_bins_merge(table):
+    parts = [table.summary(part, "diagonal", KERNELS) for part in table.parts]
+    whole, merged = table.summary(slice(None), "diagonal", KERNELS), functools.reduce(operator.add, parts)
+    assert_same(whole, merged)
+    for ours, theirs in zip(whole.bins.columns, merged.bins.columns, strict=True):
+        assert ours.exponent == theirs.exponent
+        np.testing.assert_array_equal(ours.bins, theirs.bins)
+        np.testing.assert_allclose(ours.weight, theirs.weight, rtol=1e-12)
+
+
+@fewer
+@given(tables())
 def test_statistics_for_the_best_family_merge(table):
     parts = [table.summary(part, "diagonal", "best") for part in table.parts]
     assert_same(table.summary(slice(None), "diagonal", "best"), functools.reduce(operator.add, parts))
@@ -186,7 +200,7 @@ class TestModels:
         steps = MODELS[model]()
         for part in table.parts:
             steps.partial_fit(table.X.iloc[part], table.y[part], sample_weight=table.weights(part))
-        families = "best" if model == "nb best" else FAMILIES
+        families = {"nb best": "best", "nb kernel": KERNELS}.get(model, FAMILIES)
         merged = MODELS[model]().fit_statistics(sum(table.summary(part, "full", families) for part in table.parts))
         expected = whole.predict_log_proba(table.X)
         # EM stops when the likelihood stands still, and parameters are then known to the root of that.

@@ -338,6 +338,16 @@ class TestDistances:
         np.testing.assert_array_equal(m.present(rows), rows.notna().to_numpy())
 
 
+def test_a_column_without_any_value_says_nothing():
+    rows = pd.DataFrame(X, columns=list("abcd")).assign(empty=np.nan)
+    rows.iloc[::7, 1] = np.nan
+    with pytest.warns(cw.IgnoredColumnWarning):
+        d = cw.Decision(cw.NaiveBayes(), novelty=0.1).fit(rows, y)
+    without = cw.Decision(cw.NaiveBayes(), novelty=0.1).fit(rows.drop(columns="empty"), y)
+    assert d.threshold_ == pytest.approx(without.threshold_, abs=0.3)
+    assert 0 < d.decide(rows).novel.mean() < 0.2
+
+
 class TestModelsThatHaveNone:
     def test_a_model_of_rows_is_needed(self):
         expected = "needs a model of the rows, and AutoClassifier has none; give a model such as QDA or NaiveBayes"

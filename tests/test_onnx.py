@@ -374,13 +374,15 @@ class TestDecisions:
         with pytest.raises(ClasswiseError, match="two are the same in ONNX; give another reject_label"):
             cw.to_onnx(cw.Decision(cw.LDA().fit(X, y), reject=0.1, reject_label=reject_label))
 
-    def test_novelty_says_what_to_do(self):
-        decision = cw.Decision(cw.LDA(), novelty=0.01).fit(self.X, self.y)
-        with pytest.raises(ClasswiseError, match=r"novelty=0.01 needs .* without novelty"):
-            cw.to_onnx(decision)
 
-
-@pytest.mark.parametrize("members", ["default", ["mixtures", "tied mixtures", "one-dependence", "class shares"]])
+@pytest.mark.parametrize(
+    "members",
+    [
+        "default",
+        ["mixtures", "tied mixtures", "one-dependence", "class shares"],
+        ["network", "deep network", "boosted trees"],
+    ],
+)
 @pytest.mark.parametrize("table", ["iris", "penguins"])
 def test_stacks(table, members):
     """All named members; gaps, levels never seen, other priors and costs."""

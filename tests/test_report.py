@@ -130,6 +130,7 @@ def test_sections_come_in_order_and_are_listed_above(page):
         headings[headings.index("All models compared") + 1],
         "Where it errs",
         "How sure it is",
+        "Sets that hold the true class",
         "How it separates the classes",
         "What the data say",
         "How to use it",

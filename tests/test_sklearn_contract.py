@@ -35,6 +35,9 @@ DEFAULTS = {
     "NaiveBayes": cw.NaiveBayes(),
     "AODE": cw.AODE(),
     "MixtureClassifier": cw.MixtureClassifier(),
+    "ShrunkenCentroids": cw.ShrunkenCentroids(),
+    "HDDA": cw.HDDA(),
+    "RobustClassifier": cw.RobustClassifier(),
     "BayesianLogistic": cw.BayesianLogistic(),
     "AutoClassifier": cw.AutoClassifier(folds=2),
     "ForestClassifier": cw.ForestClassifier(trees=20),
@@ -42,12 +45,15 @@ DEFAULTS = {
 }
 
 OTHERS = [
+    cw.NaiveBayes(families="kernel"),
     cw.LDA(missing="error"),
     cw.LDA(priors=None),
     cw.RDA(share=0.5, shrink=0),
     cw.RDA(share=0.5, shrink=0.1),
     cw.NaiveBayes(calibrate="temperature", folds=3),
     cw.QDA(estimate="bayes", prior="loo"),
+    cw.ShrunkenCentroids(threshold=1.0),
+    cw.HDDA(model="AjBQD", dimension="bic"),
     cw.BayesianLogistic(link="probit"),
     cw.Decision(cw.BayesianLogistic(link="probit", missing="error")),
 ]
@@ -61,12 +67,15 @@ SINGULAR = {
     "check_sample_weight_equivalence_on_dense_data": "fewer rows than features",
 }
 BY_FOLDS = {"check_sample_weight_equivalence_on_dense_data": "options are chosen by folds of rows"}
+SPARSE_BY_FOLDS = {"check_sample_weight_equivalence_on_sparse_data": "options are chosen by folds of rows"}
 EXPECTED = {
     "GaussianClassifier": SINGULAR,
     "QDA": SINGULAR,
     "LDA": SINGULAR,
     "Decision": SINGULAR,
+    "RobustClassifier": SINGULAR,
     "RDA": BY_FOLDS,
+    "ShrunkenCentroids": BY_FOLDS,
     "AutoClassifier": BY_FOLDS,
     "ForestClassifier": BY_FOLDS,
 }
@@ -81,7 +90,7 @@ def expected_failures(estimator):
     if repr(estimator) in map(repr, DEFAULTS.values()):
         expected = EXPECTED.get(type(estimator).__name__, {})
     elif options.get("calibrate"):
-        expected = BY_FOLDS
+        expected = {**BY_FOLDS, **SPARSE_BY_FOLDS} if isinstance(estimator, cw.NaiveBayes) else BY_FOLDS
     elif options.get("prior") == "loo":
         expected = {"check_sample_weight_equivalence_on_dense_data": "of a row that is there twice, one stays"}
     else:
@@ -182,7 +191,7 @@ class TestInsideScikitLearn:
             np.testing.assert_allclose(binary.decision_function(X[50:]), log_proba[:, 1] - log_proba[:, 0], atol=1e-6)
         told = all(hasattr(m, attribute) for attribute in ("means_", "covariances_"))
         assert told == (name not in ("AODE", "BayesianLogistic", "AutoClassifier", "ForestClassifier", "Decision"))
-        batches = ("GaussianClassifier", "QDA", "LDA", "NearestMean", "NaiveBayes", "AODE", "ForestClassifier")
+        batches = ("GaussianClassifier", "QDA", "LDA", "NearestMean", "NaiveBayes", "AODE", "HDDA", "ForestClassifier")
         assert hasattr(m, "partial_fit") == (name in batches)
 
 

@@ -45,7 +45,7 @@ ODD = [
 wide = pytest.mark.filterwarnings("ignore::classwise.errors.UnansweredRowWarning")
 
 
-def started_once(name: str, *further: str):
+def started_once(name: str, *further):
     """An engine as a parameter: with several processes, one of them runs all of its tests, and Spark's are slow."""
     marks = [pytest.mark.xdist_group(f"sql-{name}"), *[pytest.mark.slow] * (name == "spark")]
     return pytest.param(name, *further, marks=marks)
@@ -594,16 +594,73 @@ def test_logistic_averages_over_weights(dialect: str) -> None:
         agree(engine, model.with_priors([0.2, 0.8]) if dialect == "sqlite" else model, rows)
 
 
+def of_several(count: int) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame]:
+    """Rows of several classes, their labels, and rows to score: near, far, with gaps, and of a level never seen."""
+    rng = np.random.default_rng(count)
+    codes = np.arange(30 * count) % count
+    frame = pd.DataFrame({name: 100 + rng.normal(0.7 * sign * codes, 1) for name, sign in (("a", 1), ("b", -1))})
+    frame["b"] *= 1000
+    frame["color"] = np.where(rng.random(len(frame)) < 0.2 + 0.1 * codes, "red", "blue")
+    new = frame[:24].copy()
+    new.loc[:7, "a"] *= 3
+    new.loc[20, "a"], new.loc[21, "color"], new.loc[22, "color"] = np.nan, None, "green"
+    new.iloc[23] = None
+    return frame, codes, new
+
+
+QUICK = ("duckdb", "sqlite", "postgres")
+# Of each engine: options, and how many classes; Spark plans the rotations of more than three for a minute.
+SEVERAL = [
+    *[started_once(name, {}, 3) for name in ENGINES],
+    *[started_once(name, {}, 5) for name in QUICK],
+    started_once("duckdb", {"posterior": "variational"}, 3),
+    *[started_once(name, {"posterior": "sampled"}, 3) for name in ENGINES],
+    *[started_once(name, {"predictive": "moderated"}, 4) for name in ENGINES],
+]
+
+
+@pytest.mark.parametrize(("engine", "options", "count"), SEVERAL, indirect=["engine"])
+def test_logistic_averages_of_several_classes(engine: Engine, options, count: int) -> None:
+    """By the same points as in Python: few where scores are well known, a grid, a lattice, or the draws themselves."""
+    if options.get("posterior") == "sampled":
+        pytest.importorskip("polyagamma")
+    frame, codes, new = of_several(count)
+    model = cw.BayesianLogistic(precision=1.0, **options).fit(frame, codes)
+    put(engine, new, types={"color": "text"})
+    agree(engine, model, new, outputs=scores_in_spark(engine))
+    if engine.dialect == "sqlite" and count == 3:
+        agree(engine, model.with_priors([0.5] + [0.5 / (count - 1)] * (count - 1)), new)
+
+
+def test_logistic_draws_of_two_classes(duckdb: Engine) -> None:
+    pytest.importorskip("polyagamma")
+    frame, codes, new = of_several(2)
+    put(duckdb, new, types={"color": "text"})
+    agree(duckdb, cw.BayesianLogistic(posterior="sampled").fit(frame, codes), new)
+
+
+@pytest.mark.parametrize("predictive", ["plugin", "moderated", "integrated"])
+def test_probit(engine: Engine, predictive: str) -> None:
+    """Φ by pieces of polynomials, also far out, where its logarithm still has digits."""
+    case = CASES["mixed"]()
+    engine.put("new", case.columns())
+    agree(engine, logistic(link="probit", predictive=predictive), case.new, outputs=scores_in_spark(engine))
+    line = cw.BayesianLogistic(link="probit", predictive=predictive, precision=0.01)
+    line.fit(pd.DataFrame({"x": [-2.0, -1.0, 0.5, 1.0, -0.5, 2.0]}), [0, 0, 1, 0, 1, 1])
+    far = pd.DataFrame({"x": np.linspace(-40, 40, 161)})
+    put(engine, far)
+    agree(engine, line, far, outputs=scores_in_spark(engine))
+
+
 def test_logistic_averages_that_sql_cannot_write() -> None:
-    case = CASES["correlated"]()
-    three = cw.BayesianLogistic().fit(case.rows, case.labels)
-    advice = r"call set_params\(predictive='plugin'\)"
-    with pytest.raises(cw.ClasswiseError, match=rf"'integrated' averages .* {advice}, which"):
-        cw.to_sql(three, "people")
-    with pytest.raises(cw.ClasswiseError, match=rf"two classes, and the model has 3; {advice}"):
-        cw.to_sql(three.set_params(predictive="moderated"), "people")
-    with pytest.raises(cw.ClasswiseError, match="link='probit' takes the normal distribution function"):
-        cw.to_sql(logistic(link="probit", predictive="plugin"), "people", output="scores")
+    frame, codes, _ = of_several(3)
+    three = cw.BayesianLogistic(precision=1.0).fit(frame, codes)
+    with pytest.raises(cw.ClasswiseError, match=r"written for duckdb, .* not for mysql; call set_params"):
+        cw.to_sql(three, "people", "mysql")
+    nine = cw.BayesianLogistic(precision=1.0).fit(*of_several(9)[:2])
+    with pytest.raises(cw.ClasswiseError, match=r"8 contrasts in every row, .* up to 7; .*'moderated'"):
+        cw.to_sql(nine, "people")
+    assert "cw_averaged_points" not in cw.to_sql(nine.set_params(predictive="moderated"), "people", "mysql")
 
 
 # Names ----------------------------------------------------------------------------------------------------------------
@@ -793,14 +850,12 @@ def test_arguments_are_checked(lda: cw.LDA, options, message: str) -> None:
 
 def test_what_cannot_be_written_says_why(lda: cw.LDA) -> None:
     rows, labels = [[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]
-    with pytest.raises(cw.ClasswiseError, match="without names; say with features"):
+    with pytest.raises(cw.ClasswiseError, match="without names: say what they are called"):
         cw.to_sql(cw.LDA().fit(rows, labels), "people")
     with pytest.raises(cw.ClasswiseError, match="LogisticRegression cannot be written as SQL"):
         cw.to_sql(LogisticRegression().fit(rows, labels), "people")
     with pytest.raises(cw.ClasswiseError, match="LogisticRegression cannot be written as SQL"):
         cw.to_sql(cw.Decision(LogisticRegression().fit(rows, labels)), "people")
-    with pytest.raises(cw.ClasswiseError, match="novelty"):
-        cw.to_sql(cw.Decision(lda, novelty=0.1, law="chi-square"), "people")
     with pytest.raises(cw.ClasswiseError, match=r"reject_label='reject'.*-1"):
         cw.to_sql(cw.Decision(lda, reject=0.1, reject_label="reject"), "people")
     with pytest.raises(cw.ClasswiseError, match="reject_label=1 is one of the classes"):

@@ -205,11 +205,18 @@ def test_members_share_what_they_see_alike() -> None:
 # What cannot be written -----------------------------------------------------------------------------------------------
 
 
+LONG = [
+    ("mixtures", "one-dependence", "kernel softmax", "tied mixtures"),
+    ("network", "deep network", "boosted trees", "best trees"),
+]
+
+
+@pytest.mark.parametrize("members", LONG)
 @pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])
-def test_members_of_long_queries(dialect: str) -> None:
-    """Mixtures, pairs and landmarks; rows with gaps, and levels never seen."""
+def test_members_of_long_queries(dialect: str, members: tuple[str, ...]) -> None:
+    """Mixtures, pairs, landmarks, units and nodes; rows with gaps, and levels never seen."""
     case = CASES["penguins"]()
-    model = copy(stack("penguins", "mixtures", "one-dependence", "kernel softmax", "tied mixtures"))
+    model = copy(stack("penguins", *members))
     model.pool_ = Pool(np.full(4, 1 / 4), np.linspace(0.5, 2.0, 4), 1.5)
     with ENGINES[dialect]() as engine:
         if dialect == "postgres":

@@ -72,7 +72,32 @@ def test_help_is_a_map():
     left_out = {name for name in cw.__all__ if name not in named and not name.endswith(("Error", "Warning"))}
     # Results of functions, and helpers of these.
     assert left_out <= {
-        "ClassStatistics", "Comparison", "Diagnosis", "Evaluation", "Examination", "LearningCurve",
+        "ClassStatistics", "ColumnSelection", "Comparison", "Diagnosis", "Evaluation", "Examination", "LearningCurve",
         "NormalInverseWishart", "Query", "diagnose", "held_out_importance", "learning_curve", "load_penguins",
     }  # fmt: skip
     assert dir(cw) == cw.__all__
+
+
+def mistaken():
+    cw.LDA(share=2).fit(X, y)
+
+
+def test_an_error_is_short():
+    """A notebook shows the caller's lines and the message, not the way through the library."""
+    with pytest.raises(cw.ClasswiseError) as caught:
+        mistaken()
+    lines = caught.value._render_traceback_()
+    assert (
+        lines[-1]
+        == "classwise.errors.ClasswiseError: share=2 is not an option; give a number from 0 to 1, or 'average' or 'cv'."
+    )
+    assert lines[-2].endswith("cw.LDA(share=2).fit(X, y)")
+    assert all(line.startswith("test_views.py, line ") for line in lines[:-1])
+
+
+def test_ipython_asks_for_the_short_error(capsys):
+    shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell()
+    shell.run_cell("import classwise as cw; cw.QDA(estimate='map').fit([[0.0], [1.0]], [0, 1])")
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == 2
+    assert shown[0].startswith("cell, line 1: ")

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
 import classwise as cw
 
 FOLDER = Path(__file__).parent / "files"
+BAGS = {"length": "kernel", "price": "kernel(0, inf)", "visits": "multinomial", "wins": "multinomial"}
 FAMILIES = {"visits": "poisson", "price": "lognormal", "wins": "binomial(5)"}
 
 
@@ -52,6 +54,8 @@ def models() -> dict[str, object]:
         "qda": cw.QDA(families=FAMILIES).fit(table, y),
         "rda": cw.RDA(folds=3, calibrate="temperature").fit(numbers, y),
         "naive-bayes": cw.NaiveBayes(families=FAMILIES, estimate="bayes", missing="level").fit(table, y),
+        "kernel": cw.NaiveBayes(families=BAGS, smoothing="evidence").fit(table, y),
+        "words": cw.NaiveBayes(families="poisson", smoothing="cv", folds=3).fit(sparse_counts(table), y),
         "aode": cw.AODE(bins=3, missing="level").fit(table[["length", "visits", "city", "smoker"]], y),
         "logistic": cw.BayesianLogistic().fit(table.drop(columns="price"), y),
         "auto": cw.AutoClassifier(members="full", folds=3).fit(table[["length", "width", "visits", "city"]], y),
@@ -61,9 +65,16 @@ def models() -> dict[str, object]:
     }
 
 
+def sparse_counts(table: pd.DataFrame) -> csr_array:
+    """Some counts as a sparse matrix, with a column that is always 0."""
+    return csr_array(table[["visits", "wins"]].assign(none=0).to_numpy(dtype=float))
+
+
 def answers(model: object) -> list[list[float]]:
     """What a model of these says about its own rows, to be compared for good."""
     table, _ = rows()
+    if not hasattr(model, "feature_names_in_"):
+        return model.predict_proba(sparse_counts(table)[:10]).tolist()
     wanted = list(model.feature_names_in_)
     return model.predict_proba(table[wanted].fillna({"length": 5.0})[:10]).tolist()
 
