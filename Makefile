@@ -6,7 +6,7 @@ CHECKED := arrays bayes decision evaluation laws leave_one_out mixed_laws naive_
 
 RELEASE ?= bare cli
 
-.PHONY: demo check test lint release bench bench-speed bench-mixed bench-selection bench-sql bench-scale bench-gpu bench-studio docs clean
+.PHONY: demo check test lint release bench bench-speed bench-mixed bench-selection bench-columns bench-sql bench-database bench-scale bench-gpu bench-studio bench-text docs clean
 
 demo: .venv/demo.stamp  ## compare the family on penguins, print the table, write a report with pictures
 	$(BIN)/classwise datasets penguins -o penguins.csv --force
@@ -44,8 +44,14 @@ bench-mixed: .venv/test.stamp  ## mixed tables and missing values: time, memory,
 bench-selection: .venv/test.stamp  ## one comparison of the whole family beside GridSearchCV: time, log loss, memory
 	$(BIN)/python benchmarks/selection.py
 
+bench-columns: .venv/test.stamp  ## all sets of 15 columns, beside scikit-learn on some of them
+	$(BIN)/python benchmarks/columns.py
+
 bench-sql: .venv/test.stamp  ## rows scored in DuckDB by a query, beside rows fetched and scored in Python
 	$(BIN)/python benchmarks/sql.py
+
+bench-database: .venv/test.stamp  ## statistics that a database computes itself, beside rows read from it
+	$(BIN)/python benchmarks/in_database.py
 
 bench-scale: .venv/bench.stamp  ## files larger than memory: learning beside merely reading; Dask and Spark beside their own
 	$(BIN)/python benchmarks/scale.py --clusters
@@ -54,6 +60,9 @@ bench-gpu: .venv/test.stamp  ## rows on a CUDA device, beside the memory floor a
 	$(BIN)/python benchmarks/gpu.py
 bench-studio: .venv/test.stamp  ## a dial's redraw in Chromium with a million rows, and the first view of a large file
 	$(BIN)/python benchmarks/studio.py
+
+bench-text: .venv/test.stamp  ## sparse counts of words: fit and predict beside scikit-learn's naive Bayes
+	$(BIN)/python benchmarks/text.py
 
 docs: .venv/docs.stamp  ## the documentation, every example executed
 	$(BIN)/sphinx-build -j auto -W --keep-going -b html docs docs/_build/html

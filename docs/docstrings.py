@@ -25,6 +25,9 @@ LESSONS = {
     "MixtureClassifier": "mixture",
     "BayesianLogistic": "logistic",
     "ForestClassifier": "forest",
+    "ShrunkenCentroids": "wide",
+    "HDDA": "wide",
+    "RobustClassifier": "robust",
     "AutoClassifier": "auto",
     "Decision": "deciding",
 }

@@ -32,9 +32,12 @@ print(f"QDA has {P * (P + 3) + 1} free numbers, LDA {2 * P + P * (P + 1) // 2 + 
 if len(sys.argv) > 1:  # a picture for a slide: python lecture_lda_qda.py curve.png
     import matplotlib.pyplot as plt
 
+    figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
     for name, values in losses.items():
-        plt.loglog(SIZES, values, "o-", label=name)
-    plt.xlabel("training rows")
-    plt.ylabel("log loss on new rows")
-    plt.legend()
-    plt.savefig(sys.argv[1])
+        axes.plot(SIZES, values, "o-", label=name)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(SIZES, [str(n) for n in SIZES])
+    axes.set_ylim(0.3, 0.8)  # QDA comes in from far above
+    axes.set(xlabel="training rows", ylabel="log loss on new rows", title="LDA or QDA?")
+    axes.legend()
+    figure.savefig(sys.argv[1], dpi=150)

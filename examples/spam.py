@@ -1,10 +1,9 @@
-"""Spam: messages as counts of words, naive Bayes with a Poisson distribution for each word, and the reasons.
+"""Spam: messages as counts of words, naive Bayes with a multinomial distribution of the words, and the reasons.
 
 The messages are made up, so that the script needs no download.
 """
 
 import numpy as np
-import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 import classwise as cw
@@ -28,16 +27,19 @@ texts = [message(HAM) for _ in range(600)] + [message(SPAM) for _ in range(200)]
 labels = np.array(["ham"] * 600 + ["spam"] * 200)
 
 counter = CountVectorizer()
-counts = pd.DataFrame(counter.fit_transform(texts).toarray(), columns=counter.get_feature_names_out())
+counts = counter.fit_transform(texts)  # a sparse matrix, which stays sparse
+words = counter.get_feature_names_out()
 train, test = np.arange(800) % 2 == 0, np.arange(800) % 2 == 1
 
-model = cw.NaiveBayes(families=dict.fromkeys(counts.columns, "poisson")).fit(counts[train], labels[train])
+model = cw.NaiveBayes(families="multinomial", smoothing="evidence").fit(counts[train], labels[train])
 print(model.evaluate(counts[test], labels[test]).summary())
+print(f"smoothing by evidence: {model.smoothing_:.2f} of a word")
 
 new = "Urgent: please review the free offer and send your account today"
-row = pd.DataFrame(counter.transform([new]).toarray(), columns=counts.columns)
-explanation = model.explain(row)
-print(f"\n{new!r}\n" + "\n".join(str(explanation).split("\n")[:8]))
+why = model.explain(counter.transform([new]))
+print(f"\n{new!r}\n{why.sentences()[0]}")
+for column, _, share in (*why.for_, *why.against)[:8]:
+    print(f"{words[column]:8} {np.exp(abs(share)):6.1f} times more probable in {why.label if share > 0 else why.other}")
 
 # Fewer ham messages get lost if a false alarm costs ten times as much as spam in the inbox.
 careful = cw.Decision(model, costs={"ham": {"spam": 10}})
