@@ -1029,7 +1029,7 @@ class TestOtherVerbs:
         )
         assert "posterior_Gentoo" in run("export", "sql", "lda.cw", "--table", "t", "--answer", "posteriors").stdout
 
-    def test_columns_without_names_are_named(self, folder):
+    def test_columns_without_names_are_named(self, here):
         cw.save(cw.LDA().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.5], [3.0, 2.0]], ["a", "a", "b", "b"]), "bare.cw")
         told = run("export", "sql", "bare.cw", "--table", "t", "--features", "height,weight", "-o", "bare.sql").stderr
         assert "labels are the same" in told
