@@ -242,7 +242,7 @@ def found_of(path: Path, target: str, kinds: Sequence[str]) -> dict[str, Any]:
     def report(kind: str, door: str, found: Agreement | str) -> None:
         own = kept["doors"].setdefault(kind, {})
         if isinstance(found, str):
-            own[door] = found[:120]
+            own[door] = found.split(";")[0][:200]
             print(f"{path.name}: {kind}, {door}: {found[:150]}", flush=True)
             return
         own[door] = [float(f"{found.difference or 0.0:.1e}"), found.labels, found.unanswered]

@@ -211,8 +211,28 @@ class TestDeterminant:
     def test_a_plane_is_refused(self):
         rows, y, _ = with_outliers()
         rows[np.arange(200) % 5 > 0, 1] = 7.0
-        with pytest.raises(cw.SingularCovarianceError, match="Too many rows of class 0 lie in a plane"):
+        with pytest.raises(cw.SingularCovarianceError, match="So many rows of class 0 hold one value in column 1"):
             cw.RobustClassifier(method="mcd").fit(rows, y)
+
+
+class TestNoEnd:
+    """The likelihood has no maximum if more than (v + p - 1) / (v + p) of the rows lie in a plane."""
+
+    def test_one_value_in_a_column(self):
+        rows, y, _ = with_outliers(share=0.0)
+        rows[np.arange(len(rows)) % 19 > 0, 1] = 7.0  # 95 %, which is more than (4 + 1) / (4 + 2)
+        for share in (0, 1):
+            with pytest.raises(cw.SingularCovarianceError, match="hold one value in column 1"):
+                cw.RobustClassifier(degrees=4, share=share).fit(rows, y)
+        assert cw.RobustClassifier(degrees=50, share=1).fit(rows, y).em_.converged  # which 54 / 55 would take
+
+    def test_a_plane(self):
+        rows, y, _ = with_outliers(share=0.0)
+        rows[np.arange(len(rows)) % 19 > 0, 1] = rows[np.arange(len(rows)) % 19 > 0, 0]
+        with pytest.raises(
+            cw.SingularCovarianceError, match=r"Too many rows of all classes lie in a plane.*, or give more"
+        ):
+            cw.RobustClassifier(degrees=4, share=1).fit(rows, y)
 
 
 @pytest.mark.parametrize("options", [{"method": "t"}, {"method": "mcd"}, {"method": "mcd", "share": 1}], ids=repr)

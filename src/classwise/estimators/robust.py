@@ -225,7 +225,8 @@ class RobustClassifier(DiscriminantAnswers, RowsEstimator):
         rows = np.asarray(table.block([column.place for column in numbers.schema]), dtype=np.float64)
         codes = codes_among(numbers.labels, table.labels)
         weights = np.ones(len(rows)) if table.weights is None else table.weights
-        return LabeledRows(rows, codes, weights, filled.mean, start.values, numbers.labels.tolist())
+        columns = [numbers.schema.name(j) for j in range(len(numbers.schema))]
+        return LabeledRows(rows, codes, weights, filled.mean, start.values, numbers.labels.tolist(), columns)
 
     def _by_likelihood(self, labeled: LabeledRows, record: dict[str, Any]) -> NumbersFit:
         fit = fit_student(labeled, self._degrees(), float(self.tol), int(self.max_iter))

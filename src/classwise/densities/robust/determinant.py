@@ -33,7 +33,7 @@ MOST_STEPS = 500
 # Rows of whole weights are copied for FastMCD, if that makes no more than so many times as many.
 MOST_COPIES = 5
 
-REMEDY = "share one scatter (share=1), or raise support"
+REMEDY = "raise support"
 
 
 class RobustGaussians(NamedTuple):

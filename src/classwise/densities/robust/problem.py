@@ -12,15 +12,18 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, sums_by
 from classwise.covariance import FullCovariance
-from classwise.covariance.rank import is_regular
 from classwise.errors import SingularCovarianceError
+
+# A scatter is on its way to none if a column keeps less than this share of the variance that it started with (outliers
+# a million deviations away leave more), or of its variance given the other columns.
+GONE, FLAT = 1e-20, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """rows (m, p), NaN for what is missing; codes (m,): the center of each; weights (m,): how often each row counts.
 
-    means (c, p) and covariance (p, p): where to start. name: what errors call it.
+    means (c, p) and covariance (p, p): where to start. name: what errors call it; columns: what they are called.
     """
 
     rows: Array
@@ -29,6 +32,7 @@ class Problem:
     means: Array
     covariance: Array
     name: str
+    columns: Sequence[str]
 
     @property
     def features(self) -> int:
@@ -57,12 +61,23 @@ class Problem:
         return np.asarray(before + np.divide(sums, total, out=np.zeros_like(sums), where=total > 0))
 
     def factored(self, covariance: Array, remedy: str) -> FullCovariance:
-        """The covariance, ready to measure; an error where too many rows lie in a plane."""
+        """The covariance, ready to measure; an error where too many rows lie in a plane.
+
+        Where they do, each step makes the scatter flatter, and there is no end to it (Kent and Tyler 1991).
+        """
         found = FullCovariance(covariance[None])
-        if not is_regular(found):
+        remedy = f"or {remedy}" if len(self.means) > 1 else f"share one scatter (share=1), or {remedy}"
+        is_gone = np.diagonal(covariance) < GONE * np.diagonal(self.covariance)
+        if is_gone.any():
+            names = ", ".join(self.columns[j] for j in np.flatnonzero(is_gone))
             raise SingularCovarianceError(
-                f"Too many rows of {self.name} lie in a plane, or hold the same value in a column: the rows that count "
-                f"most have a covariance without an inverse. Drop columns that hold mostly one value, {remedy}."
+                f"So many rows of {self.name} hold one value in {names} that all others count as outliers there: the "
+                f"scatter shrinks to nothing. Drop these columns, {remedy}."
+            )
+        if found.least_pivot() < FLAT:
+            raise SingularCovarianceError(
+                f"Too many rows of {self.name} lie in a plane: the rows that count most have a covariance without an "
+                f"inverse. Drop columns that follow from others, {remedy}."
             )
         return found
 
@@ -71,7 +86,7 @@ class Problem:
 class LabeledRows:
     """Rows (n, p) with the class (n,) and the weight (n,) of each, which start at means (g, p), covariances (k, p, p).
 
-    names: of the classes, for errors.
+    names, columns: what classes and columns are called, for errors.
     """
 
     rows: Array
@@ -80,6 +95,7 @@ class LabeledRows:
     means: Array
     covariances: Array
     names: Sequence[Any]
+    columns: Sequence[str]
 
     def units(self) -> Array:
         """Powers of two near the deviations of the columns: dividing by them costs no digits; (p,)."""
@@ -108,4 +124,6 @@ class LabeledRows:
         return found
 
     def _problem(self, own: Codes, codes: Codes, centers: slice, k: int, name: str) -> Problem:
-        return Problem(self.rows[own], codes, self.weights[own], self.means[centers], self.covariances[k], name)
+        return Problem(
+            self.rows[own], codes, self.weights[own], self.means[centers], self.covariances[k], name, self.columns
+        )

@@ -28,7 +28,7 @@ from classwise.densities.student import Student
 # Student-t is a Gaussian for all that a table can tell.
 LEAST_DEGREES, LARGEST_DEGREES = 1.0, 1000.0
 
-REMEDY = "share one scatter (share=1), or give more degrees"
+REMEDY = "give more degrees"
 
 
 class StudentFit(NamedTuple):
