@@ -214,6 +214,20 @@ class TestDeterminant:
         with pytest.raises(cw.SingularCovarianceError, match="Too many rows of class 0 lie in a plane"):
             cw.RobustClassifier(method="mcd").fit(rows, y)
 
+    @pytest.mark.parametrize("share", [0, 1])
+    def test_a_column_of_mostly_one_value_is_refused_not_divided_by(self, share):
+        rows, y, _ = with_outliers()
+        rows[:, 1] = np.arange(200) % 20 < 2  # EM would make its variance 1e-300
+        with pytest.raises(cw.SingularCovarianceError, match="hold the same value in a column"):
+            cw.RobustClassifier(degrees=4, share=share).fit(rows, y)
+
+    def test_one_enormous_value_is_no_collapse(self):
+        rows, y, _ = with_outliers()
+        model = cw.RobustClassifier(degrees=4, share=1)
+        expected = model.fit(rows, y).covariances_
+        rows[0, 0] = 1e9
+        np.testing.assert_allclose(model.fit(rows, y).covariances_, expected, rtol=0.2)
+
 
 @pytest.mark.parametrize("options", [{"method": "t"}, {"method": "mcd"}, {"method": "mcd", "share": 1}], ids=repr)
 class TestOutliers:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from classwise.arrays import Array, Codes, sums_by
+from classwise.arrays import EPS, Array, Codes, sums_by
 from classwise.covariance import FullCovariance
 from classwise.covariance.rank import is_regular
 from classwise.errors import SingularCovarianceError
@@ -59,12 +59,20 @@ class Problem:
     def factored(self, covariance: Array, remedy: str) -> FullCovariance:
         """The covariance, ready to measure; an error where too many rows lie in a plane."""
         found = FullCovariance(covariance[None])
-        if not is_regular(found):
+        if not is_regular(found) or self._has_collapsed(covariance):
             raise SingularCovarianceError(
                 f"Too many rows of {self.name} lie in a plane, or hold the same value in a column: the rows that count "
                 f"most have a covariance without an inverse. Drop columns that hold mostly one value, {remedy}."
             )
         return found
+
+    def _has_collapsed(self, covariance: Array) -> bool:
+        """Whether a column varies by less than its rounding: most of its values are equal, and all weight goes there.
+
+        The rank does not show it, as it is relative to what the column varies by. Outliers may well make up nearly all
+        of the variance at the start, so only rounding is a limit.
+        """
+        return bool((np.diagonal(covariance) < EPS**2 * np.diagonal(self.covariance)).any())
 
 
 @dataclass(frozen=True, eq=False)
