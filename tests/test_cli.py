@@ -111,6 +111,12 @@ class TestCompare:
         for words in ("344 rows of penguins.csv; species from 6 columns.", "Next:"):
             assert words in result.stderr
 
+    def test_a_leak_is_left_out_before_anything_is_saved(self, here):
+        PENGUINS.assign(code=PENGUINS["species"].str[0]).to_csv("leak.csv", index=False)
+        following = run("compare", "leak.csv", "-t", "species", *QUICK).stderr.partition("Next:")[2]
+        assert "--drop code" in following
+        assert "--save" not in following
+
     def test_what_the_data_say_is_what_came_out(self, here):
         X, y = PENGUINS[NUMBERS], PENGUINS["sex"].fillna("unknown").to_numpy()
         X.assign(sex=y, kind=PENGUINS["species"]).to_csv("sex.csv", index=False)
@@ -232,8 +238,8 @@ class TestCompare:
         table.to_csv("noted.csv", index=False)
         result = run("compare", "noted.csv", "-t", "species", *QUICK)
         assert result.stderr.count("5 of 344 rows have no species") == 1
-        (line,) = [line for line in result.stderr.splitlines() if line.startswith("note: ") and "tag" in line]
-        assert "Warning" not in line
+        assert "tag: left out: 339 levels in 339 rows" in result.stderr
+        assert "note: Columns left out" not in result.stderr  # the notes on columns say it
         assert "339 rows" in result.stderr
 
     def test_text_alone_is_diagnosed_too(self, here):

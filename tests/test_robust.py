@@ -214,6 +214,13 @@ class TestDeterminant:
         with pytest.raises(cw.SingularCovarianceError, match="So many rows of class 0 hold one value in column 1"):
             cw.RobustClassifier(method="mcd").fit(rows, y)
 
+    def test_one_enormous_value_is_no_collapse(self):
+        rows, y, _ = with_outliers()
+        model = cw.RobustClassifier(degrees=4, share=1)
+        expected = model.fit(rows, y).covariances_
+        rows[0, 0] = 1e9
+        np.testing.assert_allclose(model.fit(rows, y).covariances_, expected, rtol=0.2)
+
 
 class TestNoEnd:
     """The likelihood has no maximum if more than (v + p - 1) / (v + p) of the rows lie in a plane."""

@@ -313,6 +313,7 @@ class TestRefusals:
         [
             ("a.csv", b"", "is empty: its first line must name the columns"),
             ("a.csv", b"a,b\n1,\xff\xfe\n", "not written in UTF-8"),
+            ("a.csv", "größe;art\n1;x\n".encode("cp1252"), "not written in UTF-8. From Excel, save it as 'CSV UTF-8'"),
             ("a.parquet", b"nothing", "cannot be read"),
             ("a.feather", b"nothing at all, really nothing", "cannot be read"),
             ("a.json", b"{", "cannot be read"),

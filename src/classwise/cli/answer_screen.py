@@ -82,9 +82,15 @@ class Screen:
             console.print(Text(line, style=style), no_wrap=True, overflow="ignore", crop=False)
 
 
-def next_commands(context: Any, data: str, target: str, save: str | None, html: str | None) -> list[list[str]]:
-    """At most two commands to copy, in parts, with the given flags; context: typer's context of the command."""
+def next_commands(
+    context: Any, data: str, target: str, save: str | None, html: str | None, leaks: Sequence[str] = ()
+) -> list[list[str]]:
+    """At most two commands to copy, in parts, with the given flags; context: typer's context of the command; leaks:
+    flags that leave out columns which tell the label. They come before anything is saved.
+    """
     flags = given_flags(context)
+    if leaks and not save:
+        return [["classwise compare", quote(data), f"--target {quote(target)}", *flags, *leaks]]
     if not save:
         wanted = ["--save model.cw", *([] if html else ["--html report.html"])]
         return [["classwise compare", quote(data), f"--target {quote(target)}", *flags, *wanted]]

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -183,9 +184,8 @@ def compare(
         return
     if every:
         _show_all(compared)
-    Screen(
-        compared.comparison.answer(), compared.bars, compared.advised, next_commands(context, data, target, save, html)
-    ).show()
+    following = next_commands(context, data, target, save, html, _leaks(examination))
+    Screen(compared.comparison.answer(), compared.bars, compared.advised, following).show()
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,11 +262,13 @@ def _of_table(rows: LearningRows, costs: str | None, options: dict[str, Any], ex
     import classwise as cw
 
     held, families = rows.held(is_examined=True), options["families"]
-    described = cw.NaiveBayes(families=families).fit(*held[:3])
-    _show_rows(described, rows, len(held.y))
-    _show_findings(examination)
-    priced = read_costs(costs, described.classes_)
-    comparison = cw.compare(held.X, held.y, sample_weight=held.weights, costs=priced, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cw.IgnoredColumnWarning)  # the notes on columns say it
+        described = cw.NaiveBayes(families=families).fit(*held[:3])
+        _show_rows(described, rows, len(held.y))
+        _show_findings(examination)
+        priced = read_costs(costs, described.classes_)
+        comparison = cw.compare(held.X, held.y, sample_weight=held.weights, costs=priced, **options)
     diagnosis = _diagnosis(held, families, comparison)
     return Compared(comparison, rows, described, diagnosis, held, seed=options["random_state"])
 
@@ -298,13 +300,18 @@ def _diagnosis(held: "Held", families: Any, comparison: Any) -> Any:
         return None
 
 
+# From so many seconds on, a limit of ten saves time: quick models are tried under any limit.
+LONG_SECONDS = 20
+
+
 @contextmanager
 def announced() -> Iterator[None]:
     """Print what the comparison logs, its expected duration, as a note."""
 
     class Noting(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            note(f"{record.getMessage()} --time 10 would leave out what is slow.")
+            hint = " --time 10 would leave out what is slow." if vars(record).get("seconds", 0) > LONG_SECONDS else ""
+            note(record.getMessage() + hint)
 
     log, handler = logging.getLogger("classwise.comparison"), Noting()
     level = log.level
@@ -339,6 +346,11 @@ def _examined(rows: LearningRows, families: Any, missing: list[str] | None) -> A
         return cw.examine(rows.stream, **rows.named, families=families, missing=missing)
     except ClasswiseError:
         return None
+
+
+def _leaks(examination: Any) -> list[str]:
+    """The flags that leave out columns which tell the label: the answer is no answer while they are there."""
+    return [] if examination is None else [one.flag for one in examination.problems if one.kind == "leak" and one.flag]
 
 
 def _show_findings(examination: Any) -> None:

@@ -16,7 +16,10 @@ from classwise.errors import ClasswiseError
 from classwise.rows.sinks import refuse_terminal, writing
 
 app = typer.Typer(
-    cls=Verbs, no_args_is_help=True, help="Write a model for other programs: SQL, ONNX, Python, JavaScript or JSON."
+    cls=Verbs,
+    no_args_is_help=True,
+    help="Write a model for other programs: SQL, ONNX, Python, JavaScript or JSON.",
+    epilog="Example: classwise export sql model.cw --table penguins --dialect sqlite -o score.sql",
 )
 
 CHECK = "Rows to score both ways; by default, rows drawn from the model."

@@ -72,4 +72,4 @@ def announce(schedule: Sequence[Slot]) -> None:
     seconds = sum({id(slot.candidate.work): slot.fitting for slot in tried}.values())
     seconds += sum(slot.scoring for slot in tried)
     if seconds >= limits.ANNOUNCED_SECONDS:
-        LOG.info("Comparing %d models takes about %s.", len(tried), span(seconds))
+        LOG.info("Comparing %d models takes about %s.", len(tried), span(seconds), extra={"seconds": seconds})

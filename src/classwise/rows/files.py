@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from classwise.errors import ClasswiseError, MissingExtraError
 from classwise.rows.formats import (
     MISSING,
+    NOT_UTF8,
     Format,
     Head,
     find_format,
@@ -416,5 +417,5 @@ def _first_sentence(problem: Exception) -> str:
     if "differ only in case" in text:
         return "two of its keys differ by upper and lower case alone; rename one of them, or write the rows as CSV."
     if "not utf-8" in text:
-        return "it is not written in UTF-8; convert it first, as by iconv -f latin1 -t utf-8."
+        return NOT_UTF8
     return text.removeprefix("Invalid Input Error: ")[:300]

@@ -1,5 +1,6 @@
 """Formats of row files: how a name or the first bytes tell them, and how a text file begins."""
 
+import codecs
 import csv
 import datetime as dt
 import io
@@ -131,6 +132,12 @@ SEPARATORS = ",;\t|"
 LONGEST = 1 << 20
 
 MARK = b"\xef\xbb\xbf"
+
+# What to do about a text file in another encoding.
+NOT_UTF8 = (
+    "it is not written in UTF-8. From Excel, save it as 'CSV UTF-8'; in a shell, convert it by "
+    "iconv -f cp1252 -t utf-8 OLD > NEW."
+)
 LINE_END = re.compile("\r\n|\r|\n")
 FIRST_LINE = re.compile(r'(?:"[^"]*"|[^"\r\n])*')
 
@@ -168,7 +175,9 @@ class Head:
 
 def read_head(path: str, sep: str | None = None) -> Head:
     """The head of a file, whose first line names the columns. sep: what stands between them, if that is known."""
-    start = _start(path).decode("utf-8", "replace")
+    begin = _start(path)
+    _refuse_other_encodings(path, begin.lstrip(b"\r\n").split(b"\n")[0])
+    start = begin.decode("utf-8", "replace")
     text = start.lstrip("\r\n")
     if not text.split("\n")[0].strip():
         raise ClasswiseError(f"{path} is empty: its first line must name the columns.")
@@ -191,6 +200,14 @@ def _start(path: str) -> bytes:
 
     with pa.input_stream(path, compression="detect") as stream:
         return bytes(stream.read(LONGEST).removeprefix(MARK))
+
+
+def _refuse_other_encodings(path: str, line: bytes) -> None:
+    """Names in another encoding would be garbled, and nobody could ask for them."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(line)  # which allows a line that is cut within a letter
+    except UnicodeDecodeError as problem:
+        raise ClasswiseError(f"{path} cannot be read: {NOT_UTF8}") from problem
 
 
 def refuse_twins(names: Sequence[str], path: str) -> None:

@@ -135,7 +135,7 @@ def read_header(file: BinaryIO) -> dict[str, Any]:
     """The header that classwise wrote, from the start of a file."""
     length = int.from_bytes(file.read(8), "little")
     if not 2 <= length <= min(LONGEST_HEADER, os.fstat(file.fileno()).st_size - 8):
-        raise StoredFileError("it does not begin as a safetensors file does")
+        raise StoredFileError("it does not begin as the files of fit, compare and summarize do")
     header = json.loads(json.loads(file.read(length))["__metadata__"][KEY])
     kinds = (type(header["kind"]), type(header["version"]), type(header["facts"]))
     if kinds != (str, int, dict):

@@ -63,7 +63,7 @@ def about_ids(sheet: Sheet) -> Iterator[Remark]:
     texts = [c for c in sheet.open if c.is_text and not c.asked and c.distinct >= ALL_DIFFERENT * c.present]
     texts = [column for column in texts if is_id(column.distinct, column.present)]
     if texts:
-        verbs = verb(texts, "is another in nearly every row, as ids", "are others in nearly every row, as ids")
+        verbs = verb(texts, "is different in nearly every row, as ids", "are different in nearly every row, as ids")
         message = f"{named(texts)} {verbs} and names are: the models leave {verb(texts, 'it', 'them')} out."
         yield Remark.of(
             "id", NOTE, keys_of(texts), message, sheet.remedies.drop(keys_of(texts), "To leave it out yourself")
