@@ -21,15 +21,7 @@ from classwise.covariance.diagonal import DiagonalCovariance, SphericalCovarianc
 from classwise.covariance.full import FullCovariance
 from classwise.covariance.rank import is_regular
 from classwise.covariance.recipe import STRUCTURES, Blend, Divisor, Sharing
-from classwise.covariance.spectra import (
-    MOST_TURNS,
-    SETTLED,
-    OwnSpectra,
-    SharedShape,
-    SharedSpectrum,
-    SharedVolume,
-    Spectrum,
-)
+from classwise.covariance.spectra import OwnSpectra, SharedShape, SharedSpectrum, SharedVolume, Spectrum, in_turns
 from classwise.covariance.structures import Covariance
 from classwise.errors import ClasswiseError
 from classwise.statistics import ClassStatistics, Scatter
@@ -137,16 +129,16 @@ class Proportional(PartlyShared):
 
     def likeliest(self, sums: Array, weight: Array, near: Array | None = None) -> Array:
         features = sums.shape[1]
-        volume = np.trace(sums, axis1=1, axis2=2)[:, None, None]
-        for _ in range(MOST_TURNS):
+
+        def shared(volume: Array) -> Array:
             whole = (sums / volume).sum(axis=0)
-            shared = FullCovariance(whole[None])
-            whole = whole * np.exp(-2 * shared.half_log_det[0] / features)
-            before = volume
-            volume = FullCovariance.ratios(whole[None], sums)[:, :, None] / (features * weight[:, :, None])
-            if (np.abs(volume - before) <= SETTLED * volume).all():
-                break
-        return volume * whole
+            return np.asarray(whole * np.exp(-2 * FullCovariance(whole[None]).half_log_det[0] / features))
+
+        def volume(shared: Array) -> Array:
+            return FullCovariance.ratios(shared[None], sums)[:, :, None] / (features * weight[:, :, None])
+
+        last = in_turns(lambda before: volume(shared(before)), np.trace(sums, axis1=1, axis2=2)[:, None, None])
+        return last * shared(last)
 
     def _needed(self, sums: Array, weight: Array) -> Array:
         """The classes together must vary in all directions, and each of them in one."""

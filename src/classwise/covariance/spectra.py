@@ -13,14 +13,17 @@ The second is solved in turns. In the logs of λ and a it is a convex problem, s
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
 from classwise.arrays import Array
 
-# Turns end when volumes change by less than this, relative to themselves.
-SETTLED = 1e-14
+# Turns end when volumes change by less than this, relative to themselves; or, below the second number, no longer by
+# less than in the turn before: what is left then is rounding.
+SETTLED, NEARLY = 1e-14, 1e-10
 MOST_TURNS = 100_000
 
 # With gaps, turns end when variances change by less.
@@ -38,12 +41,9 @@ class Spectrum(ABC):
         if weight.shape[1] == 1:
             return self._of_whole(squares, weight)
         whole = weight.max(axis=1, keepdims=True)
-        found = squares / weight
-        for _ in range(MOST_TURNS):
-            before, found = found, self._of_whole(squares + (whole - weight) * found, whole)
-            if (np.abs(found - before) <= FILLED * found).all():
-                break
-        return found
+        return in_turns(
+            lambda found: self._of_whole(squares + (whole - weight) * found, whole), squares / weight, FILLED
+        )
 
     def _of_whole(self, squares: Array, weight: Array) -> Array:
         return self._likeliest(squares, weight) if self._exists(squares) else squares / weight
@@ -72,14 +72,15 @@ class SharedShape(Spectrum):
     """Own volumes, one shape."""
 
     def _likeliest(self, squares: Array, weight: Array) -> Array:
-        volume = squares.mean(axis=1, keepdims=True) / weight
-        for _ in range(MOST_TURNS):
-            shape = (squares / volume).sum(axis=0, keepdims=True)
-            shape /= geometric_mean(shape)
-            before, volume = volume, (squares / shape).mean(axis=1, keepdims=True) / weight
-            if (np.abs(volume - before) <= SETTLED * volume).all():
-                break
-        return volume * shape
+        def shape(volume: Array) -> Array:
+            found = (squares / volume).sum(axis=0, keepdims=True)
+            return np.asarray(found / geometric_mean(found))
+
+        def volume(shape: Array) -> Array:
+            return np.asarray((squares / shape).mean(axis=1, keepdims=True) / weight)
+
+        last = in_turns(lambda before: volume(shape(before)), squares.mean(axis=1, keepdims=True) / weight)
+        return last * shape(last)
 
     def _exists(self, squares: Array) -> bool:
         return all(bool((squares.sum(axis=axis) > 0).all()) for axis in (0, 1))
@@ -100,6 +101,25 @@ class OwnSpectra(Spectrum):
 
     def _likeliest(self, squares: Array, weight: Array) -> Array:
         return squares / weight
+
+
+def in_turns(turn: Callable[[Array], Array], start: Array, settled: float = SETTLED) -> Array:
+    """Where turn(x) = x > 0, by taking turn after turn.
+
+    >>> in_turns(lambda x: 0.5 * (x + 2 / x), np.array([1.0]))
+    array([1.41421356])
+    """
+    last, moved = start, inf
+    for _ in range(MOST_TURNS):
+        before, last = last, turn(last)
+        changes = np.abs(last - before)
+        if (changes <= settled * last).all():
+            break
+        change = float((changes / last).max()) if (last > 0).all() else inf
+        if NEARLY > change >= moved:
+            break
+        moved = change
+    return last
 
 
 def geometric_mean(values: Array) -> Array:
