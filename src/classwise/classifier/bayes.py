@@ -138,8 +138,8 @@ def score(
         found = _answer_in_place(name, classifier, table)
         if found is not None:
             return found
-    if table.schema.is_sparse:
-        return _score_sparse(function, classifier, table)
+    if isinstance(table.source, SparseRows):
+        return _score_sparse(function, classifier, table, table.source.stored)
     plain = partial(ask, function) if isinstance(function, Answer) else function
 
     def score_chunk(chunk: Table) -> NDArray[Any]:
@@ -171,13 +171,17 @@ def score(
     return MemoryEngine().apply(score_chunk, table, classifier.chunk_rows(table.is_copied))
 
 
-def _score_sparse(function: Answer | Callable[[C, Array], NDArray[Any]], classifier: C, table: Table) -> NDArray[Any]:
-    """The same of sparse rows, which have no gaps; what they may hold was checked when they were read."""
+def _score_sparse(
+    function: Answer | Callable[[C, Array], NDArray[Any]], classifier: C, table: Table, stored: float
+) -> NDArray[Any]:
+    """The same of sparse rows, which have no gaps; what they may hold was checked when they were read.
+
+    stored: how many values a row stores, on average.
+    """
     asked: Any = partial(ask, function) if isinstance(function, Answer) else function
     assert isinstance(classifier, BayesClassifier)
-    assert isinstance(table.source, SparseRows)
     own = classifier.on_sparse()
-    size = int(limits.SPARSE_SIZE / table.source.stored) + 1
+    size = int(limits.SPARSE_SIZE / stored) + 1
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             return MemoryEngine().apply(lambda chunk: asked(own, chunk.rows), table, size)

@@ -180,8 +180,6 @@ class ClassStatistics:
     @cached_property
     def is_complete(self) -> bool:
         """Whether all columns are numbers, and no row lacks one."""
-        if self.schema.is_sparse:
-            return False
         numbers_alone = len(self.schema.places["numbers"]) == len(self.schema.columns) and not self.schema.logs
         return numbers_alone and not self.numbers.has_gaps and bool((self.moments.weight == self.weight[:, None]).all())
 
