@@ -19,6 +19,7 @@ from classwise.covariance import (
     Recipe,
     StructureTable,
     check_prior,
+    read_dials,
     read_shrinkage,
     read_structure,
 )
@@ -29,7 +30,7 @@ from classwise.estimators.discriminants import DiscriminantAnswers
 from classwise.estimators.fit_summary import SummaryTable, column_tables, means_table
 from classwise.estimators.summary import SummaryEstimator, read_common
 from classwise.rows.schema import Families
-from classwise.selection.dials import DialChoice, read_dials
+from classwise.selection.dials import DialChoice
 from classwise.selection.prior_strength import PriorChoice
 from classwise.selection.structure_choice import StructureChoice
 from classwise.storage import stored

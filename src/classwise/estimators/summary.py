@@ -374,20 +374,16 @@ def crosses(model: Any) -> TypeGuard[SummaryEstimator]:
 def read_common(model: Any) -> dict[str, Any]:
     """The options that models of all columns share, checked, as fields of a BlockPlan."""
     choose("ties", model.ties, TIES)
+    left = isinstance(model.smoothing, str) and model.smoothing in model._smoothings  # to the rows
     return {
         "families": model.families,
         "priors": model.priors,
-        "smoothing": model.smoothing if _is_named(model) else at_least("smoothing", model.smoothing, 0),
+        "smoothing": model.smoothing if left else at_least("smoothing", model.smoothing, 0),
         "missing_is_level": model.missing == "level",
         "strict": not choose("missing", model.missing, MISSING),
         "rare": at_least("min_frequency", model.min_frequency, 0),
         "name": type(model).__name__,
     }
-
-
-def _is_named(model: Any) -> bool:
-    """Whether smoothing is left to the rows."""
-    return isinstance(model.smoothing, str) and model.smoothing in model._smoothings
 
 
 @stored("Tuned")
