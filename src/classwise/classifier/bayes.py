@@ -20,11 +20,11 @@ from classwise.classifier.in_place import bayes_in_place
 from classwise.covariance import Completion, StructureTable
 from classwise.densities import Block, Categorical, Constant, Copies, Density, Observed, OneDependence, OnSparse
 from classwise.engines import MemoryEngine
-from classwise.engines.device import on_device
 from classwise.errors import ClasswiseError, UnscorableError
 from classwise.kernels import RowsOrColumns, is_compiled
 from classwise.kernels.scores import Answer, Scores
 from classwise.rows.codes import is_sorted
+from classwise.rows.device_rows import DeviceMatrix
 from classwise.rows.schema import Schema
 from classwise.rows.sparse import SparseRows
 from classwise.rows.table import INTEGRATE, Table, refuse_unscorable, refuse_unsuitable
@@ -133,7 +133,7 @@ def score(
     strict: missing values are refused, and remedy says what else to do with them. smoothing: 0 where a level never seen
     has probability zero.
     """
-    if on_device(table):
+    if isinstance(table.source, DeviceMatrix):
         name = METHODS[function] if isinstance(function, Answer) else getattr(function, "__name__", "")
         found = _answer_in_place(name, classifier, table)
         if found is not None:

@@ -263,7 +263,7 @@ def refuse_few_classes(labels: Labels) -> None:
 
 def refuse_underflow(statistics: ClassStatistics) -> None:
     """Refuse numbers that differ by so little that their squares are lost; decided by all rows, whatever the chunks."""
-    found = statistics.numbers.underflow()
+    found = [] if statistics.all_vary else statistics.numbers.underflow()
     if not found:
         return
     squared, numbers = statistics.schema.positions("gaussian", "best"), statistics.schema.numbers
