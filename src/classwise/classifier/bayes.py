@@ -56,7 +56,7 @@ class Classifier(Protocol):
         """The most probable class, the first of equals; (m, p) -> (m,)."""
         ...
 
-    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> NDArray[Any] | None:
+    def fused(self, rows: RowsOrColumns, answer: Answer) -> NDArray[Any] | None:
         """The same answer, class-major, from a compiled kernel; None where there is none for these rows."""
         ...
 
@@ -165,7 +165,8 @@ def score(
         )
 
     if isinstance(function, Answer) and not (strict and remedy != INTEGRATE):
-        fused = classifier.fused(table.numbers(), function)
+        numbers = table.numbers()
+        fused = None if numbers is None else classifier.fused(numbers, function)
         if fused is not None:
             return fused
     return MemoryEngine().apply(score_chunk, table, classifier.chunk_rows(table.is_copied))
@@ -338,9 +339,9 @@ class BayesClassifier:
         """log_joint up to a common term as polynomials of the rows, where the densities are such."""
         return self.density.scores(self.log_prior) if is_compiled() else None
 
-    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> NDArray[Any] | None:
+    def fused(self, rows: RowsOrColumns, answer: Answer) -> NDArray[Any] | None:
         """The answer of the compiled kernel; None where there is none for these rows."""
-        if self._polynomials is None or rows is None:
+        if self._polynomials is None:
             return None
         if self.calibration is None:
             return self._polynomials.answer(rows, answer)

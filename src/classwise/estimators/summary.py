@@ -104,7 +104,7 @@ class SummaryEstimator(GenerativeAnswers):
             source = open_source(X, sparse=self._takes_sparse)
             table = source.read(plan.families, required(y), sample_weight, strict=plan.strict)
             self._learn(plan, plan.summarize(table))
-            self._saw(X, y, sample_weight, len(table) * len(table.schema))
+            self._saw(X, y, sample_weight, len(table) * len(table.schema.columns))
             return self
         crossing = Crossing.read(
             X,

@@ -207,14 +207,15 @@ class Source:
         if isinstance(self.values, ArraySource) and not schema.levels and self.values.values.dtype.kind in "fiub":
             held: Any = self.values.values
             return held if isinstance(held, DeviceMatrix) else Matrix(held), {}
-        keys, coded = self.values.keys, {j: self.values.coded(j) for j in schema.levels}
-        if known is None:
-            levels = {j: found.sorted_levels(f"column {keys[j]!r}") for j, found in coded.items()}
-        else:
-            levels = {j: known[j] for j in coded}
-            for j, found in coded.items():
-                _refuse_other_kind(found, levels[j], keys[j])
-        placed = {j: found.among(levels[j]) for j, found in coded.items()}
+        levels, placed = {}, {}
+        for j in schema.levels:
+            coded, key = self.values.coded(j), self.values.keys[j]
+            if known is None:
+                levels[j] = coded.sorted_levels(f"column {key!r}")
+            else:
+                levels[j] = known[j]
+                _refuse_other_kind(coded, known[j], key)
+            placed[j] = coded.among(levels[j])
         columns = [placed[j] if j in placed else self._numbers(j, column) for j, column in enumerate(schema.columns)]
         return Columns(columns), levels
 
@@ -304,9 +305,8 @@ def open_source(X: Any, texts: Mapping[str, Conversion] | None = None, sparse: b
 
 def open_asked(X: Any, names: tuple[str, ...] | None, sparse: bool = False) -> Source:
     """What a model is asked about: rows as they were at fit, or one row as a Series or a mapping from its columns."""
-    if isinstance(X, np.ndarray) or is_sparse(X) or not (isinstance(X, Mapping) or _is_named_row(X)):
-        return open_source(X, sparse=sparse)
-    return open_row(X, names)
+    is_row = (isinstance(X, Mapping) or _is_named_row(X)) and not is_sparse(X)
+    return open_row(X, names) if is_row else open_source(X, sparse=sparse)
 
 
 def _is_named_row(row: Any) -> bool:
