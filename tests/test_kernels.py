@@ -15,7 +15,7 @@ from classwise.classifier.bayes import Calibration
 from classwise.classifier.evaluation import BINS
 from classwise.classifier.evaluation import _sums as plain_sums
 from classwise.errors import UnscorableError
-from classwise.kernels.evaluations import posterior_sums
+from classwise.kernels.losses import posterior_sums
 from classwise.kernels.pivots import least_pivot
 from classwise.kernels.scores import Answer, Scores
 from classwise.kernels.sums import class_moments

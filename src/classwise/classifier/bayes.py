@@ -20,11 +20,11 @@ from classwise.classifier.in_place import bayes_in_place
 from classwise.covariance import Completion, StructureTable
 from classwise.densities import Block, Categorical, Constant, Copies, Density, Observed, OneDependence, OnSparse
 from classwise.engines import MemoryEngine
-from classwise.engines.device import on_device
 from classwise.errors import ClasswiseError, UnscorableError
 from classwise.kernels import RowsOrColumns, is_compiled
 from classwise.kernels.scores import Answer, Scores
 from classwise.rows.codes import is_sorted
+from classwise.rows.device_rows import DeviceMatrix
 from classwise.rows.schema import Schema
 from classwise.rows.sparse import SparseRows
 from classwise.rows.table import INTEGRATE, Table, refuse_unscorable, refuse_unsuitable
@@ -56,7 +56,7 @@ class Classifier(Protocol):
         """The most probable class, the first of equals; (m, p) -> (m,)."""
         ...
 
-    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> NDArray[Any] | None:
+    def fused(self, rows: RowsOrColumns, answer: Answer) -> NDArray[Any] | None:
         """The same answer, class-major, from a compiled kernel; None where there is none for these rows."""
         ...
 
@@ -133,13 +133,13 @@ def score(
     strict: missing values are refused, and remedy says what else to do with them. smoothing: 0 where a level never seen
     has probability zero.
     """
-    if on_device(table):
+    if isinstance(table.source, DeviceMatrix):
         name = METHODS[function] if isinstance(function, Answer) else getattr(function, "__name__", "")
         found = _answer_in_place(name, classifier, table)
         if found is not None:
             return found
-    if table.schema.is_sparse:
-        return _score_sparse(function, classifier, table)
+    if isinstance(table.source, SparseRows):
+        return _score_sparse(function, classifier, table, table.source.stored)
     plain = partial(ask, function) if isinstance(function, Answer) else function
 
     def score_chunk(chunk: Table) -> NDArray[Any]:
@@ -165,19 +165,24 @@ def score(
         )
 
     if isinstance(function, Answer) and not (strict and remedy != INTEGRATE):
-        fused = classifier.fused(table.numbers(), function)
+        numbers = table.numbers()
+        fused = None if numbers is None else classifier.fused(numbers, function)
         if fused is not None:
             return fused
     return MemoryEngine().apply(score_chunk, table, classifier.chunk_rows(table.is_copied))
 
 
-def _score_sparse(function: Answer | Callable[[C, Array], NDArray[Any]], classifier: C, table: Table) -> NDArray[Any]:
-    """The same of sparse rows, which have no gaps; what they may hold was checked when they were read."""
+def _score_sparse(
+    function: Answer | Callable[[C, Array], NDArray[Any]], classifier: C, table: Table, stored: float
+) -> NDArray[Any]:
+    """The same of sparse rows, which have no gaps; what they may hold was checked when they were read.
+
+    stored: how many values a row stores, on average.
+    """
     asked: Any = partial(ask, function) if isinstance(function, Answer) else function
     assert isinstance(classifier, BayesClassifier)
-    assert isinstance(table.source, SparseRows)
     own = classifier.on_sparse()
-    size = int(limits.SPARSE_SIZE / table.source.stored) + 1
+    size = int(limits.SPARSE_SIZE / stored) + 1
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             return MemoryEngine().apply(lambda chunk: asked(own, chunk.rows), table, size)
@@ -334,9 +339,9 @@ class BayesClassifier:
         """log_joint up to a common term as polynomials of the rows, where the densities are such."""
         return self.density.scores(self.log_prior) if is_compiled() else None
 
-    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> NDArray[Any] | None:
+    def fused(self, rows: RowsOrColumns, answer: Answer) -> NDArray[Any] | None:
         """The answer of the compiled kernel; None where there is none for these rows."""
-        if self._polynomials is None or rows is None:
+        if self._polynomials is None:
             return None
         if self.calibration is None:
             return self._polynomials.answer(rows, answer)

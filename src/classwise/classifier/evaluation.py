@@ -21,7 +21,7 @@ from classwise.arrays import EPS, Array, Codes, Labels, first_class, ratio, sums
 from classwise.classifier import evaluation_text
 from classwise.classifier.rank_sums import RankSums
 from classwise.errors import ClasswiseError
-from classwise.kernels.evaluations import posterior_sums
+from classwise.kernels.losses import posterior_sums
 from classwise.storage import stored
 from classwise.tabular import LabeledTable
 

@@ -187,8 +187,7 @@ class BlockPlan(Plan):
         warn_of_remarks(self.name, blocks)
         notes = {j: str(choice) for j, choice in choices.items()}
         notes |= {j: "; ".join(filter(None, [notes.get(j), note])) for j, note in blocks.notes.items()}
-        if not statistics.schema.is_sparse:  # of which too many columns may never hold a value
-            notes |= {j: f"left out: {why}" for j, why in blocks.ignored.items()}
+        notes |= blocks.left_out_notes()
         classifier = BayesClassifier(statistics.labels, priors, density)
         made = notes, blocks.completion, evidence, blocks.structures, blocks.options.smoothing
         return Model(classifier, statistics.schema, levels, blocks.missing_share(), *made)
@@ -264,7 +263,7 @@ def refuse_few_classes(labels: Labels) -> None:
 
 def refuse_underflow(statistics: ClassStatistics) -> None:
     """Refuse numbers that differ by so little that their squares are lost; decided by all rows, whatever the chunks."""
-    found = statistics.numbers.underflow()
+    found = [] if statistics.all_vary else statistics.numbers.underflow()
     if not found:
         return
     squared, numbers = statistics.schema.positions("gaussian", "best"), statistics.schema.numbers

@@ -74,7 +74,8 @@ class PartlyShared(Sharing):
     def weight(self, weight: Array) -> Array:
         return weight
 
-    def constraints(self, classes: int, features: int, standardized: bool) -> int:
+    def constraints(self, statistics: ClassStatistics, standardized: bool) -> int:
+        classes, features = len(statistics.labels), statistics.n_features
         every = count_parameters("VVV" if self.structure.correlated else "VVI", classes, features)
         units = features if standardized and self.depends_on_units else 0
         return max(every - count_parameters(self.letters, classes, features) - units, 0)

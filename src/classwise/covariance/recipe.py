@@ -99,7 +99,7 @@ class Sharing(ABC):
     def weight(self, weight: Array) -> Array:
         """The weight of the rows behind each covariance: (g,), or (1,) if all classes share one."""
 
-    def constraints(self, classes: int, features: int, standardized: bool) -> int:
+    def constraints(self, statistics: ClassStatistics, standardized: bool) -> int:
         """How many numbers of the covariances follow from others, where classes share a part of each.
 
         standardized: whether the units of the features are estimated too.
@@ -160,6 +160,9 @@ def _own(structure: type[Covariance], divisor: Divisor, statistics: ClassStatist
 class Shrinkage(ABC):
     """A rule for the amount of shrinking, from 0 (none) to 1 (a sphere)."""
 
+    # Whether sums of |d|⁴ must be gathered.
+    needs_quartics = False
+
     @abstractmethod
     def amount(self, covariance: Covariance, weight: Array, statistics: ClassStatistics) -> Array:
         """The amount for each covariance, estimated from rows of this total weight; (k,)."""
@@ -218,6 +221,8 @@ class LedoitWolf(Shrinkage):
     With C = S / n, u = tr C / p and b = (sum |d|⁴ / n - |C|²) / n:  b / (|C|² - p u²), at most 1.
     """
 
+    needs_quartics = True
+
     def amount(self, covariance: Covariance, weight: Array, statistics: ClassStatistics) -> Array:
         _refuse_unless_full(covariance, "ledoit-wolf")
         quartics = statistics.quartics
@@ -273,6 +278,17 @@ def read_shrinkage(shrink: Any) -> Shrinkage:
     return Fixed(fraction("shrink", shrink, *SHRINKAGES, "cv"))
 
 
+def is_cv(dial: Any) -> bool:
+    """Whether a dial, share or shrink, is to be chosen."""
+    return isinstance(dial, str) and dial == "cv"
+
+
+def read_dials(share: Any, shrink: Any) -> tuple[Sharing, Shrinkage]:
+    """What they come to; while one is to be chosen, both need every statistic."""
+    share, shrink = (0.5, 0.5) if is_cv(share) or is_cv(shrink) else (share, shrink)
+    return read_sharing(share), read_shrinkage(shrink)
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # The recipe: divisor, sharing and shrinkage together.
 
@@ -291,14 +307,9 @@ class Recipe:
     shrinkage: Shrinkage
     standardize: bool = False
 
-    @property
-    def needs_quartics(self) -> bool:
-        """Whether sums of |d|⁴ must be gathered."""
-        return isinstance(self.shrinkage, LedoitWolf)
-
     def scatter_form(self) -> type[Scatter]:
         """The smallest form of scatter that is sufficient."""
-        if self.needs_quartics:
+        if self.shrinkage.needs_quartics:
             self._check_quartics()
             return FullScatter
         return self.structure.scatter_form(self.sharing.needs_only_pooled)
@@ -316,7 +327,7 @@ class Recipe:
 
     def blend(self, statistics: ClassStatistics) -> Covariance:
         """The covariances, which may be singular."""
-        constraints = self.sharing.constraints(len(statistics.labels), statistics.n_features, self.standardize)
+        constraints = self.sharing.constraints(statistics, self.standardize)
         covariance = self._in_units(statistics.denoised())
         return replace(covariance, constraints=constraints) if constraints else covariance
 

@@ -109,6 +109,10 @@ class Blocks:
         repeated = {j: copy.described(self.statistics.name) for j, copy in self.copies.items()}
         return alone | repeated
 
+    def left_out_notes(self) -> dict[int, str]:
+        """What a schema says of columns that are left out, by position."""
+        return {j: f"left out: {why}" for j, why in self.ignored.items()}
+
     @cached_property
     def constants(self) -> dict[int, float]:
         """The columns of numbers that never vary, and the value of each."""

@@ -139,7 +139,7 @@ class Estimated:
 
     @property
     def needs_quartics(self) -> bool:
-        return self.recipe.needs_quartics
+        return self.recipe.shrinkage.needs_quartics
 
     def joint(self, statistics: ClassStatistics) -> NumbersFit:
         if self.recipe.structure is not FullCovariance:

@@ -60,6 +60,9 @@ class SparseBlocks(Blocks):
     def ignored(self) -> dict[int, str]:
         return {int(j): f"always {self._values[j]:.6g}" for j in np.flatnonzero(self._still)}
 
+    def left_out_notes(self) -> dict[int, str]:
+        return {}  # too many columns may never hold a value
+
     @cached_property
     def constants(self) -> dict[int, float]:
         return {j: float(self._values[j]) for j in self.ignored}

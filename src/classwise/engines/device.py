@@ -28,11 +28,6 @@ DEVICE_BLOCK = 1 << 24
 SHORT_BLOCK = 64
 
 
-def on_device(table: Table) -> bool:
-    """Whether the rows of a table are on a device."""
-    return isinstance(table.source, DeviceMatrix)
-
-
 class DeviceEngine:
     """Chunks are views of arrays on the device; functions get the array itself, and answers stay there."""
 

@@ -25,6 +25,7 @@ from classwise.errors import ClasswiseError, NotAvailableError, whole
 from classwise.estimators.fit_summary import FitSummary, SummaryTable, fit_summary, left_out
 from classwise.estimators.importance import Importance, LossSums, loss_sums
 from classwise.estimators.row_scorer import RowScorer
+from classwise.estimators.unavailable import NO_SETS, ExplainsUnavailable
 from classwise.kernels.scores import Answer
 from classwise.rows.codes import code_labels, positions
 from classwise.rows.device_rows import as_given, labels_at, to_host
@@ -34,12 +35,14 @@ from classwise.rows.sources import Source, open_asked, open_row, required
 from classwise.rows.table import INTEGRATE, Table
 
 
-class Answers(ClassifierMixin, BaseEstimator):
+class Answers(ExplainsUnavailable, ClassifierMixin, BaseEstimator):
     """The methods that all classifiers share.
 
     A fitted subclass has `model_`, a FittedModel. It defines its priors, and what each column adds to the log odds of a
     row.
     """
+
+    _unavailable = NO_SETS
 
     # Whether a sparse matrix will do.
     _takes_sparse: ClassVar[bool] = False
@@ -235,27 +238,6 @@ class Answers(ClassifierMixin, BaseEstimator):
         table = self._labeled(X, y, sample_weight)
         log_posterior = self._apply(Answer.LOG_POSTERIOR, table).T
         return Evaluation.of(log_posterior, self._codes_of(table), self.classes_, table.weights)
-
-    def prediction_sets(self, X: Any, coverage: float = 0.9, *, per_class: bool = False) -> NDArray[np.bool_]:
-        """Sets of classes that hold the true class as often as you ask: an error for this model; (n, g).
-
-        Gaussian classifiers and naive Bayes have them, because their models without a row are exact.
-
-        Parameters
-        ----------
-        X : array or table of shape (n, p)
-            Rows.
-        coverage : float, default=0.9
-            How often a set should hold the true class.
-        per_class : bool, default=False
-            Whether each class by itself should have this coverage.
-
-        Returns
-        -------
-        array of bool of shape (n, g)
-            Whether each class is in the set of each row.
-        """
-        raise no_sets(self)
 
     def reject_curve(self, X: Any, y: Any, sample_weight: Any = None) -> RejectCurve:
         """Error against coverage on labeled rows, if only the rows with the highest posteriors are decided.
@@ -610,13 +592,13 @@ def remember_columns(estimator: Any, schema: Schema) -> None:
     estimator.n_features_in_ = len(schema.columns)
     if schema.names is not None:
         estimator.feature_names_in_ = np.array(schema.names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
+    else:
+        vars(estimator).pop("feature_names_in_", None)
 
 
 def check_columns(estimator: Any, source: Source) -> None:
     """Raise an error if the columns are not those of fit; it names the ones that differ."""
-    name, known = type(estimator).__name__, getattr(estimator, "feature_names_in_", None)
+    name, known = type(estimator).__name__, vars(estimator).get("feature_names_in_")
     if known is not None and source.names is not None and source.names != tuple(known):
         raise ClasswiseError(_describe_difference(list(known), list(source.names)))
     given, expected = source.n_features, estimator.n_features_in_
@@ -646,11 +628,3 @@ def _describe_difference(known: list[str], given: list[str]) -> str:
             f"Column {place} is '{given[place]}' and was '{known[place]}'; reorder with X[model.feature_names_in_].\n"
         )
     return " ".join(parts)
-
-
-def no_sets(model: Any) -> NotAvailableError:
-    """The error of models that have no prediction sets."""
-    return NotAvailableError(
-        f"Prediction sets come from exact posteriors of left-out rows by statistics, which {type(model).__name__} does "
-        "not have; give LDA, QDA, NearestMean, NaiveBayes or GaussianClassifier."
-    )

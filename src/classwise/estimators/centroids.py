@@ -12,7 +12,8 @@ from classwise.densities.centroids import Shrunken
 from classwise.errors import ClasswiseError, at_least, choose, fraction
 from classwise.estimators.discriminants import DiscriminantAnswers
 from classwise.estimators.gaussian import Calibrate, Missing, Ties
-from classwise.estimators.summary import SummaryEstimator, read_common
+from classwise.estimators.prediction_sets import SetEstimator
+from classwise.estimators.summary import read_common
 from classwise.rows.schema import Families
 from classwise.selection.thresholds import ThresholdPath
 from classwise.storage import stored
@@ -21,7 +22,7 @@ METRICS = {"standardized": False, "euclidean": True}
 
 
 @stored("ShrunkenCentroids", kind="model")
-class ShrunkenCentroids(DiscriminantAnswers, SummaryEstimator):
+class ShrunkenCentroids(DiscriminantAnswers, SetEstimator):
     """Nearest shrunken centroids (Tibshirani et al. 2002), as in pamr: class means that differ in few columns.
 
         d_kj = (m_kj - m_j) / (sqrt(1/n_k - 1/n) (s_j + s0)),   d'_kj = sign(d_kj) max(|d_kj| - threshold, 0)

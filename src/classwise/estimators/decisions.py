@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from copy import copy
 from types import NoneType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from scipy.stats import chi2
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from classwise.arrays import Array, Labels
@@ -18,6 +19,7 @@ from classwise.classifier.decision import Policy, read_costs
 from classwise.classifier.shift import learned_threshold
 from classwise.engines import open_rows
 from classwise.errors import ClasswiseError, choose, fraction
+from classwise.estimators.unavailable import WRAPPED, ExplainsUnavailable
 from classwise.rows.frames import read_labels
 from classwise.storage import shown, stored
 
@@ -38,7 +40,7 @@ class Decisions(NamedTuple):
 
 
 @stored("Decision", kind="model", loose=("costs",))
-class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class Decision(ExplainsUnavailable, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Decide at least expected cost, reject rows that are better left undecided, and detect novel rows.
 
     Parameters
@@ -109,6 +111,8 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.law = law
         self.reject_label = reject_label
         self.novel_label = novel_label
+
+    _unavailable = WRAPPED
 
     model_: Any
     threshold_: float
@@ -279,6 +283,7 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         return np.asarray(self._fitted_model().predict_proba(X))
 
+    @available_if(lambda self: self._model.prediction_sets)  # type: ignore[untyped-decorator]
     def prediction_sets(self, X: Any, coverage: float = 0.9, *, per_class: bool = False) -> NDArray[np.bool_]:
         """The classes that each row may belong to, by the model; costs, reject and novelty have no influence; (n, g).
 
@@ -425,6 +430,17 @@ class Decision(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return labels
 
     # ----------------------------------------------------------------------------------------------------------------
+
+    @property
+    def _model(self) -> Any:
+        """The model, fitted or not."""
+        return self.__dict__.get("model_", self.model)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Why there are no prediction sets, the model says."""
+            return self._model.prediction_sets if name == "prediction_sets" else super().__getattr__(name)
 
     def _fitted_model(self) -> Any:
         if hasattr(self, "model_"):

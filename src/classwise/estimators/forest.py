@@ -14,10 +14,11 @@ from classwise.classifier.explanation import Explanation
 from classwise.classifier.plan import refuse_few_classes
 from classwise.densities.blocks import warn_of_ignored
 from classwise.engines import open_rows
-from classwise.errors import ClasswiseError, NotAvailableError, choose, whole
+from classwise.errors import ClasswiseError, choose, whole
 from classwise.estimators.answers import Answers, check_columns, read_seed, remember_columns
 from classwise.estimators.fit_summary import LEFT_OUT, SummaryTable
 from classwise.estimators.summary import CALIBRATIONS, expecting
+from classwise.estimators.unavailable import TREES
 from classwise.forest.beliefs import BELIEFS, Belief
 from classwise.forest.folded_growth import ForestPlan, Grown, drawn_to_grow, with_seen_levels
 from classwise.forest.forest import Forest
@@ -42,7 +43,6 @@ from classwise.statistics.trees import Trees
 from classwise.storage import shown, stored
 
 CUTS = {"random": True, "best": False}
-NO_DENSITY = ("log_joint", "log_density", "log_evidence", "sample", "nll", "check", "density_grid")
 CHOICES: Mapping[str, Mapping[str, Belief]] = {"cv": BELIEFS} | {name: {name: of} for name, of in BELIEFS.items()}
 
 
@@ -126,6 +126,7 @@ class ForestClassifier(Answers):
     (150, 'prunings')
     """
 
+    _unavailable = TREES
     _fitted_by = ("statistics_", "fit, partial_fit or fit_statistics")
 
     # leave_one_out removes a row from the counts, but not from the rows that the trees were grown on.
@@ -467,15 +468,6 @@ class ForestClassifier(Answers):
 
     def _weight_learned(self) -> tuple[int, Array]:
         return self.statistics_.rows, self.statistics_.weight
-
-    def __getattr__(self, name: str) -> Any:
-        """Explain in the error why methods that need a density are not available."""
-        if name in NO_DENSITY:
-            raise NotAvailableError(
-                f"A forest has no {name}: trees tell classes apart, and have no density of rows. LDA, QDA and "
-                "NaiveBayes have one."
-            )
-        return object.__getattribute__(self, name)  # raises the usual error
 
     # Files and scikit-learn's tags ------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from classwise import limits
 from classwise.classifier.plan import BlockPlan
@@ -12,6 +12,7 @@ from classwise.densities.numbers import NumbersFit, believe
 from classwise.engines import open_rows
 from classwise.errors import NotAvailableError
 from classwise.estimators.generative import GenerativeAnswers
+from classwise.estimators.unavailable import many_passes
 from classwise.rows.sources import open_source, required
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
@@ -24,8 +25,7 @@ class RowsEstimator(GenerativeAnswers):
     """
 
     _fitted_by = ("statistics_", "fit")
-    # What goes through the rows many times, in the error that says why statistics do not suffice.
-    _passes: ClassVar[str] = "EM"
+    _unavailable = many_passes("EM")
 
     @abstractmethod
     def _plan(self) -> BlockPlan: ...
@@ -93,16 +93,6 @@ class RowsEstimator(GenerativeAnswers):
         rows.refuse_gone("fit_source")
         X, y, drawn = rows.sample(limits.MOST_HELD // len(rows.roles.needed), seed=0)
         return self.fit(X, y, drawn)
-
-    def __getattr__(self, name: str) -> Any:
-        """Explain in the error why methods that need statistics are not available."""
-        if name in ("partial_fit", "fit_statistics", "leave_one_out", "leave_one_out_evidence"):
-            raise NotAvailableError(
-                f"{type(self).__name__} learns from rows, which {self._passes} goes through many times: statistics of "
-                "them do not suffice, so it has no partial_fit, fit_statistics or leave_one_out. Call fit with all "
-                "rows; LDA, QDA and NaiveBayes learn from statistics."
-            )
-        return object.__getattribute__(self, name)  # raises the usual error
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

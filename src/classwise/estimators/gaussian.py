@@ -19,6 +19,7 @@ from classwise.covariance import (
     Recipe,
     StructureTable,
     check_prior,
+    read_dials,
     read_shrinkage,
     read_structure,
 )
@@ -27,9 +28,10 @@ from classwise.densities.undecided import Undecided
 from classwise.errors import ClasswiseError, NotAvailableError, at_least, choose
 from classwise.estimators.discriminants import DiscriminantAnswers
 from classwise.estimators.fit_summary import SummaryTable, column_tables, means_table
-from classwise.estimators.summary import SummaryEstimator, read_common
+from classwise.estimators.prediction_sets import SetEstimator
+from classwise.estimators.summary import read_common
 from classwise.rows.schema import Families
-from classwise.selection.dials import DialChoice, read_dials
+from classwise.selection.dials import DialChoice
 from classwise.selection.prior_strength import PriorChoice
 from classwise.selection.structure_choice import StructureChoice
 from classwise.storage import stored
@@ -47,7 +49,7 @@ CRITERIA = {"bic": False, "cv": True}
 
 
 @stored("GaussianClassifier", kind="model")
-class GaussianClassifier(DiscriminantAnswers, SummaryEstimator):
+class GaussianClassifier(DiscriminantAnswers, SetEstimator):
     """One Gaussian per class: log p(x | k) = -p/2 log 2π - 1/2 log|C_k| - 1/2 (x - m_k)' C_k^-1 (x - m_k).
 
         C_k(share)         = (1 - share) C_k + share C_shared

@@ -18,6 +18,7 @@ from classwise.engines import open_rows
 from classwise.errors import ClasswiseError, NotAvailableError, choose, fraction
 from classwise.estimators.answers import Answers, read_generator, remember_columns
 from classwise.estimators.fit_summary import SummaryTable, cut_table
+from classwise.estimators.unavailable import LABELS_ALONE, many_passes
 from classwise.logistic import (
     MISSING,
     Coefficients,
@@ -140,6 +141,8 @@ class BayesianLogistic(Answers):
     _remedy = "missing='mean'"
 
     model_: LogisticModel
+
+    _unavailable = LABELS_ALONE | many_passes("Newton's method")
 
     def __init__(
         self,

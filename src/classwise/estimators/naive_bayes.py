@@ -10,7 +10,8 @@ from classwise.densities.numbers import Believed, Floored
 from classwise.errors import ClasswiseError, NotAvailableError, choose, fraction
 from classwise.estimators.discriminants import DiscriminantAnswers
 from classwise.estimators.gaussian import Calibrate, Estimate, Missing, Prior, Ties
-from classwise.estimators.summary import SummaryEstimator, read_common
+from classwise.estimators.prediction_sets import SetEstimator
+from classwise.estimators.summary import read_common
 from classwise.rows.schema import FOR_SPARSE, Families
 from classwise.selection.prior_strength import PriorChoice
 from classwise.selection.smoothing import SmoothingChoice
@@ -18,7 +19,7 @@ from classwise.storage import stored
 
 
 @stored("NaiveBayes", kind="model")
-class NaiveBayes(DiscriminantAnswers, SummaryEstimator):
+class NaiveBayes(DiscriminantAnswers, SetEstimator):
     """Naive Bayes on mixed columns: each column has its own family, with separate parameters in each class.
 
     Parameters

@@ -9,8 +9,9 @@ from classwise import limits
 from classwise.arrays import Array
 from classwise.classifier.bayes import BayesClassifier, Model, score
 from classwise.errors import ClasswiseError, fraction
-from classwise.estimators.answers import check_columns, codes_among, no_sets, read_seed
-from classwise.estimators.generative import GenerativeAnswers
+from classwise.estimators.answers import check_columns, codes_among, read_seed
+from classwise.estimators.summary import SummaryEstimator
+from classwise.estimators.unavailable import NO_SETS, unavailable
 from classwise.rows.device_rows import to_host
 from classwise.rows.sources import Source, open_asked, open_source, required
 from classwise.rows.table import Table
@@ -35,8 +36,8 @@ class Remembered(NamedTuple):
         return cls(X, y, weights) if values <= limits.REMEMBERED_VALUES else None
 
 
-class SetAnswers(GenerativeAnswers):
-    """The methods for prediction sets."""
+class SetEstimator(SummaryEstimator):
+    """A classifier of statistics that gives prediction sets: its models without a row are exact."""
 
     sets_: SetCalibration
 
@@ -164,8 +165,18 @@ class SetAnswers(GenerativeAnswers):
 
     def _refuse_inexact(self) -> None:
         """Refuse models of which there is no exact one without a row."""
+        left = self._left_to_rows()
+        if left:
+            named = " and ".join(f"{name}={value!r}" for name, value in left.items())
+            raise ClasswiseError(
+                f"{named} was chosen on all rows, so that no model without a row is exact, and prediction sets would "
+                "have no guarantee; give the options as numbers, and no calibrate."
+            )
 
     # Rows that a model remembers are no part of it: files, copies and pickles do not have them ------------------------
+
+    def _saw(self, X: Any, y: Any, sample_weight: Any, values: int) -> None:
+        self._remember(_rows=Remembered.of(X, y, sample_weight, values))
 
     def _remember(self, **known: Any) -> None:
         """Keep something for as long as this object lives. It is not declared, so that no file has it."""
@@ -245,6 +256,6 @@ def _read_folds(folds: Any, rows: int) -> Any:
 
 def prepare_sets(model: Any) -> None:
     """Learn what prediction sets need now, where the training rows are; an error if the model has no such sets."""
-    if not isinstance(model, SetAnswers):
-        raise no_sets(model)
+    if not isinstance(model, SetEstimator):
+        raise unavailable(model, "prediction_sets", NO_SETS)
     model._sets()

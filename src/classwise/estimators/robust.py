@@ -22,6 +22,7 @@ from classwise.estimators.discriminants import DiscriminantAnswers
 from classwise.estimators.from_rows import FromRows, RowsEstimator
 from classwise.estimators.gaussian import Missing, Ties
 from classwise.estimators.summary import read_common
+from classwise.estimators.unavailable import many_passes
 from classwise.rows.schema import Families
 from classwise.rows.table import Table
 from classwise.statistics import ClassStatistics
@@ -181,7 +182,7 @@ class RobustClassifier(DiscriminantAnswers, RowsEstimator):
         self.random_state = random_state
 
     _told = ("em_", "log_determinants_", "row_weights_")
-    _passes = "a robust fit"
+    _unavailable = many_passes("a robust fit")
 
     em_: Ascent | None
     """How EM went: log-likelihood, iterations, convergence; None without EM."""

@@ -19,7 +19,8 @@ from classwise.errors import ClasswiseError, NotAvailableError, at_least, choose
 from classwise.estimators.answers import codes_among, read_seed
 from classwise.estimators.discriminants import DiscriminantAnswers
 from classwise.estimators.gaussian import Calibrate, Missing, Ties
-from classwise.estimators.summary import SummaryEstimator, read_common
+from classwise.estimators.prediction_sets import SetEstimator
+from classwise.estimators.summary import read_common
 from classwise.rows.schema import Families
 from classwise.rows.sources import Source, open_source, required
 from classwise.rows.table import Table
@@ -58,7 +59,7 @@ def _refuse_many(columns: int) -> None:
 
 
 @stored("HDDA", kind="model")
-class HDDA(DiscriminantAnswers, SummaryEstimator):
+class HDDA(DiscriminantAnswers, SetEstimator):
     """High-dimensional discriminant analysis (Bouveyron, Girard and Schmid 2007), for more columns than rows.
 
         C_k = Q_k diag(a_k1, ..., a_kd, b_k, ..., b_k) Q_k'

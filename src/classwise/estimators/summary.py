@@ -20,9 +20,9 @@ from classwise.classifier.bayes import Calibration
 from classwise.classifier.plan import Fit, Plan
 from classwise.engines import BLAS, Rows, open_rows
 from classwise.errors import ClasswiseError, at_least, choose, whole
-from classwise.estimators.answers import check_columns, no_sets, read_seed
-from classwise.estimators.generative import TIES
-from classwise.estimators.prediction_sets import Remembered, SetAnswers
+from classwise.estimators.answers import check_columns, read_seed
+from classwise.estimators.generative import TIES, GenerativeAnswers
+from classwise.estimators.unavailable import NO_BATCHES
 from classwise.rows.codes import code_labels
 from classwise.rows.sources import open_source, required
 from classwise.selection.crossing import Crossing
@@ -44,7 +44,7 @@ OPEN = {
 CALIBRATIONS = {None: False, "temperature": True}
 
 
-class SummaryEstimator(SetAnswers):
+class SummaryEstimator(GenerativeAnswers):
     """A scikit-learn classifier that gathers statistics of the rows and makes a Bayes classifier of them.
 
     A subclass reads its options into a plan. Some of them may be left to cross-validation:
@@ -52,6 +52,8 @@ class SummaryEstimator(SetAnswers):
     folds: a number of stratified folds, the fold of each row, or a scikit-learn splitter.
     calibrate: "temperature" raises posteriors to the power that fits held-out rows best.
     """
+
+    _unavailable = NO_BATCHES
 
     calibrate: str | None = None
     folds: Any = 10
@@ -66,11 +68,15 @@ class SummaryEstimator(SetAnswers):
 
     def _open_choices(self) -> dict[str, Any]:
         """The options that are left to held-out rows, with their values."""
-        given = {name: getattr(self, name, None) for name in OPEN}
+        given = {name: self.__dict__.get(name) for name in OPEN}
         left = {name: value for name, value in given.items() if isinstance(value, str) and value in OPEN[name]}
-        if getattr(self, "estimate", None) != "bayes":  # the prior is not used
+        if self.__dict__.get("estimate") != "bayes":  # the prior is not used
             left.pop("prior", None)
         return left
+
+    def _left_to_rows(self) -> dict[str, Any]:
+        """The same, and calibrate."""
+        return {**self._open_choices(), **({"calibrate": self.calibrate} if self.calibrate else {})}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X (n, p) and labels y (n,). A row of weight two counts twice, a row of weight zero not at all.
@@ -98,7 +104,7 @@ class SummaryEstimator(SetAnswers):
             source = open_source(X, sparse=self._takes_sparse)
             table = source.read(plan.families, required(y), sample_weight, strict=plan.strict)
             self._learn(plan, plan.summarize(table))
-            self._remember(_rows=Remembered.of(X, y, sample_weight, len(table) * len(table.schema)))
+            self._saw(X, y, sample_weight, len(table) * len(table.schema.columns))
             return self
         crossing = Crossing.read(
             X,
@@ -164,7 +170,7 @@ class SummaryEstimator(SetAnswers):
             The estimator itself, fitted.
         """
         if self._is_choosing:
-            left = {**self._open_choices(), **({"calibrate": self.calibrate} if self.calibrate else {})}
+            left = self._left_to_rows()
             named = " and ".join(f"{name}={value!r}" for name, value in left.items())
             need = "needs" if len(left) == 1 else "need"
             raise ClasswiseError(f"{named} {need} the rows: call fit, or choose without them.")
@@ -220,6 +226,9 @@ class SummaryEstimator(SetAnswers):
         held = rows.held()
         return None if held is None else self.fit(held.X, held.y, held.weights)
 
+    def _saw(self, X: Any, y: Any, sample_weight: Any, values: int) -> None:
+        """The model was fitted on these rows, of so many values."""
+
     def _learn(self, plan: Plan, statistics: ClassStatistics) -> Self:
         # First the model: if this fails, the previous fit stays.
         self._keep(plan.model(statistics), statistics)
@@ -273,17 +282,6 @@ class SummaryEstimator(SetAnswers):
         for choice in (self.__dict__[name] for name in self._choices if name in self.__dict__):
             plan = choice.settled(plan, choice.best)
         return plan
-
-    def _refuse_inexact(self) -> None:
-        if not self._crosses:
-            raise no_sets(self)
-        left = {**self._open_choices(), **({"calibrate": self.calibrate} if self.calibrate else {})}
-        if left:
-            named = " and ".join(f"{name}={value!r}" for name, value in left.items())
-            raise ClasswiseError(
-                f"{named} was chosen on all rows, so that no model without a row is exact, and prediction sets would "
-                "have no guarantee; give the options as numbers, and no calibrate."
-            )
 
     # Leaving rows out -----------------------------------------------------------------------------------------------
 
@@ -374,20 +372,16 @@ def crosses(model: Any) -> TypeGuard[SummaryEstimator]:
 def read_common(model: Any) -> dict[str, Any]:
     """The options that models of all columns share, checked, as fields of a BlockPlan."""
     choose("ties", model.ties, TIES)
+    left = isinstance(model.smoothing, str) and model.smoothing in model._smoothings  # to the rows
     return {
         "families": model.families,
         "priors": model.priors,
-        "smoothing": model.smoothing if _is_named(model) else at_least("smoothing", model.smoothing, 0),
+        "smoothing": model.smoothing if left else at_least("smoothing", model.smoothing, 0),
         "missing_is_level": model.missing == "level",
         "strict": not choose("missing", model.missing, MISSING),
         "rare": at_least("min_frequency", model.min_frequency, 0),
         "name": type(model).__name__,
     }
-
-
-def _is_named(model: Any) -> bool:
-    """Whether smoothing is left to the rows."""
-    return isinstance(model.smoothing, str) and model.smoothing in model._smoothings
 
 
 @stored("Tuned")

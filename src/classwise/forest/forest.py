@@ -91,7 +91,7 @@ class Forest:
         """The most probable class, the first of equals; (m, p) -> (m,)."""
         return first_leader(self.log_posterior(rows))
 
-    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> None:
+    def fused(self, rows: RowsOrColumns, answer: Answer) -> None:
         """There is no compiled kernel for all of it."""
 
     def in_place(self, name: str, table: Table) -> None:

@@ -76,18 +76,3 @@ class Scores:
 
 def contiguous(values: Any) -> Array:
     return np.ascontiguousarray(values, dtype=np.float64)
-
-
-def power_slopes(
-    logs: Array, own: Array, folds: NDArray[Any], weights: Array, count: int, power: float, most_lost: float
-) -> Array | None:
-    """The log loss of held-out rows under a power of their posteriors, and its first and second derivative in the log
-    of the power, summed by fold; (3, count). None where NumPy has to do it.
-
-    logs (g, n): log posteriors relative to the largest; own (n,): of the row's class. A row loses at most most_lost.
-    """
-    if readable(logs) is None:
-        return None
-    sums = np.empty((3, count))
-    native.slopes(logs, own, folds, weights, power, most_lost, threads_for(logs.size), sums)
-    return sums

@@ -78,9 +78,9 @@ class LogisticClassifier:
         """The most probable class, the first of equals; (m, p) -> (m,)."""
         return first_leader(self.log_posterior(rows))
 
-    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> NDArray[Any] | None:
-        """The same answer from a compiled kernel; None where probabilities are averaged, or columns not all numbers."""
-        if rows is None or not is_compiled():
+    def fused(self, rows: RowsOrColumns, answer: Answer) -> NDArray[Any] | None:
+        """The same answer from a compiled kernel; None where probabilities are averaged."""
+        if not is_compiled():
             return None
         scores = self._linear_scores(rows.shape[1] if isinstance(rows, np.ndarray) else len(rows))
         return None if scores is None else scores.answer(rows, answer)

@@ -18,14 +18,14 @@ import numpy as np
 from classwise import limits
 from classwise.arrays import Array, Codes, Labels
 from classwise.engines import BLAS, Engine, MemoryEngine, Rows
-from classwise.engines.device import DeviceEngine, block_rows, on_device
+from classwise.engines.device import DeviceEngine, block_rows
 from classwise.errors import ClasswiseError
 from classwise.logistic.design import counts_of_levels
 from classwise.logistic.in_place import curvature_in_place
 from classwise.logistic.posterior import Laplace
 from classwise.logistic.regression import Regression
 from classwise.rows.codes import Coded, code_labels, positions
-from classwise.rows.device_rows import labels_beside
+from classwise.rows.device_rows import DeviceMatrix, labels_beside
 from classwise.rows.roles import Chunk, Counted, Roles
 from classwise.rows.sampling import uniform_of_rows
 from classwise.rows.schema import Schema
@@ -67,7 +67,7 @@ class TrainingRows:
 
 def _of_chunk(curvature: Any, at: Any, chunk: Table) -> Curvature:
     """What a method of a regression says of a chunk: where its rows are, if that can be done; else of a matrix."""
-    if on_device(chunk) and isinstance(at, np.ndarray):
+    if isinstance(chunk.source, DeviceMatrix) and isinstance(at, np.ndarray):
         regression: Regression = curvature.__self__
         curved = curvature.__name__ == "curvature"
         found = curvature_in_place(regression.design, regression.likelihood, at, chunk, curved)
@@ -87,7 +87,7 @@ def rows_of_table(table: Table, statistics: ClassStatistics, regression: Regress
 
 def rows_in_memory(table: Table, regression: Regression, engine: Engine | None = None) -> TrainingRows:
     """The rows of a table whose labels are codes."""
-    by = engine or (DeviceEngine() if on_device(table) else MemoryEngine())
+    by = engine or (DeviceEngine() if isinstance(table.source, DeviceMatrix) else MemoryEngine())
 
     def gather(summarize: Summarize) -> Curvature:
         return by.gather(summarize, table, _chunk_rows(table, regression))
@@ -100,7 +100,7 @@ def rows_in_memory(table: Table, regression: Regression, engine: Engine | None =
 
 
 def _chunk_rows(table: Table, regression: Regression) -> int:
-    if on_device(table):
+    if isinstance(table.source, DeviceMatrix):
         return block_rows(4 * regression.design.width + 2 * regression.likelihood.factors)
     size = limits.COPY_SIZE if table.is_copied else limits.CHUNK_SIZE
     # The work is by columns of the design, of which categories have many, and there is much of it for each.
@@ -129,7 +129,7 @@ def _recoded(table: Table, statistics: ClassStatistics) -> Table:
     labels, codes = code_labels(table.labels)
     classes = positions(labels, statistics.labels)[codes]
     levels = known_levels(statistics)
-    if on_device(table):  # so that they need not travel for every pass
+    if isinstance(table.source, DeviceMatrix):  # so that they need not travel for every pass
         return replace(table, labels=labels_beside(table.source, classes, len(statistics.labels)))
     if not levels:
         return replace(table, labels=classes)

@@ -142,6 +142,9 @@ class DeviceMatrix:
         whole = to_host(self.values)
         return whole if columns is None or len(columns) == whole.shape[1] else whole[:, columns]
 
+    def plain(self) -> NDArray[Any]:
+        return self.matrix()
+
     def codes(self, column: int, missing: int) -> Codes:
         raise TypeError("A matrix of numbers has no categories.")
 

@@ -132,11 +132,11 @@ class Source:
 
     def take(self, part: slice | Codes) -> "Source":
         """Some of the rows, as a source of their own."""
-        return Source(self.values.take(part))
+        return type(self)(self.values.take(part))
 
     def restrict(self, columns: Sequence[int]) -> "Source":
         """Some of the columns, as a source of their own."""
-        return Source(self.values.restrict(columns))
+        return type(self)(self.values.restrict(columns))
 
     def read(
         self,
@@ -158,7 +158,7 @@ class Source:
 
     def read_like(self, schema: Schema, levels: dict[int, Labels], y: Any = None, weights: Any = None) -> Table:
         """As a table of rows that a model can score: the same families, categories as positions among its levels."""
-        rows, _ = self._rows(schema, levels)
+        rows = self._sparse_rows(schema) if schema.is_sparse else self._rows(schema, levels)[0]
         labels, known = (None, None) if y is None else _read_labels(self._near(y), len(self.values), strict=False)
         return Table(rows, schema, levels, labels, _read_weights(weights, len(self.values), known))
 
@@ -169,8 +169,6 @@ class Source:
 
     def _schema(self, families: Families, known: Sequence[Column | None]) -> Schema:
         values = self.values
-        if isinstance(values, SparseValues):
-            return Schema.of_sparse(self.n_features, family_of_sparse(families))
         plain = isinstance(values, ArraySource) and values.values.dtype.kind in "fiu" and values.names is None
         if plain and not known and isinstance(families, str) and families == "auto":
             return Schema.of_numbers(self.n_features, ARRAY_TYPES["gaussian"])
@@ -206,32 +204,24 @@ class Source:
         return {j: family for j, family in found.items() if family is not None}
 
     def _rows(self, schema: Schema, known: dict[int, Labels] | None) -> tuple[TableRows, dict[int, Labels]]:
-        if schema.is_sparse or isinstance(self.values, SparseValues):
-            return self._sparse_rows(schema), {}
         if isinstance(self.values, ArraySource) and not schema.levels and self.values.values.dtype.kind in "fiub":
             held: Any = self.values.values
             return held if isinstance(held, DeviceMatrix) else Matrix(held), {}
-        keys, coded = self.values.keys, {j: self.values.coded(j) for j in schema.levels}
-        if known is None:
-            levels = {j: found.sorted_levels(f"column {keys[j]!r}") for j, found in coded.items()}
-        else:
-            levels = {j: known[j] for j in coded}
-            for j, found in coded.items():
-                _refuse_other_kind(found, levels[j], keys[j])
-        placed = {j: found.among(levels[j]) for j, found in coded.items()}
+        levels, placed = {}, {}
+        for j in schema.levels:
+            coded, key = self.values.coded(j), self.values.keys[j]
+            if known is None:
+                levels[j] = coded.sorted_levels(f"column {key!r}")
+            else:
+                levels[j] = known[j]
+                _refuse_other_kind(coded, known[j], key)
+            placed[j] = coded.among(levels[j])
         columns = [placed[j] if j in placed else self._numbers(j, column) for j, column in enumerate(schema.columns)]
         return Columns(columns), levels
 
     def _sparse_rows(self, schema: Schema) -> SparseRows:
-        """The rows of a sparse matrix, or those of an array as such; a model of dense rows takes dense ones."""
-        if not schema.is_sparse:
-            raise ClasswiseError(
-                "X is a sparse matrix, and the model was fitted on dense rows; give X.toarray(), or fit it on a sparse "
-                "matrix."
-            )
+        """As the rows of a sparse matrix, for a model that was fitted on one."""
         values = self.values
-        if isinstance(values, SparseValues):
-            return SparseRows.of(values, schema)
         plain = isinstance(values, ArraySource) and values.values.dtype.kind in "fiub"
         rows = values.values if plain else np.column_stack([values.numbers(j) for j in range(self.n_features)])
         return SparseRows.of(read_sparse(csr_array(np.asarray(rows))), schema)
@@ -254,6 +244,24 @@ class Source:
                 "fitting."
             )
         return self.values.numbers(j)
+
+
+class SparseSource(Source):
+    """The rows of a sparse matrix: columns without names, all of one family."""
+
+    def _schema(self, families: Families, known: Sequence[Column | None]) -> Schema:
+        return Schema.of_sparse(self.n_features, family_of_sparse(families))
+
+    def _rows(self, schema: Schema, known: dict[int, Labels] | None) -> tuple[TableRows, dict[int, Labels]]:
+        if not schema.is_sparse:
+            raise ClasswiseError(
+                "X is a sparse matrix, and the model was fitted on dense rows; give X.toarray(), or fit it on a sparse "
+                "matrix."
+            )
+        return self._sparse_rows(schema), {}
+
+    def _sparse_rows(self, schema: Schema) -> SparseRows:
+        return SparseRows.of(self.values, schema)
 
 
 def _refuse_other_kind(coded: Coded, levels: Labels, key: Any) -> None:
@@ -279,26 +287,26 @@ def open_source(X: Any, texts: Mapping[str, Conversion] | None = None, sparse: b
     """
     if isinstance(X, Source):
         return X
+    if isinstance(X, np.ndarray):
+        return Source(ArraySource(_read_array(X)))
     if is_sparse(X):
-        return Source(read_sparse(X)) if sparse else refuse_sparse()
+        return SparseSource(read_sparse(X)) if sparse else refuse_sparse()
     if is_on_device(X):
         there = read_device_rows(X)
         rows: Any = there if isinstance(there, DeviceMatrix) else _read_array(there)
         return Source(ArraySource(rows))
-    if not isinstance(X, np.ndarray):
-        frame = open_frame(X)
-        if frame is not None:
-            if not all(frame.shape):
-                check_array(np.empty(frame.shape, dtype=bool))  # no rows, no columns: the same message as for arrays
-            return Source(FrameSource(frame, texts))
-    return Source(ArraySource(_read_array(X)))
+    frame = open_frame(X)
+    if frame is None:
+        return Source(ArraySource(_read_array(X)))
+    if not all(frame.shape):
+        check_array(np.empty(frame.shape, dtype=bool))  # no rows, no columns: the same message as for arrays
+    return Source(FrameSource(frame, texts))
 
 
 def open_asked(X: Any, names: tuple[str, ...] | None, sparse: bool = False) -> Source:
     """What a model is asked about: rows as they were at fit, or one row as a Series or a mapping from its columns."""
-    if isinstance(X, np.ndarray) or is_sparse(X) or not (isinstance(X, Mapping) or _is_named_row(X)):
-        return open_source(X, sparse=sparse)
-    return open_row(X, names)
+    is_row = (isinstance(X, Mapping) or _is_named_row(X)) and not is_sparse(X)
+    return open_row(X, names) if is_row else open_source(X, sparse=sparse)
 
 
 def _is_named_row(row: Any) -> bool:

@@ -107,6 +107,9 @@ class SparseRows:
         """The rows as they are, sparse; columns: none or all, as they are alike."""
         return self.values if columns is None or len(columns) == self.values.shape[1] else self.values[:, columns]
 
+    def plain(self) -> None:
+        return None
+
     def codes(self, column: int, missing: int) -> Codes:
         raise TypeError("A sparse matrix has no categories.")
 

@@ -27,6 +27,10 @@ class TableRows(Protocol):
         """Columns as numbers (m, p): a category as its code, -1 if missing; a missing number as NaN."""
         ...
 
+    def plain(self) -> NDArray[Any] | Sequence[NDArray[Any]] | None:
+        """All rows where they lie, as a matrix or as columns; None where some columns are not plain numbers."""
+        ...
+
     def codes(self, column: int, missing: int) -> Codes:
         """The codes of a category (m,), with a number of its own for what is missing."""
         ...
@@ -46,6 +50,9 @@ class Matrix:
 
     def matrix(self, columns: Sequence[int] | None = None) -> NDArray[Any]:
         return self.values if columns is None or len(columns) == self.values.shape[1] else self.values[:, columns]
+
+    def plain(self) -> NDArray[Any]:
+        return self.values
 
     def codes(self, column: int, missing: int) -> Codes:
         raise TypeError("A matrix of numbers has no categories.")
@@ -81,6 +88,10 @@ class Columns:
         """Some columns, all of numbers."""
         chosen = [self.values[j] for j in columns]
         return [column for column in chosen if not isinstance(column, Coded)]
+
+    def plain(self) -> Sequence[NDArray[Any]] | None:
+        found = self.numbers(range(len(self.values)))
+        return found if len(found) == len(self.values) else None
 
     def codes(self, column: int, missing: int) -> Codes:
         coded = self.values[column]
@@ -123,10 +134,8 @@ class Table:
         return self.source.numbers(columns) if isinstance(self.source, Columns) else None
 
     def numbers(self) -> NDArray[Any] | Sequence[NDArray[Any]] | None:
-        """All rows where they lie, as a matrix or as columns; None where some columns are not numbers."""
-        if isinstance(self.source, Columns):
-            return None if self.levels else self.source.numbers(range(len(self.schema)))
-        return None if self.schema.is_sparse else self.source.matrix()
+        """All rows where they lie, as a matrix or as columns; None where some columns are not plain numbers."""
+        return self.source.plain()
 
     def codes(self, column: int) -> Codes:
         """The codes of a category (n,): the positions of its levels, and their number for what is missing."""

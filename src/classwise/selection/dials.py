@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, sums_by
 from classwise.classifier.plan import BlockPlan
-from classwise.covariance import Fixed, Sharing, Shrinkage, read_sharing, read_shrinkage
+from classwise.covariance import Fixed, is_cv, read_dials, read_shrinkage
 from classwise.densities import Density, Gaussian, Product
 from classwise.densities.blocks import refuse_constant
 from classwise.densities.numbers import Estimated
@@ -63,17 +63,6 @@ class DialChoice(Choice[tuple[Any, Any]]):
         share, shrink = self.best
         tried = f"{len(self.shares)} x {len(self.shrinks)}"
         return f"DialChoice(share={share}, shrink={shrink}, log loss {self.log_loss.min():.4g}, best of {tried})"
-
-
-def is_cv(dial: Any) -> bool:
-    """Whether a dial is to be chosen."""
-    return isinstance(dial, str) and dial == "cv"
-
-
-def read_dials(share: Any, shrink: Any) -> tuple[Sharing, Shrinkage]:
-    """What they come to; while one is to be chosen, both need every statistic."""
-    share, shrink = (0.5, 0.5) if is_cv(share) or is_cv(shrink) else (share, shrink)
-    return read_sharing(share), read_shrinkage(shrink)
 
 
 def with_dials(plan: BlockPlan, share: Any, shrink: Any) -> BlockPlan:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Codes, product, slices
 from classwise.covariance import Recipe, overall_deviation
 from classwise.covariance.rank import tolerance
-from classwise.kernels.paths import path_losses
+from classwise.kernels.losses import path_losses
 from classwise.statistics import ClassStatistics
 
 # Rows are scored in blocks of this many scores, which stay in cache with all that is made of them.

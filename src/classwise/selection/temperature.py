@@ -12,7 +12,7 @@ import numpy as np
 from classwise.arrays import EPS, Array, Codes, slices, sums_by
 from classwise.classifier.bayes import Calibration
 from classwise.engines import in_threads
-from classwise.kernels.scores import power_slopes
+from classwise.kernels.losses import power_slopes
 
 # How far from 1 a power may be, in its logarithm, and the step of the grid that is looked at first.
 FARTHEST = 6.0

@@ -7,12 +7,13 @@ import numpy as np
 
 from classwise.classifier.bayes import Calibration
 from classwise.classifier.plan import BlockPlan, Plan
+from classwise.covariance import is_cv
 from classwise.densities.centroids import Shrunken
 from classwise.densities.numbers import Believed, Estimated
 from classwise.densities.undecided import Undecided
 from classwise.selection.choice import Choice
 from classwise.selection.crossing import Crossing
-from classwise.selection.dials import choose_dials, is_cv
+from classwise.selection.dials import choose_dials
 from classwise.selection.prior_strength import choose_prior, is_open_prior
 from classwise.selection.smoothing import choose_smoothing
 from classwise.selection.structure_choice import choose_structure

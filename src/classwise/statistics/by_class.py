@@ -180,8 +180,6 @@ class ClassStatistics:
     @cached_property
     def is_complete(self) -> bool:
         """Whether all columns are numbers, and no row lacks one."""
-        if self.schema.is_sparse:
-            return False
         numbers_alone = len(self.schema.places["numbers"]) == len(self.schema.columns) and not self.schema.logs
         return numbers_alone and not self.numbers.has_gaps and bool((self.moments.weight == self.weight[:, None]).all())
 
@@ -201,12 +199,17 @@ class ClassStatistics:
         missing = self.weight[:, None] - present
         return np.where(missing > 1e-9 * self.weight[:, None], missing, 0.0)
 
+    @cached_property
+    def all_vary(self) -> bool:
+        """Whether every number plainly varies within some class: then none is constant, and no square underflows."""
+        return self.moments.all_vary and (not self.schema.logs or self.logs.all_vary)
+
     def constants(self) -> dict[int, float]:
         """The columns of numbers that hold one value in all rows, to rounding, and that value, by position."""
-        found: dict[int, float] = {}
-        if not self.moments.all_vary:
-            found = _still(self.numbers.of_all(), self.schema.numbers)
-        if self.schema.logs and not self.logs.all_vary:
+        if self.all_vary:
+            return {}
+        found = _still(self.numbers.of_all(), self.schema.numbers)
+        if self.schema.logs:
             found |= {j: exp(log) for j, log in _still(self.logs.of_all(), self.schema.logs).items()}
         return {j: value for j, value in sorted(found.items()) if self.schema.columns[j].family.kind == "number"}
 

@@ -15,6 +15,7 @@ from classwise import limits
 from classwise.arrays import Array, Codes
 from classwise.errors import ClasswiseError
 from classwise.rows.schema import Schema
+from classwise.rows.sparse import SparseRows
 from classwise.rows.table import Table, refuse_unsuitable
 from classwise.statistics.bins import Histograms, gather_bins
 from classwise.statistics.columnwise import gather_from_columns, suits_columns
@@ -104,7 +105,7 @@ def _gather_numbers(gathering: Gathering) -> Numbers:
     columns = chunk.schema.places["numbers"]
     if not len(codes):
         return Numbers(Moments.empty(count, len(columns), form), Gaps.empty(len(columns)))
-    if chunk.schema.is_sparse:
+    if isinstance(chunk.source, SparseRows):
         return _gather_sparse_numbers(gathering, len(columns))
     complete = gather_complete(gathering)
     if complete is not None:

@@ -28,7 +28,6 @@ from classwise.engines import (
     open_rows,
     total,
 )
-from classwise.engines.device import on_device
 from classwise.engines.stream import Gathered
 from classwise.engines.stream import named as named_piece
 from classwise.errors import ClasswiseError, SkippedFileWarning, choose, whole
@@ -36,6 +35,7 @@ from classwise.kernels import readable
 from classwise.limits import CHUNK_SIZE, COPY_SIZE, SPARSE_SIZE, chunk_rows
 from classwise.rows.codes import code_labels
 from classwise.rows.databases import Query
+from classwise.rows.device_rows import DeviceMatrix
 from classwise.rows.roles import ArrayChunk, Chunk, Roles, level_columns, warn_of_unlabeled
 from classwise.rows.schema import Families
 from classwise.rows.sources import read_table
@@ -62,7 +62,7 @@ def summarize_table(
 ) -> ClassStatistics:
     """The statistics of a table, gathered by an engine, by the device that its rows are on, or by a compiled kernel."""
     if engine is None:
-        by = summarize_in_place if on_device(table) else _in_one_pass
+        by = summarize_in_place if isinstance(table.source, DeviceMatrix) else _in_one_pass
         found = by(table, form, quartics)
         if found is not None:
             return found
@@ -79,7 +79,7 @@ def sparse_chunk(table: Table) -> int | None:
 
 def _in_one_pass(table: Table, form: type[Scatter], quartics: bool) -> ClassStatistics | None:
     """The statistics of complete numbers, by a compiled kernel with threads of its own; None for any other table."""
-    rows = table.numbers() if len(table.schema.places["gaussian"]) == len(table.schema) else None
+    rows = table.numbers() if len(table.schema.places["gaussian"]) == len(table.schema.columns) else None
     if quartics or rows is None or readable(rows) is None:
         return None
     if table.weights is not None and not table.weights.all():

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 
 from classwise.errors import ClasswiseError
-from classwise.studio.curves import line_picture
 from classwise.studio.desk import Desk
 from classwise.studio.dials import Dials
 from classwise.studio.held_out import held_out_facts, loss_surface
 from classwise.studio.mathml import equations
-from classwise.studio.picture import plane_picture, plane_points
+from classwise.studio.picture import line_picture, plane_picture, plane_points
 from classwise.studio.scene import Scene
 from classwise.studio.table_facts import model_name
 from classwise.studio.why import point_answer, point_reasons, row_reasons

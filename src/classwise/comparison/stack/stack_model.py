@@ -20,6 +20,7 @@ from classwise.errors import ClasswiseError, NotAvailableError
 from classwise.estimators import Answers, read_generator
 from classwise.estimators.fit_summary import SummaryTable
 from classwise.estimators.importance import LossSums, shuffled_sums
+from classwise.estimators.unavailable import MEMBERS
 from classwise.kernels import RowsOrColumns, with_jobs
 from classwise.kernels.scores import Answer
 from classwise.rows.device_rows import to_host
@@ -35,6 +36,7 @@ BLOCK_OF_ROWS = 8192
 class AutoAnswers(Answers):
     """The methods of a fitted stack."""
 
+    _unavailable = MEMBERS
     _fitted_by = ("pool_", "fit")
 
     classes_: Labels
@@ -243,7 +245,7 @@ class PooledClassifier:
         """The most probable class, the first of equals; (m, p) -> (m,)."""
         return first_leader(self.log_posterior(rows))
 
-    def fused(self, rows: RowsOrColumns | None, answer: Answer) -> None:
+    def fused(self, rows: RowsOrColumns, answer: Answer) -> None:
         """There is no compiled kernel for all of it."""
 
     def in_place(self, name: str, table: Table) -> None:
