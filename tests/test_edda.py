@@ -10,6 +10,7 @@ from palmerpenguins import load_penguins
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import classwise as cw
+from classwise.covariance.spectra import in_turns
 
 
 def penguins():
@@ -452,3 +453,17 @@ class TestChoice:
         assert model.calibration_.power > 0
         found = cw.compare(X, y, folds=3, models={"by BIC": cw.GaussianClassifier(structure="bic")}, references=False)
         assert found["by BIC"].free_parameters == fitted("VVE", "wine").gaussian_.free_parameters + 2
+
+
+def test_turns_end_where_rounding_does_not_let_them_settle():
+    """Axes of very different lengths: volumes waver by 1e-9 of themselves, however long turns go on."""
+    rng = np.random.default_rng(0)
+    taken = 0
+
+    def turn(volume):
+        nonlocal taken
+        taken += 1
+        return (1 + 0.5 * (volume - 1)) * (1 + 1e-9 * rng.normal())
+
+    np.testing.assert_allclose(in_turns(turn, np.array([2.0])), 1, rtol=1e-7)
+    assert taken < 200

@@ -19,11 +19,11 @@ from math import inf
 
 import numpy as np
 
-from classwise.arrays import Array
+from classwise.arrays import Array, ratio
 
-# Turns end when volumes change by less than this, relative to themselves; or, below the second number, no longer by
-# less than in the turn before: what is left then is rounding.
-SETTLED, NEARLY = 1e-14, 1e-10
+# Turns end when volumes change by less than this, relative to themselves; or when they have not come nearer to that for
+# so many turns: what is left then is rounding, of which there is more where axes differ much in length.
+SETTLED, PATIENCE = 1e-14, 20
 MOST_TURNS = 100_000
 
 # With gaps, turns end when variances change by less.
@@ -109,16 +109,14 @@ def in_turns(turn: Callable[[Array], Array], start: Array, settled: float = SETT
     >>> in_turns(lambda x: 0.5 * (x + 2 / x), np.array([1.0]))
     array([1.41421356])
     """
-    last, moved = start, inf
+    last, least, waited = start, inf, 0
     for _ in range(MOST_TURNS):
         before, last = last, turn(last)
         changes = np.abs(last - before)
-        if (changes <= settled * last).all():
+        if (changes <= settled * last).all() or waited == PATIENCE:
             break
-        change = float((changes / last).max()) if (last > 0).all() else inf
-        if NEARLY > change >= moved:
-            break
-        moved = change
+        change = float(ratio(changes, last).max())
+        least, waited = (change, 0) if change < least else (least, waited + 1)
     return last
 
 
