@@ -111,6 +111,14 @@ class TestCompare:
         for words in ("344 rows of penguins.csv; species from 6 columns.", "Next:"):
             assert words in result.stderr
 
+    @pytest.mark.parametrize(
+        "command", ["compare penguins.csv", "fit penguins.csv -m lda -o x.cw", "examine penguins.csv"]
+    )
+    def test_without_a_target_the_columns_are_named(self, here, command):
+        result = CliRunner().invoke(app, command.split(), prog_name="classwise")
+        assert result.exit_code == 2
+        assert "Which column of penguins.csv has the labels? --target takes one of 'species'" in result.stderr
+
     def test_a_leak_is_left_out_before_anything_is_saved(self, here):
         PENGUINS.assign(code=PENGUINS["species"].str[0]).to_csv("leak.csv", index=False)
         following = run("compare", "leak.csv", "-t", "species", *QUICK).stderr.partition("Next:")[2]

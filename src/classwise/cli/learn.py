@@ -17,7 +17,7 @@ from classwise.cli.files import (
     refuse_standard,
 )
 from classwise.cli.files import keep as keep_in_file
-from classwise.cli.verbs import called, kept, print_lines
+from classwise.cli.verbs import called, kept, print_lines, say_which_targets
 from classwise.errors import ClasswiseError
 from classwise.rows.sinks import STANDARD
 
@@ -86,6 +86,7 @@ def fit(
             )
         fitted = estimator.fit_statistics(load_statistics(data))
     elif target is None:
+        say_which_targets(data)
         raise typer.BadParameter("Rows need the column that holds the labels.", param_hint="--target")
     else:
         known = estimator.get_params().get("families", "auto")

@@ -39,7 +39,12 @@ class Verb(TyperCommand):
         LINE.set(shlex.join(["classwise", ctx.info_name, *args]))
         if "--debug" in args:
             ctx.find_root().meta[DEBUG] = True
-        return super().parse_args(ctx, [arg for arg in args if arg != "--debug"])
+        try:
+            return super().parse_args(ctx, [arg for arg in args if arg != "--debug"])
+        except typer.BadParameter as problem:
+            if getattr(problem.param, "name", None) == "target" and not problem.message:
+                say_which_targets(ctx.params.get("data"))
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         before = WORDING.set(Wording.of(self.params))
@@ -58,6 +63,15 @@ class Verb(TyperCommand):
             raise ClasswiseError(
                 f"Standard input (-) can be read only once, and here it is {' and '.join(given)}; name a file."
             )
+
+
+def say_which_targets(data: Any) -> None:
+    """--target is missing: say which columns there are to choose from, if the file can be read."""
+    from classwise.rows.files import RowFile
+
+    with suppress(Exception):  # what is wrong with the file is said once its target is known
+        names = RowFile(str(data)).names()
+        say(f"Which column of {data} has the labels? --target takes one of {', '.join(map(repr, names))}.", style="red")
 
 
 def _as_list(value: Any) -> list[Any]:
