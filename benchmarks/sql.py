@@ -45,11 +45,11 @@ KINDS = {
     "naive Bayes": (cw.NaiveBayes, False, LEARNED, 1),
     "Decision, novelty": (lambda: cw.Decision(cw.NaiveBayes(missing="error"), novelty=0.01), False, 10_000, 1),
     "mixture": (lambda: cw.MixtureClassifier(components=2, missing="error"), False, 10_000, 1),
-    "AODE": (cw.AODE, False, LEARNED, 1 / 10),
+    "AODE": (cw.AODE, False, LEARNED, 1),
     "logistic, plugin": (lambda: cw.BayesianLogistic(predictive="plugin"), False, 10_000, 1),
     "logistic, averaged": (cw.BayesianLogistic, False, 10_000, 1 / 1000),
-    "forest of 20 trees": (lambda: cw.ForestClassifier(trees=20), False, 2_000, 1 / 100),
-    "stack, members sql": (lambda: cw.AutoClassifier(members="sql", folds=2), False, 2_000, 1 / 10),
+    "forest of 20 trees": (lambda: cw.ForestClassifier(trees=20), False, 2_000, 1 / 10),
+    "stack, members sql": (lambda: cw.AutoClassifier(members="sql", folds=2), False, 2_000, 1),
     "stack": (lambda: cw.AutoClassifier(folds=2), False, 2_000, 1 / 1000),
 }
 
