@@ -18,11 +18,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import onnxruntime
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import classwise as cw
-from check_outlets import DOORS, KINDS, TABLES, read_found, worst, wrong
+from check_outlets import DOORS, KINDS, OPENED, TABLES, allowed, read_found, worst, wrong
 from check_outlets import answers as cells
+from check_outlets import engine as check_engine
+from classwise.export.check_rows import CheckRows
 from serving import Client
 from sql_engines import ENGINES, Engine
 from standalone import node_answers, python_scorer
@@ -406,3 +409,44 @@ def test_it_answers_or_the_table_says_why_not(model: str, outlet: str, tmp_path:
         OUTLETS[outlet](fitted(model), tmp_path)
     else:
         assert not answers(model, outlet, tmp_path)
+
+
+# Names and levels that end a literal, an identifier or a comment somewhere -------------------------------------------
+
+HOSTILE = [
+    "n" * 200,
+    "line\nbreak",
+    'a "quoted" -- name',
+    "/* */; DROP TABLE checked; --",
+    "größe 日本 🐧",
+    "select",
+    "it's",
+]
+
+
+def a_hostile_table() -> tuple[pa.Table, np.ndarray]:
+    """Four columns of numbers and three of text, named so; all names are levels, too."""
+    rng, codes = np.random.default_rng(0), np.arange(160) % 2
+    numbers = {name: pa.array(rng.normal(0.8 * codes, 1)) for name in HOSTILE[:4]}
+    drawn = {name: (2 * codes + rng.integers(0, 5, 160)) % len(HOSTILE) for name in HOSTILE[4:]}
+    texts = {name: pa.array([HOSTILE[level] for level in levels]) for name, levels in drawn.items()}
+    return pa.table(numbers | texts), np.array(["it's; --", 'so "so"\n'])[codes]
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Iterator[list[tuple[Any, CheckRows]]]:
+    rows, labels = a_hostile_table()
+    makers = [cw.LDA(), cw.NaiveBayes(), cw.ForestClassifier(trees=5), cw.AutoClassifier(members="sql", folds=2)]
+    models = [maker.fit(rows, labels) for maker in makers]
+    yield [(model, CheckRows(rows, "rows", model._table(rows))) for model in models]
+    OPENED.close()
+    check_engine.cache_clear()
+
+
+@pytest.mark.xdist_group("sql")
+@pytest.mark.parametrize("door", DOORS)
+def test_hostile_names_and_levels(door: str, hostile: list[tuple[Any, CheckRows]]) -> None:
+    for model, rows in hostile:
+        found = DOORS[door](model, rows)
+        assert (found.labels, found.unanswered) == (0, 0)
+        assert found.difference < allowed(door)
