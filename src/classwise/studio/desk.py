@@ -1,6 +1,7 @@
 """The desk: the table that is open, what may be opened, and the work that goes on behind the page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -74,10 +75,8 @@ class Desk:
         name, source, opening = self._chosen(asked)
 
         def work() -> None:
-            try:
+            with _calling(source, name):
                 table = open_table(name, source, opening)
-            except ClasswiseError as problem:  # its message may name the place where an upload is kept
-                raise ClasswiseError(str(problem).replace(str(source), name)) from problem
             self._adopt(table, asked)
 
         return self.jobs.start("open", f"Reading {Path(name).name}", work, in_turn=False)
@@ -127,8 +126,9 @@ class Desk:
         if name not in self.sources:
             raise ClasswiseError(f"{name!r} was neither given nor uploaded; upload it.")
         source = self.sources[name]
-        stream = open_stream(source) if isinstance(source, str) else None
-        return list(stream.names if stream is not None else open_rows(source).roles.features)
+        with _calling(source, name):
+            stream = open_stream(source) if isinstance(source, str) else None
+            return list(stream.names if stream is not None else open_rows(source).roles.features)
 
     # What is open ---------------------------------------------------------------------------------------------------
 
@@ -186,3 +186,12 @@ class Desk:
             "curve": curve_facts,
         }
         return plain[name](result)
+
+
+@contextmanager
+def _calling(source: Any, name: str) -> Iterator[None]:
+    """Errors call a source by its name: nobody needs to know where an upload is kept."""
+    try:
+        yield
+    except ClasswiseError as problem:
+        raise ClasswiseError(str(problem).replace(str(source), name)) from problem
