@@ -69,7 +69,7 @@ class Problem:
         remedy = f"or {remedy}" if len(self.means) > 1 else f"share one scatter (share=1), or {remedy}"
         is_gone = np.diagonal(covariance) < GONE * np.diagonal(self.covariance)
         if is_gone.any():
-            names = ", ".join(self.columns[j] for j in np.flatnonzero(is_gone))
+            names = ", ".join(self.columns[j] for j in np.flatnonzero(is_gone).tolist())
             raise SingularCovarianceError(
                 f"So many rows of {self.name} hold one value in {names} that all others count as outliers there: the "
                 f"scatter shrinks to nothing. Drop these columns, {remedy}."
