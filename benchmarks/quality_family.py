@@ -2,6 +2,7 @@
 
     python benchmarks/quality_family.py run --data FOLDER --out family.csv [--folds 0,1,2] [--only iris,sk_wine]
     python benchmarks/quality_family.py report --out family.csv [--md family.md]
+    python benchmarks/quality_family.py stack --data FOLDER --out stack.csv [--folds 0]
 
 A comparison of the rows of four folds chooses the model with the least held-out log loss, among those that it has
 always had, and among those and a new one. The chosen models are then scored on the fifth fold. So a new model counts
@@ -10,6 +11,9 @@ done; what has a line is not run again.
 
 `report`: for each new model, on how many tables it was chosen, the change of the log loss there and over all tables
 (geometric mean of the ratios, with a 95 % interval by bootstrap over tables), and the seconds that it takes.
+
+`stack` gives the new models to the default stack as further members, all at once, and prints the log loss of the last
+fold with and without them, and the weight that they get.
 """
 
 import argparse
@@ -27,6 +31,7 @@ from report import aligned
 from threadpoolctl import threadpool_limits
 
 import classwise as cw
+from classwise.comparison.stack import NAMED
 
 NEW: dict[str, Callable[[], Any]] = {
     "EDDA, BIC": lambda: cw.GaussianClassifier(structure="bic"),
@@ -50,17 +55,14 @@ LEAST_LOSS = 1e-4
 def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["run", "report"])
+    parser.add_argument("command", choices=["run", "report", "stack"])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--folds", default=",".join(map(str, range(FOLDS))))
     parser.add_argument("--only", default="", help="names of tables, with commas")
     parser.add_argument("--md", type=Path, help="write the report here")
     options = parser.parse_args()
-    if options.command == "run":
-        run(options)
-    else:
-        report(options)
+    {"run": run, "report": report, "stack": stack}[options.command](options)
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------
@@ -86,11 +88,7 @@ def line_of(table: Table, fold: int) -> dict[str, Any]:
     outer, seconds = {}, {}
     for name in (best, *(name for name in new if name in inner)):
         model, seconds[name] = found.fitted(name), found[name].seconds
-        posterior = np.zeros((len(held_out), len(table.labels)))
-        places = np.searchsorted(table.labels, model.classes_.astype(str))
-        posterior[:, places] = model.predict_proba(table.X.iloc[held_out])
-        own = normalized(posterior)[np.arange(len(held_out)), table.codes[held_out]]
-        outer[name] = float(-np.log(own).mean())
+        outer[name] = held_out_loss(model, table, held_out)
     facts = [table.name, fold, len(table.y), len(held_out), *map(json.dumps, (inner, outer, seconds)), best]
     return dict(zip(FIELDS, facts, strict=True))
 
@@ -115,6 +113,45 @@ def write(out: Path, line: dict[str, Any]) -> None:
             writer.writeheader()
         writer.writerow(line)
     print(line["table"], line["fold"], line["best"], flush=True)
+
+
+# The stack ------------------------------------------------------------------------------------------------------------
+
+# Mixtures are members of the stack by name, and take too long with BIC.
+NOT_STACKED = ("mixtures", "mixtures, BIC", "EDDA, CV")
+
+
+def stack(options: argparse.Namespace) -> None:
+    """A line for each table: log loss without and with the new members, their weight, and seconds of both fits."""
+    for fold in map(int, options.folds.split(",")):
+        for table in read_tables(options.data, options.only):
+            training, held_out = list(folds(table.y))[fold]
+            X, y = table.X.iloc[training], table.y[training]
+            with threadpool_limits(1):
+                default = cw.AutoClassifier().fit(X, y)
+                former = [line.name for line in default.report_ if line.name in NAMED]
+                new = [make() for name, make in NEW.items() if name not in NOT_STACKED and suits(name, table)]
+                more = cw.AutoClassifier(members=[*former, *new]).fit(X, y)
+            losses = [held_out_loss(model, table, held_out) for model in (default, more)]
+            weight = sum(of for name, of in more.weights_.items() if name not in NAMED)
+            took = [sum(line.seconds or 0.0 for line in model.report_) for model in (default, more)]
+            line = [
+                table.name,
+                fold,
+                *(f"{loss:.5f}" for loss in losses),
+                f"{weight:.3f}",
+                *(f"{of:.1f}" for of in took),
+            ]
+            with options.out.open("a", newline="") as file:
+                csv.writer(file).writerow(line)
+            print(*line, flush=True)
+
+
+def held_out_loss(model: Any, table: Table, held_out: Any) -> float:
+    posterior = np.zeros((len(held_out), len(table.labels)))
+    places = np.searchsorted(table.labels, model.classes_.astype(str))
+    posterior[:, places] = model.predict_proba(table.X.iloc[held_out])
+    return float(-np.log(normalized(posterior)[np.arange(len(held_out)), table.codes[held_out]]).mean())
 
 
 # The report -----------------------------------------------------------------------------------------------------------
