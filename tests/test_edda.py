@@ -467,3 +467,13 @@ def test_turns_end_where_rounding_does_not_let_them_settle():
 
     np.testing.assert_allclose(in_turns(turn, np.array([2.0])), 1, rtol=1e-7)
     assert taken < 200
+
+
+@pytest.mark.parametrize("structure", ["bic", "cv", "VEV"])
+def test_without_numbers_there_is_nothing_to_choose(structure):
+    texts = np.array([["x", "u"], ["y", "u"], ["x", "v"], ["y", "v"]] * 10, dtype=object)
+    y = np.arange(40) % 3
+    m = cw.GaussianClassifier(structure=structure, folds=3).fit(texts, y)
+    np.testing.assert_array_equal(m.predict_proba(texts), cw.LDA().fit(texts, y).predict_proba(texts))
+    found = cw.compare(texts, y, folds=3, references=False, only=["naive-bayes"], models={"edda": m})
+    assert np.isfinite(found.evaluations["edda"].log_loss)

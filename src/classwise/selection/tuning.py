@@ -56,7 +56,8 @@ def _choose(plan: Plan, crossing: Crossing) -> Choice[Any] | None:
     if isinstance(plan.numbers, Estimated) and any(map(is_cv, plan.numbers.dials)):
         return choose_dials(plan, crossing)
     if isinstance(plan.numbers, Undecided) and plan.numbers.held_out:
-        return choose_structure(plan, crossing)
+        # Without numbers there are no covariances, and nothing to choose.
+        return choose_structure(plan, crossing) if crossing.table.schema.positions("gaussian") else None
     if isinstance(plan.numbers, Believed) and is_open_prior(plan.numbers.prior):
         return choose_prior(plan, crossing)
     if isinstance(plan.numbers, Shrunken) and plan.numbers.is_open:
