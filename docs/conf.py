@@ -8,6 +8,7 @@ from pathlib import Path
 # Imported here so that the font cache exists before the cells run, and its notice stays off the pages.
 import matplotlib.font_manager  # noqa: F401
 from docutils import nodes
+from jupyter_cache import get_cache
 from sphinx.util import logging
 
 import classwise
@@ -48,6 +49,8 @@ def source_digest():
 # A page runs again if its code or anything in the library has changed.
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "executed" / source_digest())
+# Made before several processes read pages at once: two of them would make its tables, and one find none.
+get_cache(nb_execution_cache_path).db
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
 nb_execution_timeout = 60
