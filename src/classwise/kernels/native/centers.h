@@ -26,7 +26,8 @@ inline double number_at(const Rows &rows, ptrdiff_t i, ptrdiff_t j) {
 }
 
 // The first row of each class, moved by the mean residual of those of the first `head` rows that are of the class:
-// near its mean, and equal to it where the class is constant; (g, P).
+// near its mean, and equal to it where the class is constant; (g, P). The first padded feature is 0 in every row and has
+// the center -1: its residuals are 1, and products with it are sums.
 inline std::vector<double> find_centers(const MomentsTask &task, ptrdiff_t head, ptrdiff_t P) {
     ptrdiff_t p = task.rows.p, found = 0;
     std::vector<double> centers(task.g * P), away(task.g * P), counts(task.g);
@@ -45,6 +46,7 @@ inline std::vector<double> find_centers(const MomentsTask &task, ptrdiff_t head,
     }
     for (ptrdiff_t k = 0; k < task.g; k++)
         for (ptrdiff_t j = 0; j < p && counts[k] > 0; j++) centers[k * P + j] += away[k * P + j] / counts[k];
+    for (ptrdiff_t k = 0; k < task.g && p < P; k++) centers[k * P + p] = -1.0;
     return centers;
 }
 

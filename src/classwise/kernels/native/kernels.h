@@ -20,7 +20,8 @@ struct Rows {
 enum Form { FULL, POOLED, DIAGONAL };
 
 // Sums about a provisional mean c_k of each class: weight_k = sum w, total_k = sum w r, products = sum w r r', where
-// r = x - c_k. Classes and features are padded (see `padded`), so that vectors need no tails.
+// r = x - c_k. Features are padded (see `padded`), so that vectors need no tails; the first padded one has c_k = -1, and so
+// r = 1 in every row.
 struct MomentsTask {
     Rows rows;
     const void *codes;

@@ -27,10 +27,11 @@ bool products(const ProductsTask &task, ptrdiff_t begin, ptrdiff_t end, double *
         packing.g = 1;
         for (ptrdiff_t at = begin; at < end; at += rows) {
             ptrdiff_t length = end - at < rows ? end - at : rows;
-            pack(packing, Block{at, length, rows, codes, position}, B, P);
+            pack(packing, Block{at, length, rows, codes, position}, B, nullptr, P);
+            Ahead nothing = {(const char *)B, 0};
             for (ptrdiff_t c = 0; c < task.count; c++) {
                 weigh_by(B, A, task.factors + c * task.columns.n + at, length, rows, P);
-                multiply(A, B, 0, length, rows, sums + c * P * P, P);
+                multiply(A, B, 0, length, rows, sums + c * P * P, P, nothing);
             }
         }
     }
