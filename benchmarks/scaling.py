@@ -1,4 +1,8 @@
-"""How times fall as threads are added: fit, predict_proba, compare and AutoClassifier, beside reading alone."""
+"""How times fall as threads are added: fit, predict_proba, compare and AutoClassifier.
+
+Beside them stands what the machine itself can do: reading the rows, and products of matrices that stay in each core's
+cache. Where these do not grow, because cores share their memory or their clock, nothing else can.
+"""
 
 import argparse
 import json
@@ -20,6 +24,9 @@ from classwise.kernels import BLAS
 RESULTS = Path(__file__).parent / "results" / "scaling.json"
 EXAMPLE = "example: python benchmarks/scaling.py --threads 1 2 4 8 16 --rows 4000000 --compared 100000 --columns 50"
 Call = Callable[[], Any]
+
+# Matrices of so many rows and columns fit in the cache of a core; so many products of them, in so many parts.
+CACHED, PRODUCTS, PARTS = 160, 1_600, 160
 
 
 def main() -> None:
@@ -65,7 +72,7 @@ def calls(options: argparse.Namespace) -> dict[str, Call]:
 
 def core_calls(shape: Shape) -> dict[str, Call]:
     X, y = draw(shape)
-    found: dict[str, Call] = {"read the rows": lambda: read(X)}
+    found: dict[str, Call] = {"read the rows": lambda: read(X), "multiply in the cache": multiply}
     for model in (cw.LDA(), cw.QDA(), cw.NaiveBayes()):
         found[f"{type(model).__name__} fit"] = lambda model=model: model.fit(X, y)
         fitted = type(model)().fit(X[:10_000], y[:10_000])
@@ -78,6 +85,13 @@ def read(X: np.ndarray) -> float:
     threads = BLAS.allowed()
     with ThreadPoolExecutor(threads) as pool:
         return float(sum(pool.map(np.sum, np.array_split(X, 4 * threads))))
+
+
+def multiply() -> None:
+    """The same products of small matrices, shared by as many threads as BLAS may use, each with one thread of BLAS."""
+    small = np.ones((CACHED, CACHED))
+    with BLAS.held() as threads, ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda _: [small @ small for _ in range(PRODUCTS // PARTS)], range(PARTS)))
 
 
 def median_of(call: Call, threads: int, repeats: int) -> float:
