@@ -18,6 +18,7 @@ from classwise import limits
 from classwise.arrays import Array, Codes, Labels, sums_by
 from classwise.classifier.plan import refuse_underflow
 from classwise.densities.blocks import refuse_silent
+from classwise.engines import in_threads
 from classwise.forest.beliefs import Belief
 from classwise.forest.forest_model import ignored_columns
 from classwise.forest.growth import Growth, Units
@@ -64,9 +65,12 @@ class GrowingRows:
         training = [np.setdiff1d(np.arange(len(self.codes)), own, assume_unique=True) for own in held_out]
         grown = growth.by_fold(values, self.codes, self.weights, training, self.seed, step)
         logs = {name: np.full((len(self.codes), self.count), np.nan) for name in beliefs}
-        for trees, others, own in zip(grown, training, held_out, strict=True):
-            step()
-            self._answer(units.trees(trees, self.levels, kept), others, own, beliefs, logs)
+
+        def answer(fold: int) -> None:
+            trees = units.trees(grown[fold], self.levels, kept)
+            self._answer(trees, training[fold], held_out[fold], beliefs, logs)
+
+        in_threads(answer, range(len(grown)), step)
         everything = np.arange(len(self.codes))
         (whole,) = growth.by_fold(values, self.codes, self.weights, [everything], self.seed, step)
         return Grown(units.trees(whole, self.levels, kept), logs, self)
@@ -74,7 +78,9 @@ class GrowingRows:
     def _answer(
         self, trees: Trees, others: Codes, own: Codes, beliefs: Mapping[str, Belief], logs: dict[str, Array]
     ) -> None:
-        """Write what trees that saw the others alone, and count these alone, say of held-out rows."""
+        """Write what trees that saw the others alone, and count these alone, say of held-out rows; folds have no row in
+        common, so that several may write at a time.
+        """
         counts = self._counts(trees, others)
         seen = np.flatnonzero(counts.weight.any(axis=1))
         leaves = list(trees.leaves(trees.codes(self.rows[own])))
