@@ -25,8 +25,8 @@ RESULTS = Path(__file__).parent / "results" / "scaling.json"
 EXAMPLE = "example: python benchmarks/scaling.py --threads 1 2 4 8 16 --rows 4000000 --compared 100000 --columns 50"
 Call = Callable[[], Any]
 
-# Matrices of so many rows and columns fit in the cache of a core; so many products of them, in so many parts.
-CACHED, PRODUCTS, PARTS = 160, 1_600, 160
+# So many matrices of so many rows and columns fit in the cache of a core. They are multiplied this many times.
+MATRICES, CACHED, PARTS = 20, 80, 1_600
 
 
 def main() -> None:
@@ -88,10 +88,10 @@ def read(X: np.ndarray) -> float:
 
 
 def multiply() -> None:
-    """The same products of small matrices, shared by as many threads as BLAS may use, each with one thread of BLAS."""
-    small = np.ones((CACHED, CACHED))
+    """Products of small matrices, shared by as many threads as BLAS may use, each with one thread of BLAS."""
+    small = np.ones((MATRICES, CACHED, CACHED))
     with BLAS.held() as threads, ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda _: [small @ small for _ in range(PRODUCTS // PARTS)], range(PARTS)))
+        list(pool.map(lambda _: np.matmul(small, small), range(PARTS)))
 
 
 def median_of(call: Call, threads: int, repeats: int) -> float:
