@@ -44,7 +44,7 @@ from classwise.rows.sources import open_source
 from classwise.selection import first_pass
 from classwise.selection.crossing import Crossing
 from classwise.selection.first_pass import FirstLook, Reading, bytes_by_fold, least_rows, look_at
-from classwise.selection.folds import Dealer
+from classwise.selection.folds import FoldAssigner
 from classwise.statistics import DiagonalScatter, FullScatter
 
 
@@ -368,7 +368,7 @@ class TwoPasses(CrossValidation):
     is_streamed = True
 
     rows: Rows
-    dealer: Dealer
+    assigner: FoldAssigner
     readings: tuple[Reading, ...]
     look: FirstLook
     part: SamplePart
@@ -378,17 +378,17 @@ class TwoPasses(CrossValidation):
         cls, rows: Rows, folds: int, sample: int, seed: int, families: Any, models: Mapping[str, Any]
     ) -> "TwoPasses":
         """The first pass. models: those of the caller, each of which may read the columns in its own way."""
-        dealer = Dealer(rows.decided, folds, seed)
+        assigner = FoldAssigner(rows.decided, folds, seed)
         ways = [Reading(families, True), *([Reading("best", False)] if isinstance(families, str) else ())]
         ways += [candidate.reading(families) for candidate in given(models)]
         readings = tuple({reading.key: reading for reading in ways}.values())
-        look = look_at(rows, dealer, readings, sample)
+        look = look_at(rows, assigner, readings, sample)
         refuse_few_classes(look.tallies[0].labels)
         part = look.sample.whole()
         counted = Counted.of(as_frame(part.table), rows.roles)
         labels, codes = counted.coded()
         X, y = part.table.select(list(rows.roles.features)), labels[codes]
-        return cls(X, y, folds, counted.weights, None, families, seed, rows, dealer, readings, look, part)
+        return cls(X, y, folds, counted.weights, None, families, seed, rows, assigner, readings, look, part)
 
     def _read(self, reading: Reading) -> Crossing:
         position = [each.key for each in self.readings].index(reading.key)
@@ -430,10 +430,10 @@ class TwoPasses(CrossValidation):
 
     def _second(self, ready: tuple[Ready, ...], share: float) -> Verdict:
         kept = np.flatnonzero(self.look.tallies[0].rows)
-        judge = SecondPass(self.dealer, ready, self.crossing(), kept, share)
+        judge = SecondPass(self.assigner, ready, self.crossing(), kept, share)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit of the winner gives the warnings
-            least = least_rows(self.rows, self.dealer.folds)
+            least = least_rows(self.rows, self.assigner.folds)
             # Scoring a row by every model takes many times as long as reading it.
             verdict = self.rows.gather(judge, "Pass 2/2", least, numbered=True, ahead=1)
         if verdict is None or (verdict.rows, verdict.mark) != (self.look.rows, self.look.mark):

@@ -360,7 +360,7 @@ def read_counted(
 ) -> tuple[Source, Table, NDArray[np.bool_]]:
     """The rows that count, as a source and as a table, and which of all rows (n,) they are.
 
-    A row of weight zero, or without a label, is no row: whoever deals rows out must not see it, nor its levels.
+    A row of weight zero, or without a label, is no row: folds must not see it, nor its levels.
     """
     source = open_source(X, sparse=sparse)
     table = source.read(families, y, weights, strict)

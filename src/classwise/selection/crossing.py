@@ -21,7 +21,7 @@ from classwise.rows.sources import Source, open_source, read_counted
 from classwise.rows.table import Table
 from classwise.selection.by_fold import FoldStatistics, summarize_folds
 from classwise.selection.first_pass import FirstLook, Reading, look_at
-from classwise.selection.folds import Dealer, assign_folds, no_more_than
+from classwise.selection.folds import FoldAssigner, assign_folds, no_more_than
 from classwise.selection.temperature import OutOfFold
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
 
@@ -123,8 +123,8 @@ class Crossing:
     @classmethod
     def read_rows(cls, rows: Rows, folds: int, families: Any, full: bool, sample: int, seed: int) -> "Crossing":
         """Rows wherever they are, in one pass: statistics by fold of all of them, and a sample to choose by."""
-        dealer = Dealer(rows.decided, folds, seed)
-        look = look_at(rows, dealer, (Reading(families, full),), sample, "Learning by fold")
+        assigner = FoldAssigner(rows.decided, folds, seed)
+        look = look_at(rows, assigner, (Reading(families, full),), sample, "Learning by fold")
         refuse_few_classes(look.tallies[0].labels)
         part = look.sample.whole()
         counted = Counted.of(as_frame(part.table), rows.roles)

@@ -19,7 +19,7 @@ from classwise.diagnostics.examination.text_checks import variants
 # A target is taken for a measurement from so many different numbers on, or from so many for each row.
 MANY_NUMBERS, FEW_CLASSES, CLASSES_PER_ROW, TEXTS_PER_ROW = 100, 20, 0.2, 0.5
 
-# The folds that compare deals rows to, unless told.
+# The number of folds of compare, by default.
 FOLDS = 10
 
 # A class is rare below this share of rows, and below this part of an even share.
