@@ -31,7 +31,7 @@ from classwise.tabular import html_table
 
 @dataclass(frozen=True, eq=False)
 class FisherProjection:
-    """(x - center) @ directions, with directions (p, r), r = min(g - 1, p), the most telling first.
+    """(x - center) @ directions, with directions (p, r), r = min(g - 1, p), the most discriminating first.
 
     Within a class the projected rows have covariance I.
     ratios (r,): each direction's share of the between-class variance. means (g, r): the class means, projected.

@@ -72,7 +72,7 @@ class HeldOut:
         for number, fold in enumerate(crossing.each()):
             rows = partial(taken, X, crossing.places[fold.rows])
             table = partial(crossing.table.take, fold.rows)
-            scored = crossing.telling[fold.rows]
+            scored = crossing.scored_weights[fold.rows]
             yield cls(number, fold, crossing.codes[fold.rows], weights[fold.rows], scored, rows, table)
 
     @classmethod

@@ -317,7 +317,7 @@ class InMemory(CrossValidation):
             quartics=reading.full,
             form=form,
         )
-        if not crossing.telling.any():
+        if not crossing.scored_weights.any():
             raise ClasswiseError(
                 "No class has rows in two folds, so no model can be tried; give more rows of each class."
             )

@@ -100,12 +100,12 @@ class Ready:
         answers, likelihood = self._answers(held), 0.0
         if self.whole is not None:
             likelihood = float(self.candidate.own_log_density(self.whole, held) @ held.weights)
-        told = np.flatnonzero(held.scored)
-        if not len(told):
+        scored = np.flatnonzero(held.scored)
+        if not len(scored):
             return Score(log_likelihood=likelihood)
-        if len(told) < len(held):
-            answers = answers[told]
-        codes, weights, labels = held.codes[told], held.scored[told], held.fold.crossing.labels
+        if len(scored) < len(held):
+            answers = answers[scored]
+        codes, weights, labels = held.codes[scored], held.scored[scored], held.fold.crossing.labels
         versions = {Version(held.number, False): answers}
         if self.powers is not None:
             versions[Version(held.number, True)] = self.powers[held.number] * answers

@@ -55,7 +55,7 @@ class ChainRecipe:
         rows, empty = self.rows, len(self.gaussian) if self.is_joint else 0
         terms = [self._terms(j) for j in self.others]
         means, variances, matrices = self._moments()
-        values = np.asarray(self.crossing.table.block(self.gaussian), dtype=np.float64)[self.told]
+        values = np.asarray(self.crossing.table.block(self.gaussian), dtype=np.float64)[self.scored]
         away = (values.T[:, None] - rows.by_slot(means)) / np.sqrt(rows.spread(variances))
         if not self.is_joint:
             alone = -0.5 * away**2 + rows.spread(log_scales(variances))
@@ -74,16 +74,16 @@ class ChainRecipe:
         )
 
     @cached_property
-    def told(self) -> Codes:
-        """The rows that say something of a model."""
-        return np.flatnonzero(self.crossing.telling)
+    def scored(self) -> Codes:
+        """The positions of the rows that are scored."""
+        return np.flatnonzero(self.crossing.scored_weights)
 
     @cached_property
     def rows(self) -> ScoredRows:
-        crossing, told = self.crossing, self.told
+        crossing, scored = self.crossing, self.scored
         shared = not self.gaussian or len(self.recipe.blend(self._training(crossing.each()[0])).values) == 1
-        weights = crossing.telling[told]
-        folds, codes = crossing.folds[told], crossing.codes[told]
+        weights = crossing.scored_weights[scored]
+        folds, codes = crossing.folds[scored], crossing.codes[scored]
         return ScoredRows(codes, folds, weights, len(crossing), len(crossing.labels), shared)
 
     @cached_property
@@ -136,4 +136,4 @@ class ChainRecipe:
                 terms[fold.rows] = fold.spread(fit.labels, fit.apply(BayesClassifier.log_density, fold.read(fit)).T)
         except PROBLEMS:
             terms[:] = np.nan
-        return np.take_along_axis(terms[self.told].T, self.rows.slots, axis=0)
+        return np.take_along_axis(terms[self.scored].T, self.rows.slots, axis=0)

@@ -175,7 +175,9 @@ class Refitted(ColumnScores):
     @cached_property
     def rows(self) -> ScoredRows:
         crossing = self.crossing
-        return ScoredRows(crossing.codes, crossing.folds, crossing.telling, len(crossing), len(crossing.labels), True)
+        return ScoredRows(
+            crossing.codes, crossing.folds, crossing.scored_weights, len(crossing), len(crossing.labels), True
+        )
 
     @property
     def weight(self) -> Array:  # type: ignore[override]

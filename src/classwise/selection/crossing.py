@@ -67,7 +67,7 @@ class Crossing:
         labels, codes = code_labels(table.labels)
         refuse_few_classes(labels)
         assigned = assign_folds(no_more_than(folds, len(codes)), codes, groups, random_state, counted)
-        if form is PooledScatter:  # what is pooled over all classes cannot be told apart by fold
+        if form is PooledScatter:  # a scatter pooled over all classes cannot be split by class in a fold
             form = FullScatter
         statistics = summarize_folds(table, labels, codes, assigned, form, not strict, quartics)
         refuse_underflow(statistics.total())
@@ -178,16 +178,16 @@ class Crossing:
         return np.full((len(self.codes), len(self.labels)), -np.inf)
 
     @cached_property
-    def telling(self) -> Array:
-        """The weight of each row, 0 if no other fold has its class: then it says nothing of a model; (n,)."""
+    def scored_weights(self) -> Array:
+        """The weight of each row, 0 if no other fold has its class: no model could know it; (n,)."""
         weights = np.ones(len(self.codes)) if self.table.weights is None else self.table.weights
         return weights * self.statistics.elsewhere(self.labels)[self.folds, self.codes]
 
     def out_of_fold(self, log_posterior: Array) -> OutOfFold:
-        """The posteriors (n, g) of rows held out that say something."""
-        weights = self.telling
-        told = slice(None) if weights.all() else np.flatnonzero(weights)
-        return OutOfFold(log_posterior[told], self.codes[told], self.folds[told], weights[told])
+        """The posteriors (n, g) of the held-out rows that are scored."""
+        weights = self.scored_weights
+        scored = slice(None) if weights.all() else np.flatnonzero(weights)
+        return OutOfFold(log_posterior[scored], self.codes[scored], self.folds[scored], weights[scored])
 
 
 @dataclass(eq=False)
@@ -262,11 +262,11 @@ def _read_alike(table: Table, schema: Schema, levels: dict[int, Labels]) -> bool
     return families and all(np.array_equal(known, levels[j]) for j, known in table.levels.items())
 
 
-def telling_weights(priors: Priors, crossing: Crossing) -> Array:
+def selection_weights(priors: Priors, crossing: Crossing) -> Array:
     """The weights of rows to choose by: 0 also for those of classes that are never predicted; (n,)."""
     total = crossing.statistics.total()
     never = total.labels[class_priors(priors, total.labels, total.weight) == 0]
-    return np.where(np.isin(crossing.labels, never)[crossing.codes], 0.0, crossing.telling)
+    return np.where(np.isin(crossing.labels, never)[crossing.codes], 0.0, crossing.scored_weights)
 
 
 def is_complete(statistics: ClassStatistics) -> bool:

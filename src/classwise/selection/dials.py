@@ -17,7 +17,7 @@ from classwise.engines import in_threads
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.selection.choice import Choice
-from classwise.selection.crossing import Crossing, Fold, is_complete, telling_weights
+from classwise.selection.crossing import Crossing, Fold, is_complete, selection_weights
 from classwise.selection.path import Path
 from classwise.storage import stored
 
@@ -82,7 +82,7 @@ def choose_dials(plan: BlockPlan, crossing: Crossing) -> DialChoice:
     shares = (SHARES if whole else FEW_SHARES) if is_cv(share) else (share,)
     shrinks = (SHRINKS if whole else FEW_SHRINKS) if is_cv(shrink) else (shrink,)
     refuse_constant(crossing.statistics.total())
-    weights = telling_weights(plan.priors, crossing)
+    weights = selection_weights(plan.priors, crossing)
     tries = Tries(plan, crossing, shares, shrinks, weights)
     losses = tries.by_path() if whole else tries.one_by_one()
     return DialChoice(losses, sums_by(crossing.folds, weights, len(crossing)), shares, shrinks)

@@ -91,16 +91,16 @@ def choose_prior(plan: BlockPlan, crossing: Crossing) -> PriorChoice:
     worths = ROWS if complete else FEW_ROWS
     diagonals = DIAGONALS if structure.correlated else DIAGONALS[-1:]
     forms = tuple(PriorForm.worth(rows, diagonal) for diagonal in diagonals for rows in worths)
-    weights = crossing.telling
+    weights = crossing.scored_weights
     is_sampled = np.arange(len(weights)) % max(len(weights) // ENOUGH_ROWS, 1) == 0
     if plan.numbers.prior == "loo" and only_numbers and complete:
         weights = np.where(is_sampled, weights, 0.0)
         losses: Sequence[Array] | Array = _left_out(plan, crossing, forms, np.flatnonzero(weights))
     else:
         losses = _crossed(plan, crossing, forms)
-    told = np.flatnonzero(weights)
-    folds, weights = crossing.folds[told], weights[told]
-    by_fold = [sums_by(folds, weights * of_form[told], len(crossing)) for of_form in losses]
+    scored = np.flatnonzero(weights)
+    folds, weights = crossing.folds[scored], weights[scored]
+    by_fold = [sums_by(folds, weights * of_form[scored], len(crossing)) for of_form in losses]
     return PriorChoice(np.array(by_fold).T, sums_by(folds, weights, len(crossing)), forms)
 
 

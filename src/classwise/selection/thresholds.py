@@ -17,7 +17,7 @@ from classwise.engines import in_threads
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError
 from classwise.selection.choice import Choice
-from classwise.selection.crossing import Crossing, Fold, telling_weights
+from classwise.selection.crossing import Crossing, Fold, selection_weights
 from classwise.selection.dials import Beside
 from classwise.storage import stored
 
@@ -63,7 +63,7 @@ def choose_threshold(plan: BlockPlan, crossing: Crossing) -> ThresholdPath:
     total = crossing.statistics.total()
     refuse_constant(total)
     thresholds, selected = _path(plan, crossing)
-    weights = telling_weights(plan.priors, crossing)
+    weights = selection_weights(plan.priors, crossing)
 
     def lose(fold: Fold) -> Array:
         return _losses(plan, crossing, fold, thresholds, weights)

@@ -97,22 +97,22 @@ async def _running(desk: "Desk", reload_seconds: float, app: Starlette) -> Async
 def _routes(desk: "Desk") -> list[Route]:
     models = desk.models
     routes = [
-        Route("/models", _telling(lambda: [brief(served) for served in models.served.values()])),
-        Route("/health", _telling(lambda: health(models))),
-        Route("/openapi.json", _telling(lambda: document(models, desk.limits))),
+        Route("/models", _json_route(lambda: [brief(served) for served in models.served.values()])),
+        Route("/health", _json_route(lambda: health(models))),
+        Route("/openapi.json", _json_route(lambda: document(models, desk.limits))),
         Route("/metrics", desk.count),
         *(Route(path, _page(name)) for path, name in PAGE.items()),
     ]
     for at, name in {"": models.first, **{f"/models/{name}": name for name in models.served}}.items():
         routes.append(Route(f"{at}/predict", partial(desk.predict, name=name), methods=["POST"]))
         routes.append(Route(f"{at}/explain", partial(desk.explain, name=name), methods=["POST"]))
-        routes.append(Route(at or "/model", _telling(partial(desk.describe, name))))
+        routes.append(Route(at or "/model", _json_route(partial(desk.describe, name))))
     return routes
 
 
-def _telling(tell: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
+def _json_route(describe: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
-        return Response(to_json(tell()), media_type=JSON)
+        return Response(to_json(describe()), media_type=JSON)
 
     return answer
 

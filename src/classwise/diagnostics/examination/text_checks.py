@@ -90,8 +90,8 @@ def about_unread(sheet: Sheet) -> Iterator[Remark]:
 
 def _two_numbers(sheet: Sheet, column: SheetColumn, rules: Sequence[WrittenNumber]) -> Remark:
     """Text such as 1,234, which is a thousand or one and a bit."""
-    telling = [text for text in column.levels if not all(rule.number(text).is_integer() for rule in rules)]
-    example = (telling or column.levels)[0]
+    ambiguous = [text for text in column.levels if not all(rule.number(text).is_integer() for rule in rules)]
+    example = (ambiguous or column.levels)[0]
     numbers = " or ".join(dict.fromkeys(f"{rule.number(example):.15g}" for rule in rules))
     message = (
         f"{column.name} is taken for text: {example.strip()!r} may be {numbers}, and nothing tells which. Write it "
