@@ -48,7 +48,7 @@ class Classifier(Protocol):
         """P(k | x); (m, p) -> (g, m)."""
         ...
 
-    def announced(self, rows: Array) -> Array:
+    def decision_scores(self, rows: Array) -> Array:
         """log P(k | x) up to a term that all classes share: what decisions need; (m, p) -> (g, m)."""
         ...
 
@@ -107,7 +107,7 @@ C = TypeVar("C", bound=Classifier)
 METHODS = {
     Answer.POSTERIOR: "posterior",
     Answer.LOG_POSTERIOR: "log_posterior",
-    Answer.SCORES: "announced",
+    Answer.SCORES: "decision_scores",
     Answer.DECISION: "decide",
 }
 
@@ -358,7 +358,7 @@ class BayesClassifier:
         """log_joint up to a term common to all classes; (m, p) -> (g, m)."""
         return level_ties(self.density.relative(rows, self.log_prior))
 
-    def announced(self, rows: Array) -> Array:
+    def decision_scores(self, rows: Array) -> Array:
         """log P(k | x) up to a term common to all classes, calibrated: what decisions need; (m, p) -> (g, m)."""
         fused = self.fused(rows, Answer.SCORES)
         if fused is not None:
@@ -379,7 +379,7 @@ class BayesClassifier:
         fused = self.fused(rows, Answer.LOG_POSTERIOR)
         if fused is not None:
             return fused
-        scores = self.announced(rows)
+        scores = self.decision_scores(rows)
         return log_normalize(scores, out=scores)
 
     def log_posteriors_without(self, rows: Array, blank: Array) -> Iterator[Array]:
@@ -396,7 +396,7 @@ class BayesClassifier:
         fused = self.fused(rows, Answer.POSTERIOR)
         if fused is not None:
             return fused
-        scores = self.announced(rows)
+        scores = self.decision_scores(rows)
         scores -= scores.max(axis=0)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=0)
@@ -409,7 +409,7 @@ class BayesClassifier:
             return fused
         if self.calibration is None:
             return first_leader(self.density.relative(rows, self.log_prior))
-        return first_leader(self.announced(rows))
+        return first_leader(self.decision_scores(rows))
 
     def sample(self, count: int, generator: np.random.Generator) -> tuple[Array, Labels]:
         """Rows (count, p) and their labels (count,), drawn from the model."""

@@ -120,7 +120,7 @@ def smallest_flip(
     asked = classifier.observing() if np.isnan(row).any() else classifier
     order = np.argsort(-np.abs(np.nan_to_num(shares)), kind="stable").tolist()
     with np.errstate(all="ignore"):
-        found = find_flip(asked.announced, row, _reach(classifier, fitted), wanted, order)
+        found = find_flip(asked.decision_scores, row, _reach(classifier, fitted), wanted, order)
     if found is None:
         return None
     j, levels = found.column, table.levels.get(found.column)

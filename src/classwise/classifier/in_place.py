@@ -40,7 +40,7 @@ ANSWERS = {
     "decide": Asked("decide", calibrated=True),
     "posterior": Asked("posterior", calibrated=True),
     "log_posterior": Asked("log_posterior", calibrated=True),
-    "announced": Asked("scores", calibrated=True),
+    "decision_scores": Asked("scores", calibrated=True),
     "log_joint": Asked("scores", whole=True),
     "log_density": Asked("scores", whole=True, with_prior=False),
     "log_evidence": Asked("log_evidence", whole=True),

@@ -169,7 +169,10 @@ def compare(
     options["by"] = by.replace("-", "_") if by else None
     if by == "cost" and costs is None:
         raise ClasswiseError("--by cost needs to know what mistakes cost: give a table with --costs.")
-    with learning_rows(data, target, o.names(columns), o.names(drop), weights, chosen, missing) as rows, announced():
+    with (
+        learning_rows(data, target, o.names(columns), o.names(drop), weights, chosen, missing) as rows,
+        expected_time_noted(),
+    ):
         examination = _examined(rows, chosen, missing)
         if not rows.is_small if stream is None else stream:
             compared = _of_stream(rows, costs, options, examination)
@@ -305,7 +308,7 @@ LONG_SECONDS = 20
 
 
 @contextmanager
-def announced() -> Iterator[None]:
+def expected_time_noted() -> Iterator[None]:
     """Print what the comparison logs, its expected duration, as a note."""
 
     class Noting(logging.Handler):

@@ -28,7 +28,7 @@ from classwise.comparison.family import FamilyMember, family, logistic_models
 from classwise.comparison.names import BASELINE, chosen
 from classwise.comparison.references import references
 from classwise.comparison.result import Comparison
-from classwise.comparison.schedule import Slot, announce, scheduled
+from classwise.comparison.schedule import Slot, log_expected_time, scheduled
 from classwise.comparison.stack import AutoClassifier
 from classwise.comparison.trial import Trial
 from classwise.comparison.verdict import CHANGED, ChangedRowsError, Ready, SecondPass, Verdict
@@ -128,7 +128,7 @@ class CrossValidation(ABC):
         Candidates without threads of their own are tried side by side, the longest first. Then others, one by one.
         """
         schedule = scheduled(candidates, self._size(asked), asked.time_limit)
-        announce(schedule)
+        log_expected_time(schedule)
         with progress(self.what, len(candidates) * len(self.crossing())) as bar, kept_threads():
 
             def attempt(slot: Slot) -> Ready | Trial:

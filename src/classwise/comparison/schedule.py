@@ -66,7 +66,7 @@ def _by_turns(slots: Sequence[Slot]) -> list[int]:
     return sorted(slow, key=lambda i: (turns[i], slots[i].seconds))
 
 
-def announce(schedule: Sequence[Slot]) -> None:
+def log_expected_time(schedule: Sequence[Slot]) -> None:
     """Log the expected total time, if it is more than a few seconds."""
     tried = [slot for slot in schedule if not slot.refusal]
     seconds = sum({id(slot.candidate.work): slot.fitting for slot in tried}.values())

@@ -413,12 +413,12 @@ class Decision(ExplainsUnavailable, MetaEstimatorMixin, ClassifierMixin, BaseEst
     @property
     def reject_label_(self) -> Any:
         """The label of rejected rows."""
-        return _announced(self.reject_label, "reject", -1, self.classes_)
+        return _refusal_label(self.reject_label, "reject", -1, self.classes_)
 
     @property
     def novel_label_(self) -> Any:
         """The label of novel rows."""
-        return _announced(self.novel_label, "novel", -2, self.classes_)
+        return _refusal_label(self.novel_label, "novel", -2, self.classes_)
 
     @property
     def announced_(self) -> Labels:
@@ -456,7 +456,7 @@ class Decision(ExplainsUnavailable, MetaEstimatorMixin, ClassifierMixin, BaseEst
 
     def _policy(self, classes: Labels) -> Policy:
         for name, text, asked in (("reject_label", "reject", self.reject), ("novel_label", "novel", self.novelty)):
-            label = _announced(getattr(self, name), text, -1, classes)
+            label = _refusal_label(getattr(self, name), text, -1, classes)
             if asked is not None and label in classes.tolist():
                 raise ClasswiseError(f"{name}={label!r} is one of the classes, {classes.tolist()}; give another.")
         return read_policy(self.costs, None if read_coverage(self.reject) is not None else self.reject, classes)
@@ -547,11 +547,11 @@ def read_policy(costs: Any, reject: Any, labels: Labels) -> Policy:
     )
 
 
-def _announced(given: Any, text: str, below: int, classes: Labels) -> Any:
+def _refusal_label(given: Any, text: str, below: int, classes: Labels) -> Any:
     """The label of rejected or novel rows. given: the option; "auto" is the text, or, where the classes are numbers, a
     number `below` the smallest of them.
 
-    >>> _announced("auto", "reject", -1, np.array([0, 1])), _announced("auto", "reject", -1, np.array([-1, 1]))
+    >>> _refusal_label("auto", "reject", -1, np.array([0, 1])), _refusal_label("auto", "reject", -1, np.array([-1, 1]))
     (-1, -2)
     """
     if not (isinstance(given, str) and given == "auto"):

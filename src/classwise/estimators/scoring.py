@@ -207,19 +207,19 @@ class ModelAnswer:
     @property
     def labels(self) -> Labels:
         """All labels that may be predicted, of one type."""
-        return self._of_one_type(self._announced)
+        return self._of_one_type(self._possible_labels)
 
     @cached_property
-    def _announced(self) -> Labels:
+    def _possible_labels(self) -> Labels:
         return np.asarray(getattr(self.model, "announced_", self.model.classes_))
 
     def _of_one_type(self, labels: Labels) -> Labels:
         """Labels in a type that is the same for all chunks: text if numbers are mixed with text such as "reject", or
         have more digits than a column of numbers keeps.
         """
-        announced = self._announced
-        if announced.dtype.kind != "O":
-            return labels.astype(announced.dtype, copy=False)
+        possible = self._possible_labels
+        if possible.dtype.kind != "O":
+            return labels.astype(possible.dtype, copy=False)
         return np.array([None if label is None else str(label) for label in labels.tolist()], dtype=object)
 
     def _of_labels(self, labels: NDArray[Any], posterior: Array) -> Array:

@@ -71,7 +71,7 @@ def linear_scores(classifier: LogisticClassifier) -> LinearScores:
 
 
 def is_symmetric(classifier: LogisticClassifier) -> bool:
-    """Whether the second of two classes is announced where its score is positive, whatever is averaged over."""
+    """Whether the second of two classes is predicted where its score is positive, whatever is averaged over."""
     return len(classifier.labels) == 2 and isinstance(classifier.beliefs, Laplace) and not classifier.shift
 
 

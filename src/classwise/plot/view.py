@@ -28,7 +28,7 @@ from classwise.rows.frames import make_frame
 
 @dataclass(frozen=True, eq=False)
 class View(ColumnView):
-    """A ColumnView with colors. decision: a Decision that announces labels, unless the largest posterior does."""
+    """A ColumnView with colors. decision: a Decision that predicts labels, unless the largest posterior does."""
 
     decision: Any = None
 
@@ -49,7 +49,7 @@ class View(ColumnView):
         return polynomials(self.model.classifier_, self.free, self.held, self._blank(1), tuple(self.names))
 
     def scores(self, points: Array) -> Array:
-        """The class of the largest score is announced; (m, free) -> (g, m).
+        """The class of the largest score is predicted; (m, free) -> (g, m).
 
         It is log P(k | x), up to a term that all classes share, or minus the expected cost where errors have costs.
         Log odds of counts that are straight lines are drawn so between whole numbers, too.
@@ -58,10 +58,10 @@ class View(ColumnView):
             return -self._decider.expected_costs(points).T
         if any(self.counts) and self.polynomials is not None:
             return np.stack([g(points) for g in self.polynomials])
-        return self.classifier.announced(self.rows(points))
+        return self.classifier.decision_scores(self.rows(points))
 
     def answers(self, points: Array) -> Codes:
-        """The position of the class that is announced; beyond the last, one for refused and two for novel; (m,)."""
+        """The position of the class that is predicted; beyond the last, one for refused and two for novel; (m,)."""
         codes, count = self.scores(points).argmax(axis=0), len(self.model.classes_)
         if self.decision is not None:
             codes = np.where(self.refuses(points), count, codes)

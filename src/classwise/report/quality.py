@@ -205,7 +205,7 @@ def mistakes(evaluation: Evaluation) -> Iterator[Markup]:
 
 
 def reliability(study: ReportData) -> Markup:
-    """Whether announced probabilities come true."""
+    """Whether predicted probabilities come true."""
     winner = study.comparison.winner
     words = _sureness(study.evaluation)
     if winner.power is not None:
@@ -217,27 +217,27 @@ def reliability(study: ReportData) -> Markup:
         )
     caption = "Predicted probabilities of held-out rows, and the share that was right."
     return section(
-        "sureness", "How sure it is", paragraph(words), pictured(study.comparison.reliability, caption, told_bin)
+        "sureness", "How sure it is", paragraph(words), pictured(study.comparison.reliability, caption, bin_tip)
     )
 
 
-# A model is called too sure, or not sure enough, if what it announces is off by more than this on average.
+# A model is called too sure, or not sure enough, if its predicted probability is off by more than this on average.
 MUCH_OFF = 0.02
 
 
 def _sureness(evaluation: Evaluation) -> str:
     """Whether the model is right as often as it says, on average."""
-    announced = float(evaluation.bins[0, 1].sum()) / evaluation.weight
-    off = announced - evaluation.accuracy
+    predicted = float(evaluation.bins[0, 1].sum()) / evaluation.weight
+    off = predicted - evaluation.accuracy
     verdict = "as sure as it should be" if abs(off) <= MUCH_OFF else "too sure" if off > 0 else "not sure enough"
     return (
-        f"It predicts with {percent(announced)} on average, and is right on {percent(evaluation.accuracy)}: it is "
+        f"It predicts with {percent(predicted)} on average, and is right on {percent(evaluation.accuracy)}: it is "
         f"{verdict}. On the dotted line, the share of rows that are right equals the probability."
     )
 
 
-def told_bin(group: int, place: int, announced: float, observed: float) -> str:
-    return f"predicted {percent(announced)}, observed {percent(observed)}"
+def bin_tip(group: int, place: int, predicted: float, observed: float) -> str:
+    return f"predicted {percent(predicted)}, observed {percent(observed)}"
 
 
 def made_by() -> dict[str, str]:
@@ -273,7 +273,7 @@ def evaluation_sections(evaluation: Evaluation, facts: dict[str, str]) -> list[M
         return [section("answer", "How good it is", words)]
     notes = (paragraph(note, "small") for note in auc_note(evaluation))
     caption = "Predicted probabilities, and the share that was right. On the dotted line, both are the same."
-    curve = pictured(lambda: draw_reliability({"the model": evaluation}), caption, told_bin)
+    curve = pictured(lambda: draw_reliability({"the model": evaluation}), caption, bin_tip)
     return [
         section(
             "answer",

@@ -194,7 +194,7 @@ def _loss(m: Any, X: Any, y: Labels, columns: list[Any]) -> float:
     values = view.values(X)
     there = np.isfinite(values).all(axis=1)
     codes = np.searchsorted(m.classes_, y[there])
-    return _log_loss(view.classifier.announced(view.rows(values[there])), codes) if there.any() else np.inf
+    return _log_loss(view.classifier.decision_scores(view.rows(values[there])), codes) if there.any() else np.inf
 
 
 def _log_loss(scores: Array, codes: Any) -> float:

@@ -224,7 +224,7 @@ class Desk:
         arrow.check_names(body, scorer.reader, options.keep, self.limits.extra_columns)
         table = arrow.read_table(body, self.limits.rows, deadline)
         answer = scorer.answer(arrow.read_rows(table, scorer.reader, deadline), options, deadline)
-        columns = arrow.answer_columns(answer.labels, answer.posteriors, scorer.classes, scorer.announced)
+        columns = arrow.answer_columns(answer.labels, answer.posteriors, scorer.classes, scorer.possible_labels)
         content = arrow.write_stream({name: table.column(name) for name in options.keep}, columns)
         self.metrics.rows.labels(served.name).inc(len(table))
         return Response(content, media_type=ARROW)
@@ -234,7 +234,7 @@ class Desk:
         rows = read_csv(body, scorer.reader, options.keep, (self.limits.rows, self.limits.extra_columns), deadline)
         source = rows.source(scorer.reader, missing_marks(scorer.inner), self.limits.rows)
         answer = scorer.answer(source, options, deadline)
-        columns = arrow.answer_columns(answer.labels, answer.posteriors, scorer.classes, scorer.announced)
+        columns = arrow.answer_columns(answer.labels, answer.posteriors, scorer.classes, scorer.possible_labels)
         self.metrics.rows.labels(served.name).inc(len(source.values))
         return Response(write_csv(rows.kept(options.keep), columns), media_type=CSV)
 

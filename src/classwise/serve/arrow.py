@@ -300,22 +300,22 @@ def write_stream(kept: dict[str, pa.ChunkedArray], answers: dict[str, pa.Array])
 
 
 def answer_columns(
-    labels: Labels | None, posteriors: Array | None, classes: Sequence[Any], announced: Labels
+    labels: Labels | None, posteriors: Array | None, classes: Sequence[Any], possible_labels: Labels
 ) -> dict[str, pa.Array]:
-    """`label`, of the type of all that the model may announce, and `posterior_...` for each class."""
-    columns = {} if labels is None else {"label": _label_column(labels, announced)}
+    """`label`, of the type of all that the model may predict, and `posterior_...` for each class."""
+    columns = {} if labels is None else {"label": _label_column(labels, possible_labels)}
     if posteriors is not None:
         names = label_columns("posterior_", classes)
         columns |= {name: pa.array(posterior) for name, posterior in zip(names, posteriors.T, strict=True)}
     return columns
 
 
-def _label_column(labels: Labels, announced: Labels) -> pa.Array:
+def _label_column(labels: Labels, possible_labels: Labels) -> pa.Array:
     """Labels as `cw.predict` writes them: where yes or no may stand beside "reject" all are text, in every request. So
     are whole numbers beyond 64 bits, which Arrow has not.
     """
-    if announced.dtype.kind not in "OU":
-        return pa.array(labels, pa.from_numpy_dtype(announced.dtype))
-    if all(isinstance(label, str) for label in announced.tolist()):
+    if possible_labels.dtype.kind not in "OU":
+        return pa.array(labels, pa.from_numpy_dtype(possible_labels.dtype))
+    if all(isinstance(label, str) for label in possible_labels.tolist()):
         return pa.array(labels, pa.string())
     return pa.array([None if label is None else str(label) for label in labels.tolist()], pa.string())

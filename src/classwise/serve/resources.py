@@ -48,13 +48,13 @@ async def held_body(request: Request, limits: Limits, room: "Room") -> AsyncIter
     A large one is read no further than its first megabyte until there is room.
     """
     most, seconds, taken = limits.body_bytes, limits.body_seconds, 0
-    announced = _announced(request.headers.get("content-length"), most)
+    length = _content_length(request.headers.get("content-length"), most)
     incoming, chunks = request.stream(), list[bytes]()
     try:
         size = await _read_on(incoming, chunks, min(SMALL, most), seconds)
         if size > SMALL:
-            await room.take(announced)
-            taken = announced
+            await room.take(length)
+            taken = length
             size = await _read_on(incoming, chunks, most, seconds)
         if size > most:
             raise _too_large(f"more than {most}", most)
@@ -82,8 +82,8 @@ async def _read_on(incoming: AsyncIterator[bytes], chunks: list[bytes], most: in
     return size
 
 
-def _announced(length: str | None, most: int) -> int:
-    """How long a body is said to be: as long as it may be, if nothing is said."""
+def _content_length(length: str | None, most: int) -> int:
+    """The length of a body by its header; the most that is allowed, without one."""
     if length is None:
         return most
     if not (length.isascii() and length.isdigit()):

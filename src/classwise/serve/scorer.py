@@ -53,8 +53,8 @@ class Scorer:
         return list(self.estimator.classes_.tolist())
 
     @cached_property
-    def announced(self) -> Labels:
-        """All that the model may announce; the type of labels goes by it, whatever a request holds."""
+    def possible_labels(self) -> Labels:
+        """All labels that the model may predict; they decide the type of labels, whatever a request holds."""
         return np.asarray(getattr(self.estimator, "announced_", self.estimator.classes_))
 
     @cached_property
@@ -97,7 +97,7 @@ class Scorer:
             raise Problem(422, f"Row {row}: {problem}", row) from None
 
     def _labels(self, model: Any, rows: Source, posteriors: Array | None) -> Labels:
-        """What the model announces. If the posteriors of a lone row leave no doubt, it need not be asked again: that
+        """What the model predicts. If the posteriors of a lone row leave no doubt, it need not be asked again: that
         is half the time of a small request.
         """
         if len(rows.values) == 1 and posteriors is not None and not isinstance(model, Decision):
@@ -106,8 +106,8 @@ class Scorer:
             if sum(best - posterior < CLEAR for posterior in row) == 1:
                 return model.classes_[[row.index(best)]]
         labels = model.predict(rows)
-        # Of the type of all that may be announced, also where no row of this request is refused.
-        return labels if labels.dtype.kind == "O" else labels.astype(self.announced.dtype, copy=False)
+        # Of the type of all possible labels, also where no row of this request is refused.
+        return labels if labels.dtype.kind == "O" else labels.astype(self.possible_labels.dtype, copy=False)
 
     def _asked(self, options: Options) -> Any:
         """The model under the priors and with the reserve that were asked for."""

@@ -25,8 +25,8 @@ ADDRESS = "http://{host}:{port}/?token={token}{view}"
 PATIENCE = 2.0
 
 
-class _Announced(uvicorn.Server):
-    """uvicorn's server, which says when it answers: from then on, Ctrl-C is its own."""
+class _NotifyingServer(uvicorn.Server):
+    """uvicorn's server, which calls `when_started` when it answers: from then on, Ctrl-C is its own."""
 
     when_started: Callable[[], None] | None = None
 
@@ -45,7 +45,7 @@ class StudioServer:
         self.port = int(self.socket.getsockname()[1])
         access = Access(self.token, () if host in LOOPBACK else (host.lower(), socket.gethostname().lower()))
         self.app: Starlette = create_studio(desk, access, **options)
-        self.server = _Announced(_config(self.app))
+        self.server = _NotifyingServer(_config(self.app))
         self.url = ADDRESS.format(host=host, port=self.port, token=self.token, view=f"#{view}" if view else "")
 
     def run(self) -> None:
@@ -86,20 +86,20 @@ def run(
 ) -> None:
     """Open the studio and answer until Ctrl-C.
 
-    sources: what may be opened, by name; first: what is opened at once. host: this machine alone, unless told
-    otherwise. port: 0 for any that is free. view: what follows # in an address that was kept. browser: whether to open
+    sources: what may be opened, by name; first: what is opened at once. host: this machine alone, by
+    default. port: 0 for any that is free. view: what follows # in an address that was kept. browser: whether to open
     the page there. say: prints a line.
     """
     desk = Desk(sources, first)
     server = StudioServer(desk, host, port, view, **options)
 
-    def announce() -> None:
+    def show_address() -> None:
         say(f"The studio is at {server.url}")
         say("Ctrl-C stops it.")
         if browser:
             threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
 
-    server.server.when_started = announce
+    server.server.when_started = show_address
     server.run()
     desk.jobs.finish(PATIENCE)
     desk.folder.cleanup()

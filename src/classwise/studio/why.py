@@ -18,7 +18,7 @@ from classwise.studio.scene import Scene
 
 
 def point_answer(scene: Scene, point: list[float]) -> dict[str, Any]:
-    """What the model announces at a point of the picture, and how sure it is: what a hover shows."""
+    """What the model predicts at a point of the picture, and how sure it is: what a hover shows."""
     row = _row(scene, point)
     view = scene.view
     posterior = view.classifier.posterior(row)[:, 0]
@@ -109,7 +109,7 @@ def _shares(told: Explanation, seen: set[str] | None) -> list[dict[str, Any]]:
 
 
 def _decision(scene: Scene, point: list[float]) -> str:
-    """The label that is announced at a point, or that it is refused."""
+    """The label that is predicted at a point, or that it is refused."""
     code = int(scene.view.answers(np.array([point]))[0])
     labels = scene.table.labels
     return str(labels[code]) if code < len(labels) else "refused"

@@ -118,7 +118,7 @@ def _imbalance(sheet: Sheet) -> Iterator[Remark]:
 
 # Rows -----------------------------------------------------------------------------------------------------------------
 #
-# A row is identified by a sum of random numbers, one for each column and value: two rows with the same sum are the same row.
+# A sum of random numbers, one for each column and value, identifies a row: rows with the same sum are the same.
 
 
 # Rows that differ in their label alone are reported from this share on, and repeated rows from this one.

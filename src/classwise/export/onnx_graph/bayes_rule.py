@@ -1,7 +1,7 @@
 """Bayes' rule and decisions in an ONNX graph; and the scores of logistic regression, which softmax makes posteriors of.
 
 Ties are decided as in Python: scores that differ from the largest by rounding are made equal to it, and the first class
-of largest score is announced. A row that Python refuses with an error has NaN for probabilities, and a label that no
+of largest score is predicted. A row that Python refuses with an error has NaN for probabilities, and a label that no
 class has.
 """
 
@@ -145,7 +145,7 @@ def _calibrated(joint: Tensor, calibration: Calibration) -> Tensor:
     return powered + np.array([calibration.shift]) if calibration.shift else powered
 
 
-# What is announced ----------------------------------------------------------------------------------------------------
+# What is predicted ----------------------------------------------------------------------------------------------------
 
 
 def decided(of: GraphPosterior, policy: Policy) -> Tensor:

@@ -106,12 +106,12 @@ def to_onnx(
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is asked: an estimator; announced: the labels, then that of rows not decided, then that of novel rows, where
-    there are such; the policy to decide by, if not for the most probable label; which rows are novel.
+    """An estimator; output_labels: the classes, then that of rows not decided, then that of novel rows, where there are
+    such; the policy to decide by, if not for the most probable label; which rows are novel.
     """
 
     estimator: Any
-    announced: list[Any]
+    output_labels: list[Any]
     policy: Policy | None = None
     novelty: EvidenceRule | DistanceRule | None = None
 
@@ -221,8 +221,8 @@ def _write_outputs(
     layout: Layout,
     outputs: tuple[str, str],
 ) -> Labels:
-    """Label and probabilities; the labels are the classes, what is announced of rows not decided, and of no score."""
-    known, graph, policy = label_values(question.announced), of.graph, question.policy
+    """Label and probabilities; the labels are the classes, those of rows not decided, and of no score."""
+    known, graph, policy = label_values(question.output_labels), of.graph, question.policy
     labels = np.append(known, np.array([unscorable_label(known)], dtype=known.dtype))
     code, scorable = of.code if policy is None else decided(of, policy), of.scorable
     if question.novelty is not None:
