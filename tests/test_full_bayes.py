@@ -128,7 +128,7 @@ class TestEvidence:
         total = 0.0
         for i, row in enumerate(order):
             before = order[:i]
-            # Every class takes part from the start, with a row of no weight worth speaking of.
+            # Every class takes part from the start, with a row of hardly any weight.
             tiny = np.r_[np.ones(i), np.full(3, 1e-13)]
             rows, labels = np.vstack([X[before], np.zeros((3, P))]), np.r_[y[before], [0, 1, 2]]
             step = bayes(structure, share).fit(rows, labels, tiny)
@@ -340,7 +340,7 @@ class TestChosenPriors:
         for diagonal in (0.1, 1.0):
             path = replace(StrengthPath.of(statistics, strengths, diagonal), held=0.0)
             for i, rows in enumerate(strengths):
-                form = PriorForm.worth(rows, diagonal).of(statistics.moments)
+                form = PriorForm.of_strength(rows, diagonal).of(statistics.moments)
                 posterior = form.within(STRUCTURES["full"]).updated(statistics, False)
                 for k in range(3):
                     weight = float(self.weights[y == k][0])
@@ -397,13 +397,13 @@ class TestChosenPriors:
         rng = np.random.default_rng(0)
         turns = [np.eye(4), np.linalg.qr(rng.normal(size=(4, 4)))[0]]
 
-        def worth(size):
+        def strength(size):
             labels = np.repeat([0, 1], size)
             rows = rng.normal(size=(2 * size, 4)) * [3.0, 1.0, 1.0, 0.3]
             rows = np.concatenate([rows[:size] @ turns[0], rows[size:] @ turns[1] + 0.5])
             return bayes("full", 0, "loo").fit(rows, labels).prior_choice_.best.freedom
 
-        assert worth(2000) < worth(6)
+        assert strength(2000) < strength(6)
 
     def test_other_columns_and_gaps_take_folds(self):
         rng = np.random.default_rng(0)

@@ -54,7 +54,7 @@ def objective(rows, codes, mixture, prior):
     first = [int(np.argmax(mixture.owner == k)) for k in range(mixture.count)] if mixture.kinds > 1 else [0]
     for c in first:
         precision = np.linalg.inv(covariances[c])
-        total += prior.worth / 2 * np.linalg.slogdet(precision)[1] - np.trace(precision @ prior.scale) / 2
+        total += prior.strength / 2 * np.linalg.slogdet(precision)[1] - np.trace(precision @ prior.scale) / 2
     for mean, covariance in zip(mixture.components.means, covariances, strict=True):
         away = mean - prior.mean
         total -= prior.kappa / 2 * away @ np.linalg.solve(covariance, away)

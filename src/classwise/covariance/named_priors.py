@@ -201,7 +201,7 @@ def read_prior(prior: Any, statistics: ClassStatistics, structure: type[Covarian
 
 
 def limiting_prior(statistics: ClassStatistics, structure: type[Covariance], shared: bool) -> Conjugate:
-    """|C|^-(p+1)/2: no rows' worth, and each mean takes one degree of freedom."""
+    """|C|^-(p+1)/2: it counts as no rows, and each mean takes one degree of freedom."""
     count, features = statistics.moments.mean.shape
     weight = statistics.moments.weight
     rows = weight.sum(axis=0, keepdims=True) - count if shared else weight - 1

@@ -132,7 +132,7 @@ class Poisson(CountDensity):
     def estimate(cls, weight: Array, mean: Array, smoothing: float) -> "Poisson":
         """rate = (sum x + smoothing m) / (n + smoothing), with m the mean over all classes; weight n and mean (g, p).
 
-        The posterior mean under a gamma prior that is worth `smoothing` rows; 0 is maximum likelihood, sum x / n.
+        The posterior mean under a gamma prior that counts as `smoothing` rows; 0 is maximum likelihood, sum x / n.
         """
         overall = (weight * mean).sum(axis=0) / weight.sum(axis=0)
         return cls((weight * mean + smoothing * overall) / (weight + smoothing))

@@ -1,6 +1,6 @@
 """Which family describes a column: the one with the largest marginal likelihood, summed over the classes.
 
-Each prior is worth one row, at the column's overall mean and spread (Kass and Wasserman 1995: unit information):
+Each prior counts as one row, at the column's overall mean and spread (Kass and Wasserman 1995: unit information):
 
     gaussian, lognormal   normal-inverse-gamma     needs moments of x, of log x
     poisson               gamma                    needs sum x and sum log x!

@@ -12,7 +12,7 @@ from classwise.tabular import aligned, html_table
 # A test rejects where chance alone would do so this often.
 LEVEL = 0.05
 
-# Log density per row: a rise below NEGLIGIBLE changes no decision that matters, one of NOTABLE is worth having.
+# Log density per row: a rise below NEGLIGIBLE changes no decision that matters, one of NOTABLE matters.
 NEGLIGIBLE, NOTABLE = 0.01, 0.05
 
 # With fewer rows than this for each number of a covariance, estimating it costs a tenth of log density a row and more.

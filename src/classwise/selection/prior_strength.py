@@ -22,7 +22,7 @@ from classwise.statistics import ClassStatistics
 from classwise.statistics.copies import find_copies
 from classwise.storage import stored
 
-# How many rows the prior's covariance may be worth, and where it may lie between the pooled one and its diagonal. At
+# How many rows the prior's covariance may count as, and where it may lie between the pooled one and its diagonal. At
 # 0.1 rather than 0 it has an inverse even where rows are few.
 ROWS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 DIAGONALS = (0.1, 0.5, 1.0)
@@ -88,9 +88,9 @@ def choose_prior(plan: BlockPlan, crossing: Crossing) -> PriorChoice:
     statistics = crossing.statistics.total()
     only_numbers = len(statistics.schema.positions("gaussian")) == len(statistics.schema)
     complete = is_complete(statistics.of_numbers())
-    worths = ROWS if complete else FEW_ROWS
+    strengths = ROWS if complete else FEW_ROWS
     diagonals = DIAGONALS if structure.correlated else DIAGONALS[-1:]
-    forms = tuple(PriorForm.worth(rows, diagonal) for diagonal in diagonals for rows in worths)
+    forms = tuple(PriorForm.of_strength(rows, diagonal) for diagonal in diagonals for rows in strengths)
     weights = crossing.scored_weights
     is_sampled = np.arange(len(weights)) % max(len(weights) // ENOUGH_ROWS, 1) == 0
     if plan.numbers.prior == "loo" and only_numbers and complete:

@@ -26,7 +26,7 @@ from classwise.serve.settings import Limits
 
 T = TypeVar("T")
 
-# After such an answer the rest of the body is not worth reading.
+# After such an answer the rest of the body is not read.
 CLOSE = {"Connection": "close"}
 
 # A body of so many bytes need not wait for room: large ones do not hold it up.

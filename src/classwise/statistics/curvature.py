@@ -265,7 +265,7 @@ def _symmetric(strips: list[slice], sums: list[Array], columns: int) -> Array:
 
 
 def block_rows(columns: int, factors: int) -> int:
-    """How many rows to gather at once: they stay near, and are worth the calls.
+    """How many rows to gather at once: few enough to stay in cache, and enough to pay for the calls.
 
     Columns times one factor need as much room as the columns; pairs of columns are multiplied in smaller parts.
     """

@@ -309,7 +309,7 @@ def fit_mixture(
 ) -> Mixture:
     """The mixture of complete rows (n, p) whose classes are codes (n,) in range(count), every class present.
 
-    tied: one covariance for all components, or one for those of each class. prior: worth little, unless given.
+    tied: one covariance for all components, or one for those of each class. prior: weak, by default.
     deadline: when EM is given up.
 
     >>> rows = np.array([[-3.1], [-3.0], [-2.9], [-3.2], [-2.8], [3.1], [3.0], [2.9], [3.2], [2.8], [0.1], [-0.1]])

@@ -69,7 +69,7 @@ class ClassRows:
             away = np.sqrt(own)[:, None] * (self.rows - means[c])
             scatter[c] += away.T @ away
         near = None if before is None else before.covariance
-        covariance = structure.likeliest(FullScatter(scatter), (prior.worth / count + weight)[:, None], near)
+        covariance = structure.likeliest(FullScatter(scatter), (prior.strength / count + weight)[:, None], near)
         share = weight + prior.alike
         return Components(share / share.sum(), means, covariance)
 
@@ -86,7 +86,7 @@ class ClassRows:
         total = prior.alike * float(np.log(components.share).sum())
         for c, pulled in enumerate(components.means - prior.mean):
             k = min(c, len(covariance.values) - 1)
-            total -= prior.worth / count * float(covariance.half_log_det[k])
+            total -= prior.strength / count * float(covariance.half_log_det[k])
             total -= 0.5 / count * float((covariance.precision(k) * prior.scale).sum())
             total -= 0.5 * prior.kappa * float(row_norms(covariance.whiten(pulled[None], k))[0])
         return total
