@@ -102,10 +102,10 @@ class TestPowers:
         values = rng.normal(size=60) + codes
         found = PowerSums.gather(values[:, None], codes, 2).log_likelihood()[:, 0]
         for power, value in zip(POWERS, found, strict=True):
-            bent = stats.yeojohnson(values, power)
-            means = np.array([bent[codes == k].mean() for k in (0, 1)])[codes]
-            spread = np.sqrt(((bent - means) ** 2).mean())
-            density = stats.norm.logpdf(bent, means, spread).sum()
+            transformed = stats.yeojohnson(values, power)
+            means = np.array([transformed[codes == k].mean() for k in (0, 1)])[codes]
+            spread = np.sqrt(((transformed - means) ** 2).mean())
+            density = stats.norm.logpdf(transformed, means, spread).sum()
             density += ((power - 1) * np.sign(values) * np.log1p(np.abs(values))).sum()
             assert_allclose(value, density + 30 * (1 + np.log(2 * np.pi)), rtol=1e-9)
 

@@ -195,7 +195,7 @@ class TestModels:
         assert_same(found, expected, rows[FEATURES])
 
     def test_numbers_alone(self, monkeypatch):
-        """First derivatives are then of rows as they come, and all rows are bent once."""
+        """First derivatives are then of rows as they come, and all rows are transformed once."""
         rng = np.random.default_rng(0)
         rows = pd.DataFrame(rng.normal(size=(40_000, 5)), columns=list("abcde"))
         scores = rows.to_numpy() @ rng.normal(size=(5, 3)) + rng.gumbel(size=(40_000, 3))

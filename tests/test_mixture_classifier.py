@@ -28,7 +28,7 @@ def fitted():
 
 
 def mixed(n=200, seed=0):
-    """A table of two bent columns, one category that tells the class and one that does not; labels."""
+    """A table of two curved columns, one category that tells the class and one that does not; labels."""
     rows, labels = cw.datasets.banana(n, random_state=seed)
     rng = np.random.default_rng(seed)
     color = np.where(rng.random(n) < 0.2 + 0.6 * labels, "red", "blue")

@@ -197,9 +197,9 @@ class Sweep:
         quadratic = f.quadratic * np.outer(half, half)
         linear = half * (f.linear + 2 * f.quadratic @ middle)
         curvatures, vectors = np.linalg.eigh(quadratic)
-        bent = np.abs(curvatures)
+        sizes = np.abs(curvatures)
         slope = sqrt(linear @ linear)
-        x, y = linear / slope if slope > STEEP * bent.max() else vectors[:, bent.argmax()]
+        x, y = linear / slope if slope > STEEP * sizes.max() else vectors[:, sizes.argmax()]
         axes = np.array([[y, -x], [x, y]])
         constant = float(f(middle[None])[0])
         return cls(middle, half, axes, axes @ quadratic @ axes.T, axes @ linear, constant)

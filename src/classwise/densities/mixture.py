@@ -1,4 +1,4 @@
-"""A mixture of Gaussians within each class: one class may be several clusters, or bent (Hastie and Tibshirani 1996).
+"""A mixture of Gaussians within each class: one class may be several clusters, or curved (Hastie and Tibshirani 1996).
 
     log p(x | k) = log sum over the components c of class k of  share_c N(x | m_c, C_c)
 

@@ -141,13 +141,13 @@ def polynomials(
     own = [block for block in blocks if np.isin(block.columns, free).any()]
     if not all(isinstance(block.density, Gaussian | Poisson | Binomial) for block in own):
         return None
-    bent = {int(j) for block in own if isinstance(block.density, Gaussian) for j in block.columns}
-    lines = {i: _line(own, j) for i, j in enumerate(free) if j not in bent}
+    curved = {int(j) for block in own if isinstance(block.density, Gaussian) for j in block.columns}
+    lines = {i: _line(own, j) for i, j in enumerate(free) if j not in curved}
     if not all(np.isfinite(line).all() for line in lines.values()):
         return None
-    apart = [_log_density(block, row) for block in blocks if not bent & set(block.columns.tolist())]
+    apart = [_log_density(block, row) for block in blocks if not curved & set(block.columns.tolist())]
     constants = classifier.log_prior[:, 0] + sum(apart)
-    curves = _curves(classifier, [j for j in free if j in bent], {j: held[j] for j in held if j in bent})
+    curves = _curves(classifier, [j for j in free if j in curved], {j: held[j] for j in held if j in curved})
     made = [_joined(curve, lines, k, float(constants[k]), names) for k, curve in enumerate(curves)]
     calibration = classifier.calibration
     return made if calibration is None else [g.calibrated(calibration, k) for k, g in enumerate(made)]
@@ -192,9 +192,9 @@ def _joined(
     center, linear = np.zeros(size), np.zeros(size)
     quadratic, covariance = np.zeros((size, size)), np.zeros((size, size))
     if curve is not None:
-        bent = [i for i in range(size) if i not in lines]
-        center[bent], linear[bent], constant = curve.center, curve.linear, constant + curve.constant
-        quadratic[np.ix_(bent, bent)], covariance[np.ix_(bent, bent)] = curve.quadratic, curve.covariance
+        curved = [i for i in range(size) if i not in lines]
+        center[curved], linear[curved], constant = curve.center, curve.linear, constant + curve.constant
+        quadratic[np.ix_(curved, curved)], covariance[np.ix_(curved, curved)] = curve.quadratic, curve.covariance
     for i in straight:
         zero, linear[i], covariance[i, i] = lines[i][:, k]
         constant += float(zero)

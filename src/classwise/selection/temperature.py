@@ -169,8 +169,8 @@ def _row_slopes(logs: Array, own: Array, power: float) -> Slopes:
     terms *= logs
     mean, square = terms.sum(axis=0), np.einsum("ki,ki->i", terms, logs)
     slope = power * (mean - own)
-    bend = power**2 * np.maximum(square - mean**2, 0) + slope
+    curvature = power**2 * np.maximum(square - mean**2, 0) + slope
     lost = np.log(total) - power * own
     # As in an evaluation, a row loses no more than this: a few that are hopeless must not decide for all others.
     counts = lost < MOST_LOST
-    return Slopes(np.minimum(lost, MOST_LOST), slope * counts, bend * counts)
+    return Slopes(np.minimum(lost, MOST_LOST), slope * counts, curvature * counts)
