@@ -12,9 +12,9 @@ from typing import TypeAlias
 import numpy as np
 
 from classwise.arrays import Array, product, ratio, row_norms
-from classwise.covariance.borrowing import Lent, with_valueless
 from classwise.covariance.expectation import Expectation, GapRows, GaussianParameters
 from classwise.covariance.full import FullCovariance
+from classwise.covariance.overall_moments import OverallMoments, with_valueless
 from classwise.covariance.rank import refuse_singular
 from classwise.covariance.recipe import Blend, Fixed, MaximumLikelihood, Recipe
 from classwise.errors import SingularCovarianceError
@@ -117,7 +117,7 @@ class _Way(ABC):
         self.rows = GapRows(statistics.numbers.gaps, len(statistics.labels))
         self.enough = tolerance * float(statistics.moments.weight.sum() + self.rows.classes.weight().sum())
         self.path: list[float] = []
-        self.lent = Lent.of(statistics)
+        self.overall = OverallMoments.of(statistics)
 
     def run(self, start: Completion | None) -> Completion:
         near = start is not None and _are_alike(start.statistics, self.statistics)
@@ -125,7 +125,7 @@ class _Way(ABC):
         return Completion(self._completed(self._expect(last)), np.array(self.path), converged)
 
     def _start(self) -> GaussianParameters:
-        return _start(self.statistics, self.lent)
+        return _start(self.statistics, self.overall)
 
     @abstractmethod
     def _from(self, current: GaussianParameters) -> tuple[GaussianParameters, bool]:
@@ -136,7 +136,7 @@ class _Way(ABC):
 
     def _completed(self, expectation: Expectation) -> ClassStatistics:
         shared = len(expectation.parameters.covariances) < len(self.statistics.labels)
-        return self.statistics.with_moments(self.lent.placed(expectation.moments(), shared))
+        return self.statistics.with_moments(self.overall.placed(expectation.moments(), shared))
 
     def _step(self, expectation: Expectation) -> GaussianParameters:
         """The rest of an iteration: what was expected is maximized."""
@@ -267,14 +267,14 @@ def _are_alike(one: ClassStatistics, other: ClassStatistics) -> bool:
     return same and type(one.moments.scatter) is type(other.moments.scatter)
 
 
-def _start(statistics: ClassStatistics, lent: Lent) -> GaussianParameters:
+def _start(statistics: ClassStatistics, overall: OverallMoments) -> GaussianParameters:
     """What each column has by itself: the means of the classes, and variances within them."""
     numbers = statistics.numbers
     parts = numbers.gaps.by_column(len(statistics.labels))
     complete = numbers.moments
     weight = complete.weight + parts.weight
     sums = complete.weight * complete.mean + parts.weight * parts.mean
-    means = np.where(lent.absent, lent.mean, ratio(sums, weight))
+    means = np.where(overall.absent, overall.mean, ratio(sums, weight))
     away = complete.weight * (complete.mean - means) ** 2 + parts.weight * (parts.mean - means) ** 2
     squares = complete.scatter.pooled_diagonal() + parts.scatter.pooled_diagonal() + away.sum(axis=0)
     variances = squares / weight.sum(axis=0)

@@ -16,9 +16,9 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.covariance.axes import common_axes
-from classwise.covariance.borrowing import borrowed
 from classwise.covariance.diagonal import DiagonalCovariance, SphericalCovariance
 from classwise.covariance.full import FullCovariance
+from classwise.covariance.overall_moments import with_overall_moments
 from classwise.covariance.rank import is_regular
 from classwise.covariance.recipe import STRUCTURES, Blend, Divisor, Sharing
 from classwise.covariance.spectra import OwnSpectra, SharedShape, SharedSpectrum, SharedVolume, Spectrum, in_turns
@@ -55,7 +55,7 @@ class PartlyShared(Sharing):
     depends_on_units: ClassVar[bool] = False
 
     def combine(self, structure: type[Covariance], divisor: Divisor, statistics: ClassStatistics) -> Array:
-        statistics = borrowed(statistics, structure.apart)
+        statistics = with_overall_moments(statistics, structure.apart)
         sums, weight = structure.sums(statistics.moments.scatter, shared=False), divisor.own(statistics)
         needed = self._needed(sums, weight)
         return self.likeliest(sums, weight) if needed is None or is_regular(structure(needed)) else needed

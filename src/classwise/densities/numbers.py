@@ -25,12 +25,12 @@ from classwise.covariance import (
     NormalInverseWishart,
     Recipe,
     StructureTable,
-    borrowed,
     complete,
     complete_by,
     log_evidence,
     most_probable_form,
     read_prior,
+    with_overall_moments,
 )
 from classwise.densities.density import Density
 from classwise.densities.gaussian import Gaussian
@@ -221,7 +221,7 @@ class Floored:
     form = DiagonalScatter
 
     def joint(self, statistics: ClassStatistics) -> NumbersFit:
-        filled = borrowed(statistics.by_column())
+        filled = with_overall_moments(statistics.by_column())
         variances, low = self._floored(filled)
         return NumbersFit(Gaussian(filled.mean, DiagonalCovariance(variances)), self._remarks(filled, low))
 
@@ -265,7 +265,7 @@ def diagonal_recipe(divisor: Divisor) -> Recipe:
 def _one_by_one(statistics: ClassStatistics, recipe: Recipe) -> NumbersFit:
     """Columns one by one, each with what it has."""
     statistics = statistics.by_column() if statistics.numbers.has_gaps else statistics
-    return NumbersFit(Gaussian(borrowed(statistics).mean, recipe.estimate(statistics)))
+    return NumbersFit(Gaussian(with_overall_moments(statistics).mean, recipe.estimate(statistics)))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
