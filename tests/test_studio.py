@@ -280,12 +280,17 @@ class TestDownloads:
 
 class TestTables:
     def test_remedies_are_flags_of_the_command(self):
-        mended = Opening("y").mended("--drop 'id,row'").mended("--families zip=categorical").mended("--missing -999")
-        assert mended.drop == ["id", "row"]
-        assert mended.families == {"zip": "categorical"}
-        assert mended.missing == ["-999"]
+        changed = (
+            Opening("y")
+            .with_flags("--drop 'id,row'")
+            .with_flags("--families zip=categorical")
+            .with_flags("--missing -999")
+        )
+        assert changed.drop == ["id", "row"]
+        assert changed.families == {"zip": "categorical"}
+        assert changed.missing == ["-999"]
         with pytest.raises(ClasswiseError, match="remedies are"):
-            Opening("y").mended("--target x")
+            Opening("y").with_flags("--target x")
 
     def test_a_stream_has_the_statistics_of_all_rows(self, tmp_path, monkeypatch):
         from classwise.studio import studio_table

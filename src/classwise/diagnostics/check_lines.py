@@ -10,12 +10,12 @@ from classwise.tabular import Tabular, data_frame
 
 
 class Words(NamedTuple):
-    """above, below: what to say if the measure is larger, or smaller, in the rows; mend_...: what may help."""
+    """above, below: what to say if the measure is larger, or smaller, in the rows; remedy_...: what may help."""
 
     above: str
     below: str
-    mend_above: str
-    mend_below: str
+    remedy_above: str
+    remedy_below: str
 
 
 SHIFTED = "are these rows like those that the model was fitted on? If so, its prior or smoothing is too strong"
@@ -132,7 +132,7 @@ class CheckLine:
         if len(self.columns) == 2:
             return DEPENDENT[self.how, self.measure]
         words = WORDS[self.measure]
-        return (words.mend_above if self.is_above else words.mend_below).format(column=repr(self.columns[0]))
+        return (words.remedy_above if self.is_above else words.remedy_below).format(column=repr(self.columns[0]))
 
 
 class Histogram(NamedTuple):

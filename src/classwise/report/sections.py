@@ -71,7 +71,7 @@ def data(study: ReportData) -> Markup:
 
 
 def _remarks(study: ReportData) -> Markup:
-    """What the examination has to say, with what mends it in the words of the place."""
+    """What the examination has to say, with its remedies as flags or arguments."""
     if study.examination is None:
         return ""
     found = study.examination.findings
@@ -83,8 +83,8 @@ def _remarks(study: ReportData) -> Markup:
 
 
 def _remedy(remark: Any, shell: bool) -> Markup:
-    mends = remark.flag if shell else remark.argument
-    return f" {escape(remark.when)}: <code>{escape(mends)}</code>" if mends else ""
+    change = remark.flag if shell else remark.argument
+    return f" {escape(remark.when)}: <code>{escape(change)}</code>" if change else ""
 
 
 # What matters ---------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from classwise.studio.dials import Dials
 from classwise.studio.downloads import Download, command_line, model_file, python_file, report_file, sql_file
 from classwise.studio.guard import Access, Guard
 from classwise.studio.jobs import reason
-from classwise.studio.questions import Begin, Draw, Mend, Point, View
+from classwise.studio.questions import AddFlags, Begin, Draw, Point, View
 from classwise.studio.table_facts import menu, table_facts
 
 STATIC = Path(__file__).parent / "static"
@@ -177,7 +177,7 @@ def _questions(desk: Desk) -> list[Route]:
         Route("/api/job/{name}", job),
         Route("/api/columns", columns),
         route("open", Open, lambda asked: desk.open(asked).facts()),
-        route("mended", Mend, lambda asked: asked.opening.mended(asked.flag)),
+        route("mended", AddFlags, lambda asked: asked.opening.with_flags(asked.flag)),
         route("pad", Pad, lambda pad: table_facts(desk.draw(pad)) | {"count": desk.count}),
         route("begin", Begin, lambda asked: desk.begin(asked.job).facts()),
         route("picture", Dials, partial(picture, desk)),

@@ -28,7 +28,7 @@ class Begin(Struct, frozen=True, forbid_unknown_fields=True):
     job: str
 
 
-class Mend(Struct, frozen=True, forbid_unknown_fields=True):
+class AddFlags(Struct, frozen=True, forbid_unknown_fields=True):
     """A remedy of a finding, to be added to how the table is opened."""
 
     opening: Opening
