@@ -52,7 +52,7 @@ class PriorShift(Mapping[Any, float]):
     """Priors of new rows: a mapping from label to prior, which `with_priors` takes.
 
     estimate (g,): the most probable priors; error (g,): their standard errors as if the classes were known exactly, NaN
-    for a prior of 0 or 1, infinite where classes cannot be told apart; before (g,): those of the model.
+    for a prior of 0 or 1, infinite where classes cannot be distinguished; before (g,): those of the model.
     statistic: twice the gain of log-likelihood over the old priors, chi-square with g - 1 degrees of freedom if nothing
     has shifted; p_value. The mapping holds the estimate if the shift is significant (p < 0.05), else the old priors.
     """

@@ -56,7 +56,7 @@ class Advice:
 
     @classmethod
     def say(cls, claim: Claim, sentence: "Callable[[Words], str] | str", rank: int = 0) -> "Advice":
-        """Advice that is the same in both places, or is told which words it is to use."""
+        """Advice that is the same in both places, or a sentence made from the words of each."""
         if isinstance(sentence, str):
             return cls(claim, sentence, sentence, rank)
         return cls(claim, sentence(Words(shell=False)), sentence(Words(shell=True)), rank)

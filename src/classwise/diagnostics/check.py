@@ -78,15 +78,15 @@ class PredictiveCheck:
         return heading + pairs
 
     def __str__(self) -> str:
-        told = self.summary()
-        more = [f"{len(told) - SHOWN} more: see .table()."] if len(told) > SHOWN else []
-        return "\n".join([self._heading(), wrapped([*told[:SHOWN], *more])]).rstrip()
+        sentences = self.summary()
+        more = [f"{len(sentences) - SHOWN} more: see .table()."] if len(sentences) > SHOWN else []
+        return "\n".join([self._heading(), wrapped([*sentences[:SHOWN], *more])]).rstrip()
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        told = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.summary()[:SHOWN])
-        return f"<p>{escape(self._heading())}</p><ul>{told}</ul>"
+        items = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.summary()[:SHOWN])
+        return f"<p>{escape(self._heading())}</p><ul>{items}</ul>"
 
 
 def check(

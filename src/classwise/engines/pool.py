@@ -103,16 +103,16 @@ class Pool:
 
     def _see_through(self, batch: Batch[Any, Any], step: Callable[[], None]) -> None:
         """Do tasks of a batch until there are none, then wait for others to do theirs."""
-        told = 0
-        while told < len(batch.tasks) and batch.problem is None:
+        reported = 0
+        while reported < len(batch.tasks) and batch.problem is None:
             with self._lock:
                 number = self._take(batch)
-                if number is None and not batch.is_done[told]:
+                if number is None and not batch.is_done[reported]:
                     self._wait(batch)
             if number is not None:
                 self._do(batch, number)
-            while told < len(batch.tasks) and batch.is_done[told]:
-                told += 1
+            while reported < len(batch.tasks) and batch.is_done[reported]:
+                reported += 1
                 step()
 
     def _take(self, batch: Batch[Any, Any]) -> int | None:

@@ -19,7 +19,7 @@ from classwise.errors import OutOfTimeError
 PATIENCE = 2.0
 PACE = 0.1
 
-# Where progress is told that nobody watches, and the seconds between two lines.
+# Where progress is logged that nobody watches, and the seconds between two lines.
 LOG = logging.getLogger("classwise")
 LOG_PACE = 10.0
 
@@ -174,13 +174,13 @@ class Meter:
 
     def about(self, seconds: float) -> str:
         """What is shown."""
-        told = [_short(self._rows, " rows")]
+        parts = [_short(self._rows, " rows")]
         if self._bytes:
-            told.append(f"{_short(self.share * self._bytes, 'B')} of {_short(self._bytes, 'B')}")
-        told.append(_short(self._rows / max(seconds, 1e-9), " rows/s"))
+            parts.append(f"{_short(self.share * self._bytes, 'B')} of {_short(self._bytes, 'B')}")
+        parts.append(_short(self._rows / max(seconds, 1e-9), " rows/s"))
         if self.share:
-            told.append(f"{span(seconds * (1 / self.share - 1))} left")
-        return ", ".join(told)
+            parts.append(f"{span(seconds * (1 / self.share - 1))} left")
+        return ", ".join(parts)
 
     def __enter__(self) -> Self:
         return self
@@ -240,7 +240,7 @@ def watched_by(display: Callable[[str], Any]) -> Iterator[None]:
 
 
 def _patience() -> float:
-    """Seconds before anything is shown: a program that watches is told at once."""
+    """Seconds before anything is shown: none for a program that watches."""
     return PATIENCE if _watcher.get() is None else 0.0
 
 
@@ -269,7 +269,7 @@ def progress(what: str, steps: int) -> Progress:
 
 
 def metered(what: str, parts: Sequence[MeteredPart]) -> Meter:
-    """A meter of rows, shown where somebody is looking, and else told to the log, if it listens."""
+    """A meter of rows, shown on a terminal or in a notebook, and else logged, if the log listens."""
     logged = Log if LOG.isEnabledFor(logging.INFO) else None
     return Meter(what, parts, None if _is_silent() else _display() or logged)
 

@@ -25,7 +25,8 @@ PART = "part binary"
 # The column that holds the number of each row: that of its partition, and its place there.
 NUMBER = "classwise row number"
 
-TOLD = re.compile(r"classwise\.errors\.\w+: (.*)")
+# The message of an error of ours, within the text of one of Spark's.
+OWN_MESSAGE = re.compile(r"classwise\.errors\.\w+: (.*)")
 
 
 def is_spark(rows: Any) -> bool:
@@ -63,7 +64,7 @@ class SparkEngine:
 
     def gather(self, summarize: Callable[[Any], S], rows: Any, size: int) -> S:
         parts = _quietly(rows.mapInArrow, partial(_summarize_partition, summarize, max(size, CHUNK), self.count), PART)
-        with _complaining():
+        with _own_errors():
             if _has_many_partitions(rows):
                 parts = _quietly(parts.repartition(FAN).mapInArrow, _add_parts, PART)
             return total(pickle.loads(row.part) for row in parts.collect())
@@ -145,14 +146,14 @@ def _chunks(batches: Iterator[Any], size: int) -> Iterator[Any]:
 
 
 @contextmanager
-def _complaining() -> Iterator[None]:
-    """What a worker complained of is an error here, without Spark's pages around it."""
+def _own_errors() -> Iterator[None]:
+    """Raise an error of ours in a worker as that error, without Spark's text around it."""
     from pyspark.errors import PySparkException
 
     try:
         yield
     except Exception as problem:
-        told = TOLD.findall(str(problem))
-        if not told or not (isinstance(problem, PySparkException) or type(problem).__module__.startswith("py4j")):
+        messages = OWN_MESSAGE.findall(str(problem))
+        if not messages or not (isinstance(problem, PySparkException) or type(problem).__module__.startswith("py4j")):
             raise
-        raise ClasswiseError(told[-1]) from problem
+        raise ClasswiseError(messages[-1]) from problem

@@ -170,9 +170,9 @@ def named(problem: ClasswiseError, piece: Piece) -> ClasswiseError:
     """The problem with the name of the piece in front, unless it is there."""
     if piece.name in str(problem):
         return problem
-    told = type(problem)(f"{piece.name}: {problem}")
-    told.__cause__ = problem
-    return told
+    prefixed = type(problem)(f"{piece.name}: {problem}")
+    prefixed.__cause__ = problem
+    return prefixed
 
 
 def _attempt(function: Callable[[Any], R]) -> Callable[[tuple[Piece, Any]], tuple[Piece, Any]]:

@@ -150,8 +150,8 @@ class AODE(SummaryEstimator):
         if self._model is None:
             return facts
         families = self.families_.values()
-        told = [{**column, "family": family} for column, family in zip(facts["columns"], families, strict=True)]
-        return {**facts, "columns": told}
+        columns = [{**column, "family": family} for column, family in zip(facts["columns"], families, strict=True)]
+        return {**facts, "columns": columns}
 
     def _plan(self) -> "OneDependencePlan":
         choose("ties", self.ties, TIES)

@@ -461,10 +461,10 @@ class ForestClassifier(Answers):
     def _summary_tables(self) -> list[SummaryTable]:
         forest = self.classifier_
         counted = (str(len(forest.trees)), str(forest.trees.n_leaves), self.belief_)
-        told = [SummaryTable("Trees", [("trees", "leaves", "belief"), counted])]
+        tables = [SummaryTable("Trees", [("trees", "leaves", "belief"), counted])]
         losses = [(name, f"{loss:.5g}") for name, loss in self.__dict__.get("belief_losses_", {}).items()]
         held_out = SummaryTable("Log loss of held-out rows", [("belief", "log loss"), *losses])
-        return [*told, held_out] if losses else told
+        return [*tables, held_out] if losses else tables
 
     def _weight_learned(self) -> tuple[int, Array]:
         return self.statistics_.rows, self.statistics_.weight

@@ -169,7 +169,7 @@ class MixtureClassifier(RowsEstimator):
         self.ties = ties
         self.random_state = random_state
 
-    _told = ("em_", "choices_")
+    _records = ("em_", "choices_")
 
     em_: Ascent | None
     """How EM went: objective, iterations, convergence; None where no column is a number."""

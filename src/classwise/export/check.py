@@ -19,7 +19,7 @@ from classwise.export.check_rows import CheckRows
 # How long node may take.
 SECONDS = 120
 
-# Labels and posteriors (n, g) of rows; None and NaN where there are none. Posteriors: None where only labels are told.
+# Labels and posteriors (n, g) of rows; None and NaN where there are none. Posteriors: None where there are only labels.
 Answered = tuple[list[Any], Array | None]
 
 
@@ -87,7 +87,7 @@ def by_node(text: str, rows: CheckRows) -> Answered | None:
         return None
     with TemporaryDirectory() as name:
         folder = Path(name)
-        given = [[_told(value) for value in row] for row in zip(*rows.columns().values(), strict=True)]
+        given = [[_as_json(value) for value in row] for row in zip(*rows.columns().values(), strict=True)]
         contents = {"model.mjs": text, "run.mjs": NODE, "rows.json": json.dumps(given)}
         for file, content in contents.items():
             (folder / file).write_text(content, encoding="utf-8")
@@ -106,8 +106,8 @@ def by_node(text: str, rows: CheckRows) -> Answered | None:
     return labels, np.array(posteriors)
 
 
-def _told(value: Any) -> Any:
-    """A value as JSON tells it; durations as seconds."""
+def _as_json(value: Any) -> Any:
+    """A value as JSON has it; durations as seconds."""
     if isinstance(value, dt.timedelta):
         return value.total_seconds()
     if isinstance(value, (dt.date, dt.time)):
@@ -153,7 +153,7 @@ CHECKED, ROW = "classwise_checked_rows", "classwise row"
 
 
 def by_onnxruntime(exported: Any, rows: CheckRows) -> Answered | None:
-    """The answers of a graph in onnxruntime, if it is there. Rows that its inputs cannot tell are left out."""
+    """The answers of a graph in onnxruntime, if it is there. Rows that its inputs cannot hold are left out."""
     try:
         import onnxruntime
     except ImportError:
@@ -161,15 +161,15 @@ def by_onnxruntime(exported: Any, rows: CheckRows) -> Answered | None:
     session = onnxruntime.InferenceSession(exported.SerializeToString())
     inputs = {value.name: value.type for value in session.get_inputs()}
     columns = _numbered(rows)
-    told = np.ones(len(rows), dtype=bool)
+    held = np.ones(len(rows), dtype=bool)
     for name, kind in inputs.items():
         if kind in WITHOUT_GAPS:
-            told &= np.array([value is not None for value in columns[name]])
-    matrix = None if set(inputs) != {"X"} or "X" in columns else np.array([*columns.values()], dtype=np.float64).T[told]
-    given = {"X": matrix} if matrix is not None else {n: _input(columns[n], k, told) for n, k in inputs.items()}
+            held &= np.array([value is not None for value in columns[name]])
+    matrix = None if set(inputs) != {"X"} or "X" in columns else np.array([*columns.values()], dtype=np.float64).T[held]
+    given = {"X": matrix} if matrix is not None else {n: _input(columns[n], k, held) for n, k in inputs.items()}
     found, probabilities = session.run(None, given)
     labels, posteriors = np.full(len(rows), None), np.full((len(rows), probabilities.shape[1]), np.nan)
-    labels[told], posteriors[told] = found, probabilities
+    labels[held], posteriors[held] = found, probabilities
     facts = {fact.key: fact.value for fact in exported.metadata_props}
     labels[labels == json.loads(facts["unscorable_label"])] = None
     return labels.tolist(), posteriors
@@ -193,8 +193,8 @@ def _numbered(rows: CheckRows) -> dict[str, list[Any]]:
     return columns
 
 
-def _input(values: list[Any], kind: str, told: Any) -> Any:
-    kept = [value for value, is_told in zip(values, told.tolist(), strict=True) if is_told]
+def _input(values: list[Any], kind: str, held: Any) -> Any:
+    kept = [value for value, is_held in zip(values, held.tolist(), strict=True) if is_held]
     if kind == "tensor(string)":
         return np.array(["" if value is None else value for value in kept], dtype=object)[:, None]
     return np.array([np.nan if value is None else value for value in kept]).astype(TYPES[kind])[:, None]

@@ -23,7 +23,7 @@ from classwise.tabular import count_text
 
 
 def _tip(text: str) -> Markup:
-    """What is told to the pointer, and to screen readers."""
+    """A text for the pointer, and for screen readers."""
     return f" data-tip='{escape(text)}' role='img' aria-label='{escape(text)}'"
 
 
@@ -44,7 +44,7 @@ class Scale(NamedTuple):
 
 def interval(estimate: Estimate, scale: Scale, best: float, without: float | None) -> Markup:
     """A dot on a line; without: a ring where the log loss is without the temperature; best: a line for comparison."""
-    told = f"log loss {estimate.value:.3g}, 95 % interval {max(estimate.low, 0):.3g} to {estimate.high:.3g}"
+    tip = f"log loss {estimate.value:.3g}, 95 % interval {max(estimate.low, 0):.3g} to {estimate.high:.3g}"
     if estimate.value > scale.high:
         marks = f"<text x='99%' y='72%' text-anchor='end'>{estimate.value:.3g} →</text>"
     else:
@@ -56,7 +56,7 @@ def interval(estimate: Estimate, scale: Scale, best: float, without: float | Non
         )
     line = scale.place(best)
     guide = f"<line class='axis' x1='{line}%' x2='{line}%' y1='0' y2='100%' stroke-dasharray='2 3'/>"
-    return f"<svg class='interval'{_tip(told)}>{guide}{marks}</svg>"
+    return f"<svg class='interval'{_tip(tip)}>{guide}{marks}</svg>"
 
 
 # Bars -----------------------------------------------------------------------------------------------------------------
@@ -133,10 +133,10 @@ def _heat_cell(names: Sequence[str], i: int, j: int, count: float, share: float,
     # The root makes rare mistakes visible. Text stands out from strong colors in white, or in black on a dark page.
     part = round(100 * (share if i == j else np.sqrt(share)))
     kinds = [*(["right"] if i == j else []), *(["strong"] if part > 85 else ["medium"] if part > 55 else [])]
-    told = f"{number} rows of {names[i]} were taken for {names[j]}: {percent(share)} of that class"
+    tip = f"{number} rows of {names[i]} were taken for {names[j]}: {percent(share)} of that class"
     shown = number if many else f"{number}<small>{escape(percent(share))}</small>"
     mark = f" class='{' '.join(kinds)}'" if kinds else ""
-    return f"<td{mark} style='--part: {part}%' data-tip='{escape(told)}'>{shown}</td>"
+    return f"<td{mark} style='--part: {part}%' data-tip='{escape(tip)}'>{shown}</td>"
 
 
 # Pictures of matplotlib's ---------------------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ def figures(evaluation: Evaluation, accuracy_interval: tuple[float, float]) -> d
 
 # Where it errs, and how sure it is ------------------------------------------------------------------------------------
 
-# A confusion of more classes than this is told as a list of the most frequent mistakes alone.
+# A confusion of more classes than this is shown as a list of the most frequent mistakes alone.
 MOST_CLASSES = 40
 MISTAKES = 10
 

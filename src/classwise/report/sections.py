@@ -78,8 +78,8 @@ def _remarks(study: ReportData) -> Markup:
     if not found:
         return paragraph("Nothing in it looks wrong.")
     shell = bool(study.command)
-    told = (f"<li>{prose(remark.message)}{_remedy(remark, shell)}</li>" for remark in found)
-    return f"<ul>{''.join(told)}</ul>"
+    items = (f"<li>{prose(remark.message)}{_remedy(remark, shell)}</li>" for remark in found)
+    return f"<ul>{''.join(items)}</ul>"
 
 
 def _remedy(remark: Any, shell: bool) -> Markup:

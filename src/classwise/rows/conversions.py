@@ -236,7 +236,7 @@ def _zone(zone: str | None) -> dt.tzinfo | None:
 def written_moment(texts: Sequence[str]) -> Moment | None:
     """The moments that all of these texts are; None, where one is none, or some have a time zone and others none.
 
-    Whether the day or the month comes first is told by a day beyond the 12th. Dots are for days first.
+    Whether the day or the month comes first is decided by a day beyond the 12th. Dots are for days first.
 
     >>> written_moment(["1/2/2026", "1/31/2026"]).order, written_moment(["1.2.2026"]).order
     ('mdy', 'dmy')

@@ -1,6 +1,6 @@
 """Files of rows: DuckDB reads them, and hands over Arrow tables or batches.
 
-The first line of a text file names the columns. What a column of a text file holds is told by all its values: a number,
+The first line of a text file names the columns. All values of a column of a text file decide what it holds: a number,
 if every value is one, yes or no if every value is true or false, a date or a time, and else text. `kinds` has the whole
 of it; what models make of dates, and of text such as 3,14, is theirs. Nothing is left to DuckDB to guess: rows that it
 takes for comments would be lost.
@@ -150,24 +150,26 @@ class RowFile:
     def _typed(self, opened: Opened, reading: TextReading) -> Any:
         asked = self._asked(list(opened.values))
         typed = {name: opened.values[name] for name in asked if name not in self.copies}
-        told = self._told(opened, asked)
+        inferred = self._inferred(opened, asked)
         stand = {name: opened.written[self.copies[name]] for name in asked if name in self.copies}
-        if len(told) >= WIDE:
+        if len(inferred) >= WIDE:
             texts = _project(opened.rows, typed | stand, asked)
-            return WideTexts(reading, texts, asked, frozenset(told), database().cursor())
-        rows, checked = reading.checked(opened.rows, told)
+            return WideTexts(reading, texts, asked, frozenset(inferred), database().cursor())
+        rows, checked = reading.checked(opened.rows, inferred)
         return _project(rows, typed | checked | stand, asked)
 
-    def _told(self, opened: Opened, asked: Sequence[str]) -> dict[str, str]:
-        """The columns whose values say what they are, as SQL writes them."""
+    def _inferred(self, opened: Opened, asked: Sequence[str]) -> dict[str, str]:
+        """The columns whose kind is inferred from their values, as SQL writes them."""
         others = self.text.union(self.copies)
         return {name: opened.values[name] for name in asked if opened.texts and name not in others}
 
     def _may_be_text(self, opened: Opened, reading: TextReading) -> bool:
         """Whether some column is, as far as the first rows tell, or there are too many columns to ask."""
         asked = self._asked(list(opened.values))
-        told = self._told(opened, asked)
-        return len(told) < len(asked) or len(told) >= WIDE or TEXT in reading.found(opened.rows, told).values()
+        inferred = self._inferred(opened, asked)
+        return (
+            len(inferred) < len(asked) or len(inferred) >= WIDE or TEXT in reading.found(opened.rows, inferred).values()
+        )
 
     def _asked(self, names: Sequence[str]) -> Sequence[str]:
         """The columns asked for, or an error that names one that is not there."""

@@ -113,15 +113,15 @@ def _known() -> str:
 
 
 def marked(rows: Any, marks: Sequence[str] | None) -> Any:
-    """A table or a batch of pyarrow's that tells what stood for a missing value."""
-    told = {} if marks is None else {MARKS: json.dumps(list(marks))}
-    return rows.replace_schema_metadata({**(rows.schema.metadata or {}), **told}) if told else rows
+    """A table or a batch of pyarrow's with what stood for a missing value as metadata."""
+    metadata = {} if marks is None else {MARKS: json.dumps(list(marks))}
+    return rows.replace_schema_metadata({**(rows.schema.metadata or {}), **metadata}) if metadata else rows
 
 
 def marks_of(rows: Any) -> tuple[str, ...] | None:
-    """What such a table tells."""
-    told = (rows.schema.metadata or {}).get(MARKS)
-    return None if told is None else tuple(map(str, json.loads(told)))
+    """What stood for a missing value, by the metadata of such a table."""
+    marks = (rows.schema.metadata or {}).get(MARKS)
+    return None if marks is None else tuple(map(str, json.loads(marks)))
 
 
 # Text files: the first line, which names the columns, and the first that does not fit ---------------------------------
@@ -153,7 +153,7 @@ def matching(path: str) -> list[str]:
 
 
 def literal(path: str) -> str:
-    """A name as DuckDB is told it, which matches names itself: as the pattern that only this name matches.
+    """A name for DuckDB, which matches names itself: the pattern that only this name matches.
 
     >>> literal("a[1].csv")
     'a[[]1].csv'

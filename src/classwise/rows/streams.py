@@ -99,7 +99,7 @@ def _parquet_rows(path: str) -> int | None:
         return None
 
 
-# Bytes of a text file from which the length of its lines is told.
+# Bytes of a text file from which the length of its lines is estimated.
 GLANCE = 1 << 16
 
 

@@ -45,7 +45,7 @@ class Kind:
 
     @property
     def is_number(self) -> bool:
-        """Whether values of this kind are told by what they are as numbers."""
+        """Whether values of this kind are recognized by what they are as numbers."""
         return "{d}" in self.fits
 
     def takes(self, value: str, number: str | None = None) -> str:
@@ -157,14 +157,14 @@ def _fitting(rows: Any, asked: Mapping[str, Sequence[Kind]], values: Mapping[str
         for kind in kinds
     ]
     answers = iter(rows.aggregate(", ".join(questions)).fetchall()[0] if questions else ())
-    told = {name: [(kind, next(answers)) for kind in kinds] for name, kinds in asked.items()}
-    return {name: (kind for kind, fits in pairs if fits) for name, pairs in told.items()}
+    tested = {name: [(kind, next(answers)) for kind in kinds] for name, kinds in asked.items()}
+    return {name: (kind for kind, fits in pairs if fits) for name, pairs in tested.items()}
 
 
 # Reading, with the kinds that columns have ----------------------------------------------------------------------------
 #
-# To look at every value before reading takes as long as reading. So what columns hold is told by the first rows, and a
-# value that does not fit ends the reading: whoever reads forgets what came from this file and begins it again, with a
+# To look at every value before reading takes as long as reading. So the first rows decide what columns hold, and a
+# value that does not fit ends the reading: the reader drops what came from this file and begins it again, with a
 # wider kind for that column. At the end columns hold what they would, had all rows been looked at first.
 
 QUOTE = '"'
@@ -211,8 +211,8 @@ def _read_alike(
     }
     if head.end:  # DuckDB would take the first that it sees, also inside of quotes
         options["new_line"] = sql_text(head.end.replace("\r", "\\r").replace("\n", "\\n"))
-    told = ", ".join(f"{option}={value}" for option, value in options.items())
-    rows = connection.sql(f"FROM read_csv({_list(list(map(literal, files)))}, {told})")
+    settings = ", ".join(f"{option}={value}" for option, value in options.items())
+    rows = connection.sql(f"FROM read_csv({_list(list(map(literal, files)))}, {settings})")
     others = [quoted(name) for name in rows.columns[len(columns) :]]  # folders such as year=2026 are columns
     return rows.project(", ".join([*(f"c{i}" for i in range(len(columns))), *others]))
 
@@ -283,12 +283,12 @@ WIDE, TOGETHER = 500, 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class WideTexts:
-    """A relation of very many columns, all text; told: names of those that say what they are, among all names."""
+    """A relation of very many columns, all text; inferred: names of those whose kind is inferred, among all names."""
 
     reading: TextReading
     rows: Any
     names: Sequence[str]
-    told: frozenset[str]
+    inferred: frozenset[str]
     connection: Any
 
     def to_arrow_table(self) -> Any:
@@ -306,7 +306,7 @@ class WideTexts:
             yield pa.RecordBatch.from_arrays(self._typed(batch.columns), names=list(self.names))
 
     def _typed(self, columns: Sequence[Any]) -> list[Any]:
-        texts = {name: column for name, column in zip(self.names, columns, strict=True) if name in self.told}
+        texts = {name: column for name, column in zip(self.names, columns, strict=True) if name in self.inferred}
         self._widen(texts)
         typed: dict[str, Any] = {}
         for kind in set(self.reading.kinds.values()) - {TEXT}:
@@ -368,9 +368,9 @@ def _checked(kind: Kind, value: str, number: str | None, place: int) -> str:
         return value
     fits = f"{kind.takes(value, number)} OR {value} IS NULL"
     wider = KINDS if kind is EMPTY else list(upwards(kind))[1:]
-    told = f"error('classwise misfit {place} ' || {kind_of(value, wider)} || ' ' || left({value}, 80))"
+    misfit = f"error('classwise misfit {place} ' || {kind_of(value, wider)} || ' ' || left({value}, 80))"
     sure = "" if number is None else f"WHEN {number} <> floor({number}) THEN {number} "  # asked first, for speed
-    return f"CASE {sure}WHEN {fits} THEN {number or kind.of(value)} ELSE {told} END"
+    return f"CASE {sure}WHEN {fits} THEN {number or kind.of(value)} ELSE {misfit} END"
 
 
 def _list(texts: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class ProblemDetails(msgspec.Struct, omit_defaults=True):
-    """What the client is told."""
+    """The body of a problem for the client."""
 
     type: str
     title: str
@@ -48,8 +48,8 @@ class Problem(Exception):  # noqa: N818 - it is what RFC 9457 calls it
     def response(self) -> Response:
         """The problem as an answer."""
         title = HTTPStatus(self.status).phrase
-        told = ProblemDetails("about:blank", title, self.status, self.detail, self.row, self.column)
-        return Response(to_json(told), self.status, self.headers, MEDIA_TYPE)
+        details = ProblemDetails("about:blank", title, self.status, self.detail, self.row, self.column)
+        return Response(to_json(details), self.status, self.headers, MEDIA_TYPE)
 
 
 def to_json(facts: Any) -> bytes:

@@ -176,7 +176,7 @@ class Workers:
         leaving, deadline = asyncio.create_task(left), RequestDeadline(self._seconds)
         try:
             under_way = self._begin(work, deadline)
-            # The place is free when the thread is, not when the client was told that it takes too long.
+            # The place is free when the thread is, not when the client was sent an error because it took too long.
             done = asyncio.wrap_future(under_way)
             done.add_done_callback(self._free)
             ends: list[asyncio.Future[Any]] = [done, leaving]

@@ -19,7 +19,7 @@ class Limits:
         answer is read by the client.
     score_seconds: for reading, scoring and writing rows, the wait for a free thread included.
     workers: threads that score large requests; waiting: large requests that may wait for one.
-    connections: open at the same time; stop_seconds: for requests under way when the server is told to stop.
+    connections: open at the same time; stop_seconds: for requests under way when the server is stopped.
     inline_bytes: up to this size a request is answered at once, without a thread.
 
     >>> Limits(rows=10).rows

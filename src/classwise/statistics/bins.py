@@ -127,8 +127,8 @@ def gather_bins(values: Array, codes: Codes, count: int, weights: Array | None) 
     surplus = _surplus(bins)
     coarse = np.unique(bins >> surplus)
     cells = codes[present].astype(np.intp) * len(coarse) + np.searchsorted(coarse, places >> surplus)
-    told = None if weights is None else weights[present]
-    weight = np.bincount(cells, told, minlength=count * len(coarse)).reshape(count, len(coarse))
+    present_weights = None if weights is None else weights[present]
+    weight = np.bincount(cells, present_weights, minlength=count * len(coarse)).reshape(count, len(coarse))
     return Histogram(exponent + surplus, coarse, weight.astype(np.float64))
 
 

@@ -255,9 +255,9 @@ class Description:
             "missing": _list([repr(mark) for mark in self.missing]),
             "size": f"{self.size} bytes, {'with' if self.statistics else 'without'} statistics",
         }
-        told = [(name, text) for name, text in lines.items() if text]
-        told += [("" if i else "members", str(member)) for i, member in enumerate(self.members)]
-        return "\n".join(f"{name:12}{printable(text, 2000)}" for name, text in told)
+        shown = [(name, text) for name, text in lines.items() if text]
+        shown += [("" if i else "members", str(member)) for i, member in enumerate(self.members)]
+        return "\n".join(f"{name:12}{printable(text, 2000)}" for name, text in shown)
 
     def _learned(self) -> str:
         weight = "" if self.weight is None else f" of weight {self.weight:g}"
@@ -323,7 +323,7 @@ def _checked(made: T) -> T:
 
 
 def _digits(loss: float | str) -> str:
-    """Four digits; infinity is told in a word."""
+    """Four digits; infinity as a word."""
     return loss if isinstance(loss, str) else f"{loss:.4f}"
 
 

@@ -77,8 +77,8 @@ def _evaluation(
     crossing = table.crossing
     with quiet():
         (log_posterior,) = crossing.log_posteriors(crossing.started([plan]))
-    told = crossing.out_of_fold(log_posterior)
-    return Evaluation.of(told.log_posterior, told.codes, crossing.labels, told.weights, auc=False)
+    held = crossing.out_of_fold(log_posterior)
+    return Evaluation.of(held.log_posterior, held.codes, crossing.labels, held.weights, auc=False)
 
 
 def evaluation(table: StudioTable, dials: Dials, comparison: Comparison | None) -> Evaluation:

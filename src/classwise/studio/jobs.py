@@ -41,7 +41,7 @@ class Job:
         self.is_stopped = True
 
     def facts(self) -> dict[str, Any]:
-        """What the page is told."""
+        """The state of the job, for the page."""
         named = ("what", "share", "about", "state", "problem")
         return {name: getattr(self, name) for name in named}
 

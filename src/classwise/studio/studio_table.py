@@ -25,7 +25,7 @@ MOST_HELD = 2_000_000
 
 FOLDS = 10
 
-# So many classes can be told apart by color and shape; more are a column that holds no classes.
+# At most this many classes can be distinguished by color and shape; more are a column that holds no classes.
 MOST_CLASSES = 50
 
 

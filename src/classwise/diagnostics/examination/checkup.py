@@ -40,7 +40,7 @@ CHECKS: tuple[Check, ...] = (
     column_checks.about_width,
 )
 
-# What a table is told about first.
+# Kinds of findings that come first.
 FIRST = ("target", "leak", "index", "id", "date")
 
 # Checks that ask for classes are left out where the target is none.

@@ -183,7 +183,7 @@ class Examination:
 
     @property
     def flags(self) -> str:
-        """What the shell is to be told about all problems."""
+        """The flags that fix all problems, in the shell."""
         return " ".join(remark.flag for remark in self.problems if remark.flag)
 
     def heading(self) -> list[str]:

@@ -73,7 +73,7 @@ def open_sheet(
     seed: int,
 ) -> Sheet:
     """The sheet of what `examine` was given."""
-    X, twice = _told_apart(X)
+    X, twice = _with_unique_names(X)
     remedies = None
     if y is not None:
         if weights is not None:
@@ -95,17 +95,17 @@ def _weights(sample_weight: Any) -> Array | None:
     return None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
 
 
-def _told_apart(X: Any) -> tuple[Any, tuple[str, ...]]:
+def _with_unique_names(X: Any) -> tuple[Any, tuple[str, ...]]:
     """A frame of pandas that has two columns of one name, with a number after the second; and which names those are."""
     names = X.columns if hasattr(X, "set_axis") and not own_engine(X) else None
     if names is None or getattr(names, "is_unique", True):
         return X, ()
     seen: dict[Any, int] = {}
-    told = []
+    unique = []
     for name in names:
         seen[name] = seen.get(name, 0) + 1
-        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return X.set_axis(told, axis=1), tuple(str(name) for name, count in seen.items() if count > 1)
+        unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return X.set_axis(unique, axis=1), tuple(str(name) for name, count in seen.items() if count > 1)
 
 
 def _of_source(

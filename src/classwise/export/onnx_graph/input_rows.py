@@ -154,7 +154,7 @@ class Layout:
 
 
 def refuse_levels(name: str, levels: Labels, dtype: Any, missing: Sequence[str]) -> None:
-    """An error where levels cannot be told apart in ONNX: text and numbers only, none of them the text for missing."""
+    """An error where ONNX cannot distinguish levels: text and numbers only, none of them the text for missing."""
     if dtype is str:
         other = [level for level in levels.tolist() if not isinstance(level, str)]
         if other:

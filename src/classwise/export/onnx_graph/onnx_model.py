@@ -247,5 +247,5 @@ def _describe(made: Any, estimator: Any, model: Model | LogisticModel, labels: L
     }
     conversions = {str(c.name or j): c.note for j, c in enumerate(model.schema) if c.conversion is not None}
     facts |= {"conversions": conversions} if conversions else {}
-    told = {name: json.dumps(fact, ensure_ascii=False) for name, fact in facts.items()}
-    load_onnx().helper.set_model_props(made, {"classwise_version": library, **told})
+    properties = {name: json.dumps(fact, ensure_ascii=False) for name, fact in facts.items()}
+    load_onnx().helper.set_model_props(made, {"classwise_version": library, **properties})
