@@ -30,11 +30,11 @@ def __getattr__(name: str) -> Any:
     return {"Studio": Studio, "create_studio": create_studio, "run": run, "studio": studio}[name]
 
 
-class _Opening(ModuleType):
+class _CallableModule(ModuleType):
     """Whoever imports this package sets `classwise.studio` to it, where users call a function: so it can be called."""
 
     def __call__(self, *given: Any, **options: Any) -> Any:
         return self.studio(*given, **options)
 
 
-sys.modules[__name__].__class__ = _Opening
+sys.modules[__name__].__class__ = _CallableModule

@@ -15,8 +15,8 @@ from starlette.applications import Starlette
 from classwise.serve.server import PatientConnection, listen
 from classwise.serve.settings import Limits
 from classwise.studio.app import create_studio
-from classwise.studio.desk import Desk, Open
 from classwise.studio.guard import LOOPBACK, Access
+from classwise.studio.state import Open, StudioState
 
 # Where the page is, with the token and the view that it begins with.
 ADDRESS = "http://{host}:{port}/?token={token}{view}"
@@ -39,12 +39,14 @@ class _NotifyingServer(uvicorn.Server):
 class StudioServer:
     """A server that listens already; its address holds the token."""
 
-    def __init__(self, desk: Desk, host: str = "127.0.0.1", port: int = 0, view: str = "", **options: Any) -> None:
+    def __init__(
+        self, state: StudioState, host: str = "127.0.0.1", port: int = 0, view: str = "", **options: Any
+    ) -> None:
         self.token = token_urlsafe(24)
         self.socket: socket.socket = listen(host, port)
         self.port = int(self.socket.getsockname()[1])
         access = Access(self.token, () if host in LOOPBACK else (host.lower(), socket.gethostname().lower()))
-        self.app: Starlette = create_studio(desk, access, **options)
+        self.app: Starlette = create_studio(state, access, **options)
         self.server = _NotifyingServer(_config(self.app))
         self.url = ADDRESS.format(host=host, port=self.port, token=self.token, view=f"#{view}" if view else "")
 
@@ -90,8 +92,8 @@ def run(
     default. port: 0 for any that is free. view: what follows # in an address that was kept. browser: whether to open
     the page there. say: prints a line.
     """
-    desk = Desk(sources, first)
-    server = StudioServer(desk, host, port, view, **options)
+    state = StudioState(sources, first)
+    server = StudioServer(state, host, port, view, **options)
 
     def show_address() -> None:
         say(f"The studio is at {server.url}")
@@ -101,5 +103,5 @@ def run(
 
     server.server.when_started = show_address
     server.run()
-    desk.jobs.finish(PATIENCE)
-    desk.folder.cleanup()
+    state.jobs.finish(PATIENCE)
+    state.folder.cleanup()

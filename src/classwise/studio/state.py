@@ -1,4 +1,4 @@
-"""The desk: the table that is open, what may be opened, and the work that goes on behind the page."""
+"""The state of the studio: the table that is open, what may be opened, and the work in the background."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,7 +53,7 @@ class Pad(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(eq=False)
-class Desk:
+class StudioState:
     """sources: what may be opened, by name: files given on the command line, uploads, or rows in memory.
 
     first: what is opened when the server starts; asked: what was opened last, None for the pad. count: how many tables
