@@ -86,7 +86,7 @@ def complete(
         return GaussianParameters(full.mean, likeliest.blend(full).matrices())
 
     is_likeliest = recipe.shrinkage == Fixed(0.0) and recipe.sharing in (Blend(0.0), Blend(1.0))
-    return complete_by(statistics, maximize, tolerance, start, _Climb if is_likeliest else _Settle)
+    return complete_by(statistics, maximize, tolerance, start, _MaximumLikelihoodEM if is_likeliest else _FixedPointEM)
 
 
 def complete_by(
@@ -94,20 +94,20 @@ def complete_by(
     maximize: Maximize,
     tolerance: float = TOLERANCE,
     start: Completion | None = None,
-    way: "type[_Way] | None" = None,
+    algorithm: "type[_EM] | None" = None,
 ) -> Completion:
     """The same with any estimates of means and covariances from complete statistics."""
     statistics = with_valueless(statistics)
     if not statistics.numbers.has_gaps:
         return _nothing_missing(statistics)
-    return (way or _Settle)(statistics, maximize, tolerance).run(start)
+    return (algorithm or _FixedPointEM)(statistics, maximize, tolerance).run(start)
 
 
 def _nothing_missing(statistics: ClassStatistics) -> Completion:
     return Completion(statistics, np.empty(0), converged=True)
 
 
-class _Way(ABC):
+class _EM(ABC):
     """EM from the start to where it stays. enough: the gain of log-likelihood below which it does."""
 
     def __init__(self, statistics: ClassStatistics, maximize: Maximize, tolerance: float) -> None:
@@ -149,7 +149,7 @@ class _Way(ABC):
         return len(self.path) > 1 and abs(self.path[-1] - self.path[-2]) <= self.enough
 
 
-class _Climb(_Way):
+class _MaximumLikelihoodEM(_EM):
     """To the largest likelihood, with every second step stretched (SQUAREM: Varadhan and Roland 2008)."""
 
     def _from(self, current: GaussianParameters) -> tuple[GaussianParameters, bool]:
@@ -174,7 +174,7 @@ class _Climb(_Way):
         return self._step(expectation)
 
 
-class _Settle(_Way):
+class _FixedPointEM(_EM):
     """To where estimates that maximize no likelihood no longer move (Anderson 1965, Walker and Ni 2011).
 
     With x the parameters in units of the standard deviations, f = EM(x) - x, and their last few changes dx and df:

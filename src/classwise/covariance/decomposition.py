@@ -21,7 +21,14 @@ from classwise.covariance.full import FullCovariance
 from classwise.covariance.overall_moments import with_overall_moments
 from classwise.covariance.rank import is_regular
 from classwise.covariance.recipe import STRUCTURES, Blend, Divisor, Sharing
-from classwise.covariance.spectra import OwnSpectra, SharedShape, SharedSpectrum, SharedVolume, Spectrum, in_turns
+from classwise.covariance.spectra import (
+    OwnSpectra,
+    SharedShape,
+    SharedSpectrum,
+    SharedVolume,
+    SpectrumModel,
+    fixed_point,
+)
 from classwise.covariance.structures import Covariance
 from classwise.errors import ClasswiseError
 from classwise.statistics import ClassStatistics, Scatter
@@ -46,7 +53,7 @@ class PartlyShared(Sharing):
     """Classes share some of volume, shape and orientation, and not all."""
 
     letters: str
-    spectrum: Spectrum
+    spectrum: SpectrumModel
 
     structure: ClassVar[type[Covariance]] = FullCovariance
     is_linear = False
@@ -123,7 +130,7 @@ class AlongCommonAxes(PartlyShared):
 
 
 class Proportional(PartlyShared):
-    """VEE: λ_k C, with λ_k = tr(S_k C^-1) / (p n_k) and C in proportion to sum_k S_k / λ_k, in turns.
+    """VEE: λ_k C, with λ_k = tr(S_k C^-1) / (p n_k) and C in proportion to sum_k S_k / λ_k, a fixed point.
 
     In the logs of λ it is a convex problem, so that there is one solution.
     """
@@ -138,7 +145,7 @@ class Proportional(PartlyShared):
         def volume(shared: Array) -> Array:
             return FullCovariance.ratios(shared[None], sums)[:, :, None] / (features * weight[:, :, None])
 
-        last = in_turns(lambda before: volume(shared(before)), np.trace(sums, axis1=1, axis2=2)[:, None, None])
+        last = fixed_point(lambda before: volume(shared(before)), np.trace(sums, axis1=1, axis2=2)[:, None, None])
         return last * shared(last)
 
     def _needed(self, sums: Array, weight: Array) -> Array:
