@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 import classwise as cw
 from classwise.covariance import STRUCTURES, PriorForm
 from classwise.covariance.conjugate import weak_form
-from classwise.covariance.named_priors import PlainEvidence, Point, evidence_of
+from classwise.covariance.named_priors import EvidencePoint, PlainEvidence, evidence_of
 from classwise.selection import Predictives, StrengthPath
 
 RNG = np.random.default_rng(11)
@@ -139,22 +139,22 @@ class TestEvidence:
         statistics = cw.summarize(X, y, scatter="diagonal" if structure != "full" else "full")
         point = np.array([-0.7, 0.9, 0.2])
         evidence = evidence_of(statistics, STRUCTURES[structure], share == 1)
-        _, slope = evidence.at(Point(*point))
+        _, slope = evidence.at(EvidencePoint(*point))
         for i in range(3):
             step = np.zeros(3)
             step[i] = 1e-5
-            up, down = (evidence.at(Point(*(point + sign * step)))[0] for sign in (1, -1))
+            up, down = (evidence.at(EvidencePoint(*(point + sign * step)))[0] for sign in (1, -1))
             np.testing.assert_allclose(slope[i], (up - down) / 2e-5, rtol=1e-6, atol=1e-7)
 
     def test_the_surface_is_the_evidence_of_the_model(self, structure, share):
         statistics = cw.summarize(X, y, scatter="diagonal" if structure != "full" else "full")
-        point = Point(-0.7, 0.9, 0.2)
+        point = EvidencePoint(-0.7, 0.9, 0.2)
         value, _ = evidence_of(statistics, STRUCTURES[structure], share == 1).at(point)
         m = bayes(structure, share, point.form()).fit(X, y)
         np.testing.assert_allclose(value, m.log_marginal_likelihood_, rtol=1e-10)
 
     def test_any_structure_has_the_plain_way(self, structure, share):
-        statistics, point = cw.summarize(X, y), Point(-0.7, 0.9, 0.2)
+        statistics, point = cw.summarize(X, y), EvidencePoint(-0.7, 0.9, 0.2)
         evidence = evidence_of(statistics, STRUCTURES[structure], share == 1)
         plain = PlainEvidence(statistics, STRUCTURES[structure], share == 1)
         for ours, theirs in zip(evidence.at(point), plain.at(point), strict=True):

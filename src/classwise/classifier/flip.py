@@ -152,7 +152,7 @@ def find_flip(
     scores: (m, p) -> (g, m), log posteriors up to a term for each row. wanted: the class that is to be decided for;
     None: any other. order: columns, those to look at first; missing values stay missing.
     """
-    search = _Search(scores, row, reach, wanted, int(first_leader(scores(row[None]))[0]))
+    search = _FlipSearch(scores, row, reach, wanted, int(first_leader(scores(row[None]))[0]))
     numbers = [j for j in order if j not in reach.levels and reach.spread[j] > 0 and np.isfinite(row[j])]
     levels = [j for j in order if j in reach.levels and 0 <= row[j] < reach.levels[j] <= limits.MOST_LEVELS]
     found = [*search.levels(levels), *search.numbers(numbers)]
@@ -160,7 +160,7 @@ def find_flip(
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _FlipSearch:
     scores: Callable[[Array], Array]
     row: Array
     reach: Reach

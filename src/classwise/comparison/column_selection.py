@@ -12,7 +12,7 @@ from sklearn.base import clone
 from classwise.errors import choose
 from classwise.estimators.summary import SummaryEstimator
 from classwise.rows.schema import find_column
-from classwise.selection.column_search import ColumnSet, Losses, Nested, Rule, least_loss, one_error
+from classwise.selection.column_search import ColumnSet, FoldLosses, Nested, Rule, least_loss, one_error
 from classwise.selection.wilks import FTest, Wilks
 from classwise.statistics import ClassStatistics
 from classwise.tabular import Tabular, data_frame, html_table
@@ -97,7 +97,7 @@ class ColumnSelection:
     method: str
     rule: str
     sets: tuple[ColumnSet, ...]
-    everything: Losses | None
+    everything: FoldLosses | None
     nested: Nested | None
     left_out: Mapping[Any, str]
     statistics: ClassStatistics
@@ -243,7 +243,7 @@ def _change(before: Sequence[Any], after: Sequence[Any]) -> str:
     return ", ".join([*more, *(f"- {name}" for name in before if name not in after)])
 
 
-def _shown(losses: Losses) -> str:
+def _shown(losses: FoldLosses) -> str:
     return f"{losses.log_loss:.4f} ± {losses.error:.4f}"
 
 

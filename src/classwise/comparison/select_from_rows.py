@@ -17,7 +17,7 @@ from classwise.estimators.answers import read_seed
 from classwise.estimators.summary import SummaryEstimator, crosses
 from classwise.rows.device_rows import to_host
 from classwise.rows.sources import open_source
-from classwise.selection.column_search import ColumnSearch, Losses, Search, backward, best_subsets, forward
+from classwise.selection.column_search import ColumnSearch, FoldLosses, Search, backward, best_subsets, forward
 from classwise.selection.crossing import Crossing
 from classwise.statistics import ClassStatistics, FullScatter
 from classwise.statistics.copies import find_copies
@@ -213,5 +213,5 @@ def _is_repeated(asked: bool | None, folds: Any, count: int) -> bool:
     return asked
 
 
-def _finite(losses: Losses) -> Losses | None:
+def _finite(losses: FoldLosses) -> FoldLosses | None:
     return losses if np.isfinite(losses.log_loss) else None

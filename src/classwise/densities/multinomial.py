@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from classwise.arrays import Array, Codes, product
-from classwise.densities.density import Density, Polynomial
+from classwise.densities.density import ColumnPolynomial, Density
 from classwise.errors import NotAvailableError, UnscorableError
 from classwise.storage import stored
 
@@ -56,8 +56,8 @@ class CountsTogether(Density):
             return product(self.slope, rows.T) + offset
         return np.stack([self._terms(rows, k).sum(axis=1) for k in range(self.count)]) + offset
 
-    def polynomial(self) -> Polynomial:
-        return Polynomial(np.zeros(self.count), self.slope)
+    def polynomial(self) -> ColumnPolynomial:
+        return ColumnPolynomial(np.zeros(self.count), self.slope)
 
     def shares(self, row: Array, first: int, second: int) -> Array:
         with np.errstate(invalid="ignore"):

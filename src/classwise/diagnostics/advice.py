@@ -55,11 +55,11 @@ class Advice:
     rank: int = 0
 
     @classmethod
-    def say(cls, claim: Claim, sentence: "Callable[[Words], str] | str", rank: int = 0) -> "Advice":
+    def say(cls, claim: Claim, sentence: "Callable[[AdviceWording], str] | str", rank: int = 0) -> "Advice":
         """Advice that is the same in both places, or a sentence made from the words of each."""
         if isinstance(sentence, str):
             return cls(claim, sentence, sentence, rank)
-        return cls(claim, sentence(Words(shell=False)), sentence(Words(shell=True)), rank)
+        return cls(claim, sentence(AdviceWording(shell=False)), sentence(AdviceWording(shell=True)), rank)
 
 
 MODELS = {
@@ -69,7 +69,7 @@ MODELS = {
 }
 
 
-class Words(NamedTuple):
+class AdviceWording(NamedTuple):
     """How a place says what to do: Python by arguments, a shell by flags."""
 
     shell: bool
@@ -77,7 +77,7 @@ class Words(NamedTuple):
     def models(self, kinds: Sequence[str]) -> str:
         """Models to try.
 
-        >>> Words(shell=False).models(["QDA", "RDA"]), Words(shell=True).models(["QDA", "RDA"])
+        >>> AdviceWording(shell=False).models(["QDA", "RDA"]), AdviceWording(shell=True).models(["QDA", "RDA"])
         ('cw.QDA() or cw.RDA()', 'classwise compare --models qda,rda')
         """
         if not self.shell:

@@ -20,13 +20,13 @@ class Stopped(BaseException):
     """The caller of the pool was interrupted: what has not begun never will."""
 
 
-class Kept(local):
+class ThreadLocalPool(local):
     """The pool that this thread works in, or keeps while much of its work is short."""
 
-    pool: "Pool | None" = None
+    pool: "ThreadPool | None" = None
 
 
-KEPT = Kept()
+LOCAL = ThreadLocalPool()
 
 
 class Batch(Generic[T, R]):
@@ -49,7 +49,7 @@ class Batch(Generic[T, R]):
         self.begun = len(self.tasks)
 
 
-class Pool:
+class ThreadPool:
     """At most `size` threads at work, the caller's included; those that wait for others do not count."""
 
     def __init__(self, size: int) -> None:
@@ -177,7 +177,7 @@ class Pool:
 
     def _live(self) -> None:
         """The life of a thread: the tasks of the oldest batch first, which are the largest."""
-        KEPT.pool = self
+        LOCAL.pool = self
         OURS.begin()
         with self._lock:
             self._called -= 1
@@ -207,12 +207,12 @@ class Pool:
 class keeping:  # noqa: N801  a context, as those of contextlib are
     """This thread keeps a pool for everything inside."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: ThreadPool) -> None:
         self.pool = pool
 
-    def __enter__(self) -> Pool:
-        self.before, KEPT.pool = KEPT.pool, self.pool
+    def __enter__(self) -> ThreadPool:
+        self.before, LOCAL.pool = LOCAL.pool, self.pool
         return self.pool
 
     def __exit__(self, *error: Any) -> None:
-        KEPT.pool = self.before
+        LOCAL.pool = self.before

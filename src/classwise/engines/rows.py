@@ -20,7 +20,7 @@ from classwise.arrays import Array, Labels
 from classwise.engines.dask import DaskEngine, is_dask
 from classwise.engines.database import DatabaseEngine, is_database
 from classwise.engines.drawn_rows import Count, Drawing, Keeping
-from classwise.engines.engine import Answer, S, SourceEngine
+from classwise.engines.engine import AddedColumns, S, SourceEngine
 from classwise.engines.spark import SparkEngine, is_spark
 from classwise.engines.stream import StreamEngine
 from classwise.errors import ClasswiseError
@@ -95,7 +95,7 @@ class Rows:
             engine = engine.numbering(partial(count_rows, roles=self.roles))
         return engine.gather(summarize, self.chosen(numbered), max(self.chunk_rows, least))
 
-    def apply(self, answer: Answer) -> Any:
+    def apply(self, answer: AddedColumns) -> Any:
         """One pass: every chunk's answer beside its keys, in the order of the rows and where the rows are."""
         self.passes += 1
         return self.engine.apply(answer, self.chosen(), self.chunk_rows)
@@ -131,7 +131,7 @@ class Rows:
         features = [name for name in self.roles.features if name not in self.levels]
         first = self._first(self.roles.needed) if features else None
         texts = {} if first is None else text_conversions(first, features)
-        if texts and isinstance(self.open, _Opening):
+        if texts and isinstance(self.open, _SourceOpener):
             self.open.read_as_text(texts)
         return replace(self.roles, texts=texts)
 
@@ -140,7 +140,7 @@ class Rows:
 
         All columns that will be read are asked for at once: text files then say only once what they hold.
         """
-        if isinstance(self.open, _Opening) and isinstance(self.open(), Stream):
+        if isinstance(self.open, _SourceOpener) and isinstance(self.open(), Stream):
             return self.open.first(columns, SAMPLE)
         first = getattr(self.engine, "first", None)
         return None if first is None else first(self.open(), columns, SAMPLE)
@@ -226,7 +226,7 @@ def open_rows(
     a stream. DataFrames of Dask and Spark, and rows whose engine is registered: their engine's own.
     """
     whole = [name for name in (target, *level_columns(families), *exact) if isinstance(name, str)]
-    opening = _Opening(source, whole, text, missing)
+    opening = _SourceOpener(source, whole, text, missing)
     first = opening()
     engine = own_engine(first) or (DatabaseEngine if is_database(first) else StreamEngine)(skip=skip)
     name = first.name if isinstance(first, Stream) else "the table"
@@ -236,7 +236,7 @@ def open_rows(
 
 
 @dataclass(eq=False)
-class _Opening:
+class _SourceOpener:
     """source: rows, or a function that makes them; exact: columns whose whole numbers stay whole in text files."""
 
     source: Any

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from classwise.engines.engine import Answer, S, beside, total
+from classwise.engines.engine import AddedColumns, S, total, with_answers
 from classwise.errors import ClasswiseError
 from classwise.rows.roles import Chunk
 
@@ -69,7 +69,7 @@ class SparkEngine:
                 parts = _quietly(parts.repartition(FAN).mapInArrow, _add_parts, PART)
             return total(pickle.loads(row.part) for row in parts.collect())
 
-    def apply(self, answer: Answer, rows: Any, size: int) -> Any:
+    def apply(self, answer: AddedColumns, rows: Any, size: int) -> Any:
         """A DataFrame of the same session."""
         from pyspark.sql import types
 
@@ -126,9 +126,9 @@ def _sent(statistic: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(statistic)], pa.binary())], ["part"])
 
 
-def _answer_partition(answer: Answer, size: int, batches: Iterator[Any]) -> Iterator[Any]:
+def _answer_partition(answer: AddedColumns, size: int, batches: Iterator[Any]) -> Iterator[Any]:
     for chunk in _chunks(batches, size):
-        yield from beside(answer, Chunk(chunk)).to_batches()
+        yield from with_answers(answer, Chunk(chunk)).to_batches()
 
 
 def _chunks(batches: Iterator[Any], size: int) -> Iterator[Any]:

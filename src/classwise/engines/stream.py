@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from classwise.engines.engine import Answer, S, beside, total
+from classwise.engines.engine import AddedColumns, S, total, with_answers
 from classwise.engines.progress import Meter, metered
 from classwise.errors import ClasswiseError
 from classwise.kernels import BLAS, OURS
@@ -91,14 +91,14 @@ class StreamEngine:
                 else:
                     whole = total([whole, part])
 
-    def apply(self, answer: Answer, rows: Stream, size: int) -> Iterator[Any]:
+    def apply(self, answer: AddedColumns, rows: Stream, size: int) -> Iterator[Any]:
         """Tables of pyarrow's, as soon as they are there.
 
         WiderTypeError where a file must be begun again, of which some answers are given already.
         """
         with metered("Predicting", rows.pieces) as meter:
             events = _events(rows, rows.pieces, size, meter, len)
-            for _, part in overlapped(_attempt(partial(beside, answer)), events, self.ahead):
+            for _, part in overlapped(_attempt(partial(with_answers, answer)), events, self.ahead):
                 if isinstance(part, ClasswiseError):
                     raise part
                 if not isinstance(part, End):

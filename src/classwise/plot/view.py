@@ -83,12 +83,12 @@ class View(ColumnView):
     def _decider(self) -> Any:
         """A copy of the decision that is asked about points instead of rows."""
         decider = copy(self.decision)
-        decider.model_, decider.novelty = Posteriors(self), None
+        decider.model_, decider.novelty = PointPosteriors(self), None
         return decider
 
 
 @dataclass(frozen=True, eq=False)
-class Posteriors:
+class PointPosteriors:
     """A view that stands in for the model of a decision, and is asked about points instead of rows."""
 
     view: View

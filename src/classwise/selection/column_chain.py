@@ -87,7 +87,7 @@ class ScoredRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class ColumnChain:
     """Sets of columns, b at a time, and the columns that may still be moved: those independent of all others first.
 
     log_joint (b, g, n): of each set. terms (f, g, n): log p(x_j | k) of independent columns. residuals (b, q, g, n) and
@@ -119,12 +119,12 @@ class Chain:
         term += self.log_joint
         return term
 
-    def after(self, i: int) -> "Chain":
+    def after(self, i: int) -> "ColumnChain":
         """The sets once the i-th column is moved, which is then no longer to be moved."""
         residuals, matrices = self._swept(i)
         return replace(self.beside(i), log_joint=self.moved(i), residuals=residuals, matrices=matrices)
 
-    def beside(self, i: int) -> "Chain":
+    def beside(self, i: int) -> "ColumnChain":
         """The same sets, with the i-th column left where it is for good."""
         columns = self.columns[:i] + self.columns[i + 1 :]
         if i < len(self.terms):
@@ -138,7 +138,7 @@ class Chain:
             scales=_without(self.scales, i, 0),
         )
 
-    def doubled(self) -> "Chain":
+    def doubled(self) -> "ColumnChain":
         """All sets twice: without the first column, and with it."""
         rest, (residuals, matrices) = self.beside(0), self._swept(0)
         return replace(
@@ -165,7 +165,7 @@ class Chain:
         residuals += rest.residuals
         return residuals, rest.matrices - slopes[:, :, None] * beside[:, None]
 
-    def reversed(self) -> "Chain":
+    def reversed(self) -> "ColumnChain":
         """The set of all columns, from which columns are taken away; of a chain of one set that is empty so far."""
         whole = self
         while whole.columns:

@@ -12,7 +12,7 @@ from classwise.classifier.bayes import BayesClassifier
 from classwise.classifier.plan import BlockPlan, Plan
 from classwise.covariance import DiagonalCovariance, Fixed, FullCovariance, Recipe
 from classwise.covariance.rank import tolerance
-from classwise.selection.column_chain import LEAST_TERM, Chain, ScoredRows, log_scales
+from classwise.selection.column_chain import LEAST_TERM, ColumnChain, ScoredRows, log_scales
 from classwise.selection.crossing import PROBLEMS, Crossing, Fold, is_complete
 
 
@@ -50,7 +50,7 @@ class ChainRecipe:
     def is_joint(self) -> bool:
         return self.recipe.structure is FullCovariance
 
-    def chain(self) -> Chain:
+    def chain(self) -> ColumnChain:
         """The set of no columns, with all columns to be added."""
         rows, empty = self.rows, len(self.gaussian) if self.is_joint else 0
         terms = [self._terms(j) for j in self.others]
@@ -62,7 +62,7 @@ class ChainRecipe:
             terms, away, variances = [*alone, *terms], away[:0], variances[:0]
         columns = self.others + self.gaussian if self.is_joint else self.gaussian + self.others
         shape = (len(terms), rows.classes, len(rows))
-        return Chain(
+        return ColumnChain(
             rows,
             tuple(columns),
             rows.by_slot(self.log_priors)[None],

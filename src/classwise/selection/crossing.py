@@ -136,7 +136,7 @@ class Crossing:
         return len(self.statistics.parts)
 
     def each(self) -> tuple["Fold", ...]:
-        """The folds in turn, each with the statistics of all others; kept, for whoever asks again."""
+        """The folds in turn, each with the statistics of all others; cached."""
         return self._each
 
     @cached_property

@@ -59,7 +59,7 @@ class Downdates:
         for k in range(len(reduced)):
             j = min(k, len(bases) - 1)
             from_mean = grown * away if k == own else (rows - moments.mean[k]) - moments.rest[k]
-            part = _Part(bases[j], float(losses[j]), self.recipe, float(weights[j]), least)
+            part = _ClassPart(bases[j], float(losses[j]), self.recipe, float(weights[j]), least)
             scores[k], little = part.log_density(from_mean, away)
             doubtful |= little
         return Loss(scores, doubtful)
@@ -93,7 +93,7 @@ class Downdates:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _ClassPart:
     """One class: base A in its structure, loss γ, and the weight that speaks for its covariance."""
 
     base: Array

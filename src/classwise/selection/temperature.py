@@ -60,7 +60,7 @@ class OutOfFold:
         return self.deviation**-2
 
     @cached_property
-    def _kept(self) -> "_Kept":
+    def _relative_logs(self) -> "_RelativeLogs":
         """A row whose class was ruled out stays so, whatever the power: it does not count."""
         rows = np.arange(len(self.codes))
         logs = np.ascontiguousarray(self.log_posterior.T)
@@ -71,11 +71,11 @@ class OutOfFold:
         np.maximum(logs, NEVER, out=logs)
         codes, folds, weights = self.codes[kept], self.folds[kept], np.asarray(self.weights[kept], dtype=np.float64)
         own = logs[codes, rows[: len(codes)]]
-        return _Kept(logs, own, folds.astype(np.int64, copy=False), weights, int(self.folds.max()) + 1)
+        return _RelativeLogs(logs, own, folds.astype(np.int64, copy=False), weights, int(self.folds.max()) + 1)
 
     def slopes(self, log_power: float) -> Slopes:
         """The loss at a power."""
-        return self._kept.slopes(log_power)
+        return self._relative_logs.slopes(log_power)
 
     def fit(self) -> Calibration:
         """The power under which the rows' own classes are most probable."""
@@ -132,7 +132,7 @@ class OutOfFold:
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
+class _RelativeLogs:
     """The rows that count, class-major: log posteriors relative to the largest (g, m), and of the own class (m,)."""
 
     logs: Array

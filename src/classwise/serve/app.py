@@ -67,46 +67,46 @@ def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: flo
     ['low']
     """
     limits, metrics = limits or Limits(), Metrics()
-    desk = Desk(Models(read_names(models), metrics), limits, metrics, Workers(limits), Room(limits))
-    routes = _routes(desk)
+    endpoints = Endpoints(Models(read_names(models), metrics), limits, metrics, Workers(limits), Room(limits))
+    routes = _routes(endpoints)
     app = Starlette(
         routes=routes,
-        lifespan=partial(_running, desk, reload_seconds),
+        lifespan=partial(_running, endpoints, reload_seconds),
         middleware=[Middleware(CountRequests, metrics=metrics, paths=[route.path for route in routes])],
         exception_handlers={
             Problem: _tell_problem,
-            HTTPException: partial(_tell_refusal, desk.models),
+            HTTPException: partial(_tell_refusal, endpoints.models),
             Exception: _tell_failure,
         },
     )
-    app.state.models = desk.models
+    app.state.models = endpoints.models
     return app
 
 
 @asynccontextmanager
-async def _running(desk: "Desk", reload_seconds: float, app: Starlette) -> AsyncIterator[None]:
-    watching = asyncio.create_task(desk.models.watch(reload_seconds)) if reload_seconds else None
+async def _running(endpoints: "Endpoints", reload_seconds: float, app: Starlette) -> AsyncIterator[None]:
+    watching = asyncio.create_task(endpoints.models.watch(reload_seconds)) if reload_seconds else None
     try:
         yield
     finally:
         if watching is not None:
             watching.cancel()
-        desk.workers.close()
+        endpoints.workers.close()
 
 
-def _routes(desk: "Desk") -> list[Route]:
-    models = desk.models
+def _routes(endpoints: "Endpoints") -> list[Route]:
+    models = endpoints.models
     routes = [
         Route("/models", _json_route(lambda: [brief(served) for served in models.served.values()])),
         Route("/health", _json_route(lambda: health(models))),
-        Route("/openapi.json", _json_route(lambda: document(models, desk.limits))),
-        Route("/metrics", desk.count),
+        Route("/openapi.json", _json_route(lambda: document(models, endpoints.limits))),
+        Route("/metrics", endpoints.count),
         *(Route(path, _page(name)) for path, name in PAGE.items()),
     ]
     for at, name in {"": models.first, **{f"/models/{name}": name for name in models.served}}.items():
-        routes.append(Route(f"{at}/predict", partial(desk.predict, name=name), methods=["POST"]))
-        routes.append(Route(f"{at}/explain", partial(desk.explain, name=name), methods=["POST"]))
-        routes.append(Route(at or "/model", _json_route(partial(desk.describe, name))))
+        routes.append(Route(f"{at}/predict", partial(endpoints.predict, name=name), methods=["POST"]))
+        routes.append(Route(f"{at}/explain", partial(endpoints.explain, name=name), methods=["POST"]))
+        routes.append(Route(at or "/model", _json_route(partial(endpoints.describe, name))))
     return routes
 
 
@@ -156,8 +156,8 @@ async def _tell_failure(request: Request, problem: Exception) -> Response:
 
 
 @dataclass(frozen=True, eq=False)
-class Desk:
-    """Where requests are answered: the models, and what is put up with."""
+class Endpoints:
+    """The functions that answer requests, with the models and the limits."""
 
     models: Models
     limits: Limits

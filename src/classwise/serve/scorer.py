@@ -29,7 +29,7 @@ CLEAR = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class PredictedRows:
     """labels (n,) and posteriors (n, g); None for what was not asked."""
 
     labels: Labels | None
@@ -62,7 +62,7 @@ class Scorer:
         """Reads rows for this model."""
         return reader_of(self.inner)
 
-    def answer(self, rows: Source, options: Options, deadline: RequestDeadline) -> Scored:
+    def answer(self, rows: Source, options: Options, deadline: RequestDeadline) -> PredictedRows:
         """Labels and posteriors of rows."""
         model, parts = self._asked(options), []
         for start in range(0, len(rows.values), PART):
@@ -72,7 +72,7 @@ class Scorer:
             return parts[0]
         labels = None if parts[0].labels is None else np.concatenate([part.labels for part in parts])
         posteriors = None if parts[0].posteriors is None else np.concatenate([part.posteriors for part in parts])
-        return Scored(labels, posteriors)
+        return PredictedRows(labels, posteriors)
 
     def explain(self, rows: Source, label: Any, against: Any) -> Explanation:
         """Why one row is taken for one label rather than another."""
@@ -88,10 +88,10 @@ class Scorer:
 
     # ----------------------------------------------------------------------------------------------------------------
 
-    def _score(self, model: Any, rows: Source, output: str, start: int) -> Scored:
+    def _score(self, model: Any, rows: Source, output: str, start: int) -> PredictedRows:
         try:
             posteriors = model.predict_proba(rows) if output != "label" else None
-            return Scored(self._labels(model, rows, posteriors) if output != "posteriors" else None, posteriors)
+            return PredictedRows(self._labels(model, rows, posteriors) if output != "posteriors" else None, posteriors)
         except ClasswiseError as problem:
             row = first_failing(model.predict_proba, rows) + start
             raise Problem(422, f"Row {row}: {problem}", row) from None

@@ -17,7 +17,7 @@ from classwise.classifier.bayes import BayesClassifier, Calibration
 from classwise.classifier.decision import Policy
 from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.errors import ClasswiseError
-from classwise.export.linear import LinearScores, linear_scores, weight_average
+from classwise.export.linear import LinearFormula, linear_scores, weight_average
 from classwise.export.onnx_graph.averages import averaged_scores, needs_average
 from classwise.export.onnx_graph.densities import scores
 from classwise.export.onnx_graph.graph import Graph, Tensor
@@ -55,7 +55,7 @@ def _scores(classifier: LogisticClassifier, rows: GraphRows) -> Tensor:
     return score @ np.array([[-0.5, 0.5]])
 
 
-def _entries(scores: LinearScores, rows: GraphRows) -> tuple[Tensor, list[int]]:
+def _entries(scores: LinearFormula, rows: GraphRows) -> tuple[Tensor, list[int]]:
     """y (n, q'), numbers first, and which entry each of its columns is; 0 where a value is missing."""
     graph, parts = rows.graph, []
     order = list(scores.numbers)

@@ -83,29 +83,29 @@ def to_onnx(
            [0.   , 0.249, 0.751]]))
     """
     onnx = load_onnx()
-    question = _read(model)
-    estimator = question.estimator
+    spec = _read(model)
+    estimator = spec.estimator
     fitted, matrix = estimator.model_, choose("inputs", inputs, INPUTS)
     texts = (missing,) if isinstance(missing, str) else tuple(missing)
     layout = Layout(choose("dtype", dtype, DTYPES), _fits_matrix(fitted, matrix), texts)
     graph = Graph(_read_opset(opset))
-    graph.whole = isinstance(question.novelty, EvidenceRule)
+    graph.whole = isinstance(spec.novelty, EvidenceRule)
     rows = _open_rows(graph, fitted, layout, strict=getattr(estimator, "missing", "") == "error", outputs=outputs)
     if isinstance(fitted, StackModel):
         _refuse_unsuitable(rows, fitted.schema)
     of = posterior(estimator._classifier, rows)
-    labels = _write_outputs(of, rows, question, layout, outputs)
+    labels = _write_outputs(of, rows, spec, layout, outputs)
     made = graph.model("classwise")
     _describe(made, estimator, fitted, labels)
     onnx.checker.check_model(made, full_check=True)
     return made
 
 
-# What is asked for ----------------------------------------------------------------------------------------------------
+# What is exported -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class DecisionSpec:
     """An estimator; output_labels: the classes, then that of rows not decided, then that of novel rows, where there are
     such; the policy to decide by, if not for the most probable label; which rows are novel.
     """
@@ -116,18 +116,18 @@ class Question:
     novelty: EvidenceRule | DistanceRule | None = None
 
 
-def _read(model: Any) -> Question:
+def _read(model: Any) -> DecisionSpec:
     """From an estimator, or a Decision about one."""
     if not isinstance(model, Decision):
         estimator = _estimator(model)
         ties = getattr(estimator, "ties", "first")
         if ties != "first":
             raise ClasswiseError(f"ties={ties!r} needs chance; use model.set_params(ties='first').")
-        return Question(estimator, estimator.classes_.tolist())
+        return DecisionSpec(estimator, estimator.classes_.tolist())
     estimator = _estimator(model)
     policy, novelty = read_policy(model.costs, model.reject, estimator.classes_), novelty_rule(model)
     labels = [*estimator.classes_.tolist(), *[model.reject_label_] * (model.reject is not None)]
-    return Question(estimator, [*labels, *[model.novel_label_] * (novelty is not None)], policy, novelty)
+    return DecisionSpec(estimator, [*labels, *[model.novel_label_] * (novelty is not None)], policy, novelty)
 
 
 def _estimator(model: Any) -> Any:
@@ -217,21 +217,21 @@ def _refuse_names(inputs: list[str], outputs: tuple[str, str]) -> None:
 def _write_outputs(
     of: GraphPosterior,
     rows: InputRows,
-    question: Question,
+    spec: DecisionSpec,
     layout: Layout,
     outputs: tuple[str, str],
 ) -> Labels:
     """Label and probabilities; the labels are the classes, those of rows not decided, and of no score."""
-    known, graph, policy = label_values(question.output_labels), of.graph, question.policy
+    known, graph, policy = label_values(spec.output_labels), of.graph, spec.policy
     labels = np.append(known, np.array([unscorable_label(known)], dtype=known.dtype))
     code, scorable = of.code if policy is None else decided(of, policy), of.scorable
-    if question.novelty is not None:
-        novel, is_known = is_novel(question.novelty, of, rows)
+    if spec.novelty is not None:
+        novel, is_known = is_novel(spec.novelty, of, rows)
         code, scorable = novel.squeeze(1).where(np.array(len(known) - 1), code), scorable & is_known
     code = scorable.squeeze(1).where(code, np.array(len(known)))
     graph.output(outputs[0], graph.constant(labels).take(code, 0), str if labels.dtype == object else np.int64)
     probabilities = of.scorable.where(of.probabilities, np.nan).cast(layout.dtype)
-    graph.output(outputs[1], probabilities, layout.dtype, len(question.estimator.classes_))
+    graph.output(outputs[1], probabilities, layout.dtype, len(spec.estimator.classes_))
     return labels
 
 
