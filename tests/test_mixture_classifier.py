@@ -142,8 +142,8 @@ class TestColumns:
         table, labels = mixed()
         m = cw.MixtureClassifier().fit(table, labels)
         alone = cw.MixtureClassifier().fit(table[["x", "y"]], labels)
-        beside = cw.NaiveBayes().fit(table[["color", "side"]], labels)
-        total = alone.log_density(table[["x", "y"]]) + beside.log_density(table[["color", "side"]])
+        other = cw.NaiveBayes().fit(table[["color", "side"]], labels)
+        total = alone.log_density(table[["x", "y"]]) + other.log_density(table[["color", "side"]])
         np.testing.assert_allclose(m.log_density(table), total)
         assert m.families_["color"] == "categorical"
         rows, _ = m.sample(5, random_state=0)

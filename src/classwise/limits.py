@@ -16,7 +16,7 @@ CHUNK_SIZE = 16 * BLOCK_SIZE
 SPARSE_SIZE = 1 << 24
 
 # A compiled kernel with threads of its own takes at most so many rows at once: the codes of their classes (two bytes a
-# row) are all that it needs beside them.
+# row) are all that it needs besides them.
 ONE_PASS_ROWS = 1 << 21
 
 # Chunks are shorter where the columns of a table must first be copied side by side, so that memory stays flat.

@@ -154,7 +154,7 @@ def _nearest(a: float, b: float, c: float) -> float:
 # Both exist where d(s) >= 0, turn into each other where d is zero, and enter or leave the box only where f = 0 on one
 # of its edges. What the curve is called is not asked, and so nothing goes wrong where it is almost another.
 
-# Beside the terms that it is made of, this is rounding.
+# Relative to the terms that it is made of, this is rounding.
 ROUNDING = 1e-14
 
 # A slope of this many times the largest curvature keeps its sign all over the box.

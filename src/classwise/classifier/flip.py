@@ -199,7 +199,7 @@ class _FlipSearch:
     def _scored_levels(self, j: int) -> tuple[Array, Array]:
         """The other levels of a column (m,), and their scores (g, m).
 
-        Without smoothing a level may have probability zero in every class: no row has it, beside the other values.
+        Without smoothing a level may have probability zero in every class: no row has it with the other values.
         """
         values = np.array([level for level in range(self.reach.levels[j]) if level != self.row[j]], dtype=float)
         if not len(values):

@@ -186,7 +186,7 @@ def whitening_root(polynomial: Polynomial) -> Array:
 
 
 def is_flat(values: Array) -> NDArray[np.bool_]:
-    """Which coefficients are zero: below FLAT, or rounding beside the largest."""
+    """Which coefficients are zero: below FLAT, or rounding relative to the largest."""
     return np.abs(values) <= FLAT + TOUCHING * np.abs(values).max(initial=0.0)
 
 

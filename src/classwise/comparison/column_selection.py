@@ -28,7 +28,7 @@ STEPWISE = {"forward": True, "backward": True, "best": False}
 
 
 class SelectionLine(NamedTuple):
-    """A set of columns. added: the column that it has beside those of the line before, None for a set of its own;
+    """A set of columns. added: the column that it has besides those of the line before, None for a set of its own;
     log_loss, standard_error: on held-out rows; wilks: Wilks' lambda of its numbers, NaN if it has other columns too; f,
     p: of the column that was added, or of all columns, None where there is none; note: "best" or "simplest".
     """
@@ -234,7 +234,7 @@ def _test(wilks: Wilks, others: Sequence[int], added: int, is_stepwise: bool) ->
 
 
 def _change(before: Sequence[Any], after: Sequence[Any]) -> str:
-    """What a set has beside another, and what it lacks.
+    """What a set has that another has not, and what it lacks.
 
     >>> _change(["a", "b"], ["a", "c", "d"])
     '+ c, + d, - b'

@@ -237,7 +237,7 @@ def expected_covariance(moments: Moments, diagonal: float = 0.5) -> Array:
     """
     within = moments.scatter.pooled_diagonal() / np.maximum(moments.weight.sum(axis=0), 1.0)
     overall = moments.overall_variance()
-    # What is tiny beside the overall variance is rounding, or a single row in each class.
+    # What is tiny relative to the overall variance is rounding, or a single row in each class.
     variances = np.where(within > 1e-12 * overall, within, np.where(overall > 0, overall, 1.0))
     if moments.scatter.name == "diagonal":
         return np.diag(variances)

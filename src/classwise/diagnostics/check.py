@@ -200,7 +200,7 @@ class HistogramBins:
         return np.bincount(places.ravel(), minlength=count * bins).reshape(count, bins) / values.shape[1]
 
     def histogram(self, observed: Array, samples: Array) -> Histogram:
-        """The shares of the rows beside those of the samples; observed (bins,), samples (draws, bins)."""
+        """The shares of the rows, compared with those of the samples; observed (bins,), samples (draws, bins)."""
         low, middle, high = np.quantile(samples, [0.025, 0.5, 0.975], axis=0)
         edges = self.edges if self.levels is None else None
         return Histogram(edges, self.levels, observed, low, middle, high)

@@ -57,7 +57,7 @@ def widened(values: Any) -> Any:
     return xp.astype(values, xp.float64 if has_double(values) else xp.float32, copy=False)
 
 
-def beside(values: Array, rows: Any) -> Any:
+def on_device_of(values: Array, rows: Any) -> Any:
     """Numbers of a model, on the device of rows, in the precision that is computed in."""
     xp = namespace(rows)
     return from_host(np.asarray(values), rows, xp.float64 if has_double(rows) else xp.float32)
@@ -65,8 +65,8 @@ def beside(values: Array, rows: Any) -> Any:
 
 def away_from(rows: Any, center: Array) -> Any:
     """x - c, to the last digit of the rows: what float32 cuts off a center is subtracted by itself."""
-    away = widened(rows) - beside(center, rows)
-    return away if has_double(rows) else away - beside(center - center.astype(np.float32), rows)
+    away = widened(rows) - on_device_of(center, rows)
+    return away if has_double(rows) else away - on_device_of(center - center.astype(np.float32), rows)
 
 
 def has_kernels(values: Any) -> bool:

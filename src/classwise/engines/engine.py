@@ -80,7 +80,7 @@ def total(parts: Iterable[S]) -> S:
     return cast("S", whole)
 
 
-def with_answers(answer: AddedColumns, chunk: Chunk) -> Any:
+def beside(answer: AddedColumns, chunk: Chunk) -> Any:
     """The keys of a chunk and what is added to them, as a table of pyarrow's."""
     import pyarrow as pa
 

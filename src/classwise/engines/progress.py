@@ -259,7 +259,7 @@ def silent() -> Iterator[None]:
 
 
 def _is_silent() -> bool:
-    """Work that a program watches is silenced by larger work of the same thread alone: others may go on beside it."""
+    """Work that a program watches is silenced by larger work of the same thread alone: other threads may go on."""
     return _silence[0] > 0 if _watcher.get() is None else _own_silence.get()
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from classwise.engines.engine import AddedColumns, S, total, with_answers
+from classwise.engines.engine import AddedColumns, S, beside, total
 from classwise.errors import ClasswiseError
 from classwise.rows.roles import Chunk
 
@@ -128,7 +128,7 @@ def _sent(statistic: Any) -> Iterator[Any]:
 
 def _answer_partition(answer: AddedColumns, size: int, batches: Iterator[Any]) -> Iterator[Any]:
     for chunk in _chunks(batches, size):
-        yield from with_answers(answer, Chunk(chunk)).to_batches()
+        yield from beside(answer, Chunk(chunk)).to_batches()
 
 
 def _chunks(batches: Iterator[Any], size: int) -> Iterator[Any]:

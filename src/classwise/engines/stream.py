@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from classwise.engines.engine import AddedColumns, S, total, with_answers
+from classwise.engines.engine import AddedColumns, S, beside, total
 from classwise.engines.progress import Meter, metered
 from classwise.errors import ClasswiseError
 from classwise.kernels import BLAS, OURS
@@ -98,7 +98,7 @@ class StreamEngine:
         """
         with metered("Predicting", rows.pieces) as meter:
             events = _events(rows, rows.pieces, size, meter, len)
-            for _, part in overlapped(_attempt(partial(with_answers, answer)), events, self.ahead):
+            for _, part in overlapped(_attempt(partial(beside, answer)), events, self.ahead):
                 if isinstance(part, ClasswiseError):
                     raise part
                 if not isinstance(part, End):

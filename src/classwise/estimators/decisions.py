@@ -567,7 +567,7 @@ def _marked(labels: Labels, where: NDArray[np.bool_], label: Any) -> Labels:
         return labels
     kinds = {labels.dtype.kind, np.asarray(label).dtype.kind}
     common = np.result_type(labels, np.asarray(label)) if kinds <= set("iuf") or kinds == {"U"} else np.dtype(object)
-    if common.kind == "f" and "f" not in kinds:  # unsigned integers beside a signed one: keep all digits
+    if common.kind == "f" and "f" not in kinds:  # unsigned integers and a signed one: keep all digits
         common = np.dtype(np.int64 if labels.max() <= np.iinfo(np.int64).max else object)
     marked = labels.astype(common)
     marked[where] = label

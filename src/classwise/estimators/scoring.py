@@ -1,4 +1,4 @@
-"""predict and evaluate for any source of rows: write predictions beside the rows, and measure them on labeled rows."""
+"""predict and evaluate for any source of rows: write predictions next to the rows, and measure them on labeled rows."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -132,7 +132,7 @@ def _unused(names: Sequence[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, eq=False)
 class ModelAnswer:
-    """From a chunk of rows, in a table of any library, to the keys with the predictions beside them.
+    """From a chunk of rows, in a table of any library, to the keys, followed by the predictions.
 
     copies: the names under which chunks hold unchanged copies of keys that the model reads too.
     """

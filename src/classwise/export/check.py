@@ -45,7 +45,7 @@ class Agreement:
 
 
 def compared(model: Any, rows: CheckRows, answered: Answered) -> Agreement:
-    """What a model says of rows, beside what its export says."""
+    """The answers of a model for rows, and those of its export."""
     labels, posteriors = answered
     expected, own = model.predict_proba(rows.X), model.predict(rows.X).tolist()
     known = np.array([label is not None for label in labels])

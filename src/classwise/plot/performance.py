@@ -1,4 +1,4 @@
-"""How well a model does: confusion, reliability, the error of rows that it decides; and its samples beside rows."""
+"""How well a model does: confusion, reliability, the error of decided rows; and its samples compared with rows."""
 
 from collections.abc import Mapping
 from math import floor

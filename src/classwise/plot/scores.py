@@ -87,7 +87,7 @@ def draw_importance(lines: Sequence[Any], axes: Any = None) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# A stack as a picture: the weight of each member beside its log loss, and the log loss of all together.
+# A stack as a picture: the weight and log loss of each member, and the log loss of all together.
 
 # Members this many times as far behind the best as the one in the middle would squeeze the others together.
 FAR = 3.0

@@ -35,7 +35,7 @@ from classwise.report.page import (
 from classwise.report.report_data import ReportData
 from classwise.tabular import count_text
 
-# How a model did beside the one that was chosen: what the legend calls it, and a badge in its row.
+# How a model did compared with the one that was chosen: what the legend calls it, and a badge in its row.
 KINDS = {
     "best": ("the choice", "best"),
     "tie": ("as good", "as good"),
@@ -46,7 +46,7 @@ KINDS = {
 
 
 def models(study: ReportData) -> Markup:
-    """All models in a table that sorts, each with its log loss drawn beside it."""
+    """All models in a table that sorts, each with its log loss drawn in its row."""
     comparison = study.comparison
     fitted = sorted((t for t in comparison.tried if not t.reason), key=lambda t: t.estimate("log_loss").value)
     kinds = [_kind(comparison, trial) for trial in fitted]
@@ -151,7 +151,7 @@ def _number(value: float | None, form: str, mark: str = "") -> Cell:
 
 
 def figures(evaluation: Evaluation, accuracy_interval: tuple[float, float]) -> dict[str, str]:
-    """The numbers that say how good a model is, each beside one to hold it against."""
+    """The numbers that say how good a model is, each with one to compare it with."""
     shares = evaluation.support / max(evaluation.weight, 1e-300)
     often, most = evaluation.labels[shares.argmax()], shares.max()
     guessing = -float(shares[shares > 0] @ np.log(shares[shares > 0]))

@@ -268,7 +268,7 @@ class RowFile:
         return self._without_marks(connection.from_arrow(pa.concat_tables(tables)), own)
 
     def _without_marks(self, rows: Any, own: Mapping[str, str]) -> Opened:
-        """Columns as they stand, and beside them the same with nothing for what is missing."""
+        """Columns as they stand, and the same with nothing for what is missing."""
         marks = self.marks or ()
         values = {name: f"v{i}" for i, name in enumerate(own)}
         kept = [f"{unmarked(own[name], marks)} AS {value}" for name, value in values.items()]

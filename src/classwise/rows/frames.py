@@ -380,7 +380,7 @@ def _read_series(series: "nw.Series[Any]") -> tuple[Labels, NDArray[np.bool_] | 
 
 
 def _as_array(y: Any) -> NDArray[Any]:
-    """A list as an array: integers beside NaN, or beside very large ones, stay what they are."""
+    """A list as an array: integers mixed with NaN, or with very large ones, stay what they are."""
     values = np.asarray(y)
     return np.array(y, dtype=object) if isinstance(y, (list, tuple)) and values.dtype.kind == "f" else values
 

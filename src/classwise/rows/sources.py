@@ -375,7 +375,7 @@ def read_counted(
 def _read_array(X: Any) -> NDArray[Any]:
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "fiub" and X.dtype.itemsize <= 8:
         return X  # what scikit-learn's check would say yes to, which takes longer than fitting a small table
-    # NumPy would make text of numbers beside text, and numbers of yes and no beside numbers.
+    # NumPy would make text of numbers mixed with text, and numbers of yes and no mixed with numbers.
     values = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else unmasked(X)
     kind = values.dtype.kind if isinstance(values, np.ndarray) else ""
     if kind in (*"OUST", *DATES):

@@ -16,7 +16,7 @@ from classwise.arrays import Array, Codes
 from classwise.errors import ClasswiseError
 from classwise.rows.schema import FOR_SPARSE, Schema
 
-# What a family can take, beside the zeros, in words and as the least value.
+# What a family can take, besides zeros, in words and as the least value.
 LEAST = {"gaussian": ("finite numbers", -np.inf), "poisson": ("whole numbers from 0 on", 0.0)}
 COUNTED = ("numbers from 0 on", 0.0)
 

@@ -138,7 +138,7 @@ class _Branch:
 
     def grown(self, most: int) -> list["_Branch"]:
         """Without the next column, and with it."""
-        without = _Branch(self.chosen, self.chain.beside(0))
+        without = _Branch(self.chosen, self.chain.frozen(0))
         if len(self.chosen) == most:
             return [without]
         return [without, _Branch((*self.chosen, self.chain.columns[0]), self.chain.after(0))]

@@ -206,8 +206,8 @@ class Fold:
     def completed(self, plans: Sequence[Plan]) -> "Fold":
         """The same with the gaps of the other folds filled, as the first of some plans that can be fitted expects.
 
-        So many variants of a model can be tried without EM for each. Where gaps say something by themselves, or columns
-        beside the Gaussian's have some, the fold stays as it is.
+        Many variants of a model can then be tried without EM for each. Where gaps are informative, or columns other
+        than the Gaussian's have some, the fold stays as it is.
         """
         schema = self.training.schema
         if plans[0].missing_is_level or schema.numbers != schema.positions("gaussian"):

@@ -289,7 +289,7 @@ def _is_text(type: pa.DataType) -> bool:
 
 
 def write_stream(kept: dict[str, pa.ChunkedArray], answers: dict[str, pa.Array]) -> bytes:
-    """The columns to keep and the answer beside them, as a stream."""
+    """The columns to keep, followed by the answer, as a stream."""
     for name in kept.keys() & answers.keys():
         raise Problem(422, f"keep names {name!r}, which is a column of the answer; rename it.", column=name)
     table = pa.table(kept | answers)
@@ -311,7 +311,7 @@ def answer_columns(
 
 
 def _label_column(labels: Labels, possible_labels: Labels) -> pa.Array:
-    """Labels as `cw.predict` writes them: where yes or no may stand beside "reject" all are text, in every request. So
+    """Labels as `cw.predict` writes them: where yes or no may be mixed with "reject" all are text, in every request. So
     are whole numbers beyond 64 bits, which Arrow has not.
     """
     if possible_labels.dtype.kind not in "OU":

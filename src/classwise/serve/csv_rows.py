@@ -111,7 +111,7 @@ def _number(text: str) -> Any:
 
 
 def write_csv(kept: dict[str, Any], answers: dict[str, pa.Array]) -> bytes:
-    """The columns to keep and the answer beside them."""
+    """The columns to keep, followed by the answer."""
     for name in kept.keys() & answers.keys():
         raise Problem(422, f"keep names {name!r}, which is a column of the answer; rename it.", column=name)
     sink = pa.BufferOutputStream()

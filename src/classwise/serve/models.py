@@ -1,6 +1,6 @@
 """Models by name, each from a file that may be replaced while the server runs.
 
-A request takes the model that is there when it begins, and keeps it to the end; a new file is read beside it, tried on
+A request takes the model that is there when it begins, and keeps it to the end; a new file is read meanwhile, tried on
 a row, and only then put in its place, in one assignment. A file that cannot be read leaves everything as it was.
 
 Files are looked at every second, in a thread. A library that the system tells of changes would save nothing: whether a

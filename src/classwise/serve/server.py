@@ -66,7 +66,7 @@ def run(
 
 
 def _logging(level: str) -> dict[str, Any]:
-    """uvicorn's own, and what the models have to tell beside it. Neither ever holds a row."""
+    """uvicorn's own loggers, and that of the models. Neither ever holds a row."""
     logger = {"handlers": ["default"], "level": level.upper(), "propagate": False}
     loggers = {**uvicorn.config.LOGGING_CONFIG["loggers"], "classwise.serve": logger}
     return {**uvicorn.config.LOGGING_CONFIG, "loggers": loggers}

@@ -18,7 +18,7 @@ from classwise.kernels.pivots import least_pivot
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.gaps import Numbers
 
-# The share of a column's variance, in units of rounding, that may be left beside other columns: at least so much, and
+# The share of a column's variance, in units of rounding, that other columns may leave unexplained: at least this, and
 # for many columns as much as makes a covariance singular (see covariance.rank).
 LEAST_LEFT = 100
 LEFT_BY_COLUMN = 10

@@ -55,7 +55,7 @@ def _ranks(losses: Array) -> Array:
 
 
 def _even(choice: DialChoice, values: Array, even: Array) -> Array:
-    """Values between those tried, by bilinear interpolation; NaN beside what cannot be fitted; (shrink, share)."""
+    """Values between those tried, by bilinear interpolation; NaN next to what cannot be fitted; (shrink, share)."""
     shares, shrinks = (np.array(tried, dtype=np.float64) for tried in (choice.shares, choice.shrinks))
     known = np.where(np.isfinite(values), values, np.nan)
     if shrinks[-1] < 1:  # where numbers are missing, fewer values are tried: beyond the last one nothing is known

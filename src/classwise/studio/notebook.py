@@ -25,7 +25,7 @@ HEIGHT = 900
 
 
 class Studio:
-    """A studio that runs beside the program. url: its address, with the token; a notebook shows the page inline."""
+    """A studio in the background of the program. url: its address, with the token; a notebook shows the page inline."""
 
     def __init__(self, server: StudioServer, state: StudioState) -> None:
         self._server, self._desk = server, state

@@ -1,4 +1,4 @@
-"""The answer at the top of the page, and what stands beside it: findings, what matters, diagnosis, learning curves."""
+"""The answer at the top of the page, and what is shown with it: findings, what matters, diagnosis, learning curves."""
 
 from dataclasses import asdict
 from typing import Any

@@ -158,7 +158,7 @@ def decided(of: GraphPosterior, policy: Policy) -> Tensor:
 
 
 def label_values(labels: Sequence[Any]) -> Labels:
-    """Labels as ONNX has them: whole numbers (yes and no as 1 and 0), or text; numbers beside text become text.
+    """Labels as ONNX has them: whole numbers (yes and no as 1 and 0), or text; numbers mixed with text become text.
 
     >>> label_values([False, True]), label_values([0, 1, "reject"])
     (array([0, 1]), array(['0', '1', 'reject'], dtype=object))

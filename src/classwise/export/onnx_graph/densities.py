@@ -185,7 +185,7 @@ def _is_shared(means: Array, covariance: Covariance) -> bool:
 # Rows with gaps: distances and volumes of the columns that are there --------------------------------------------------
 #
 # A missing column is made to stand alone: its variance 1, its covariances and its deviation 0. So C is the covariance
-# of what is there, beside an identity that adds nothing. Then, column by column, C = L D L' is eliminated:
+# of what is there, next to an identity that adds nothing. Then, column by column, C = L D L' is eliminated:
 #
 #     q   += d_j² / C_jj            d <- d - C_.j d_j / C_jj
 #     log|C| += log C_jj            C <- C - C_.j C_j. / C_jj
