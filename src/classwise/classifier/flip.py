@@ -29,7 +29,7 @@ QUADRATIC = 1e-9
 # Steps in a range, and halvings of one of them.
 STEPS, HALVINGS = 128, 50
 
-# Another level counts as a change of so many standard deviations.
+# Another level counts as a change of this many standard deviations.
 LEVEL = 1.0
 
 # Models without densities say how far rows reach by three standard deviations to both sides; changes go less far.
@@ -241,7 +241,7 @@ class _FlipSearch:
         return found
 
     def _most(self, numbers: int) -> int:
-        """How many columns can be looked at, each at several places, with so many numbers in all."""
+        """How many columns can be looked at, each at several places, with this many numbers in all."""
         return max(numbers // (len(PLACES) * len(self.row)), 1)
 
     def _quadratics_of(self, columns: list[int], powers: Array) -> dict[int, Array]:

@@ -110,7 +110,7 @@ def linear_functions(gaussian: Gaussian, model: BayesClassifier) -> tuple[Array,
     return model.calibration.power * weights, model.calibration(constants[:, None])[:, 0]
 
 
-# So many terms of a linear function are written, and so many levels of a category: the largest.
+# This many terms of a linear function are written, and this many levels of a category: the largest.
 LINEAR_TERMS = 30
 LEVELS = 12
 

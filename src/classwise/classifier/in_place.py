@@ -21,7 +21,7 @@ from classwise.densities import Constant, Copies, Density, Gaussian, Student
 from classwise.engines.device_scores import LinearScores, QuadraticScores, Scores, answer_in_place
 from classwise.rows.table import Table
 
-# Values lie within so many deviations of a mean, as a rule: what float32 must hold.
+# Values lie within this many deviations of a mean, as a rule: what float32 must hold.
 USUAL = 4.0
 
 

@@ -217,10 +217,10 @@ WITHIN = 3.0
 # A column is far from zero when its rows are, by this many standard deviations.
 FAR = 20.0
 
-# A round number is among the rows when it is at most so many standard deviations from their center.
+# A round number is among the rows when it is at most this many standard deviations from their center.
 AMONG = 10.0
 
-# So many terms are written, the largest: all that a quadratic function of three columns has.
+# This many terms are written, the largest: all that a quadratic function of three columns has.
 MOST_TERMS = 10
 
 

@@ -32,7 +32,7 @@ from classwise.errors import ClasswiseError
 from classwise.storage import stored
 from classwise.tabular import html_table
 
-# EM stops when no prior moves by more than this, or after so many steps.
+# EM stops when no prior moves by more than this, or after this many steps.
 STILL = 1e-10
 MOST_STEPS = 10_000
 
@@ -154,11 +154,11 @@ def _errors(ratios: Array, priors: Array) -> Array:
 # Novelty: a row less probable than nearly all ordinary rows are -------------------------------------------------------
 
 
-# So many of the rows drawn are expected to be as rare as those sought, within limits for the number drawn.
+# This many of the rows drawn are expected to be as rare as those sought, within limits for the number drawn.
 RARE = 200
 FEWEST, MOST = 10_000, 100_000
 
-# Below the least probable of the draws but for so many, the law goes on as an exponential one.
+# Below all but this many of the draws, the tail continues as an exponential distribution.
 TAIL = 20
 
 Presence = NDArray[np.bool_]

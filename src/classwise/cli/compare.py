@@ -303,7 +303,7 @@ def _diagnosis(held: "Held", families: Any, comparison: Any) -> Any:
         return None
 
 
-# From so many seconds on, a limit of ten saves time: quick models are tried under any limit.
+# From this many seconds on, a limit of ten saves time: quick models are tried under any limit.
 LONG_SECONDS = 20
 
 

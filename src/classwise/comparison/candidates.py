@@ -124,7 +124,7 @@ class Candidate(ABC):
 
     role: ClassVar[str]
     takes_temperature: ClassVar[bool] = True
-    # Whether it is tried while others are, and quietly, in several threads; for models that start no threads themselves.
+    # Whether it is tried while others are, quietly, in several threads; for models that start no threads themselves.
     in_threads: ClassVar[bool] = False
     # Errors that make the candidate fail, with the message as the reason; other errors are raised.
     problems: ClassVar[tuple[type[Exception], ...]] = OUR_PROBLEMS

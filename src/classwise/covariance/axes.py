@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 from classwise.arrays import Array, Codes
 from classwise.covariance.spectra import SpectrumModel
 
-# So many of the starts are followed, those of the greatest likelihood; the best of them is followed to its end.
+# This many of the starts are followed, those of the greatest likelihood; the best of them is followed to its end.
 FOLLOWED = 4
 FIRST_STEPS = 60
 FEW_STEPS = 10
@@ -136,7 +136,7 @@ def _descended(here: RotatedScatters) -> RotatedScatters:
 
 
 def _in_plane(center: RotatedScatters, steps: int) -> RotatedScatters:
-    """The least F among rotations near a center, after so many steps, or the center; in units of its curvature."""
+    """The least F among rotations near a center, after `steps` steps, or the center; in units of its curvature."""
     unit = 1 / np.sqrt(center.curvature)
 
     def height_and_gradient(angles: Array) -> tuple[float, Array]:

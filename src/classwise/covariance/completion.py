@@ -27,7 +27,7 @@ Maximize: TypeAlias = Callable[[ClassStatistics], GaussianParameters]
 TOLERANCE = 1e-10
 MOST_ITERATIONS = 1000
 
-# What has not settled after so many leaps hardly ever does: it has nowhere to go. From the second tolerance on, half.
+# What has not settled after this many leaps hardly ever does: it has nowhere to go. From the second tolerance on, half.
 MOST_LEAPS = 300
 COARSE = 1e-9
 

@@ -33,13 +33,13 @@ from classwise.rows.schema import Family
 from classwise.statistics.bins import MOST_BINS, Histogram, Histograms
 from classwise.storage import stored
 
-# Bandwidths are looked for from Silverman's rule over this to this many times the rule, first at so many of them.
+# Bandwidths are looked for from Silverman's rule over this to this many times the rule, first at this many of them.
 FINER, COARSER, TRIED = 32.0, 4.0, 10
 
 # The table: steps in a bandwidth, and how many bandwidths it reaches beyond values.
 STEPS, REACH = 8, 5
 
-# Values are compared with centers in blocks of so many pairs.
+# Values are compared with centers in blocks of this many pairs.
 PAIRS = 1 << 19
 
 

@@ -43,7 +43,7 @@ from classwise.statistics import ClassStatistics, DiagonalScatter, Scatter
 ROUGH = 1e-8
 
 
-# A warning names at most so many columns, and counts the others.
+# A warning names at most this many columns, and counts the others.
 MOST_NAMED = 100
 
 

@@ -87,7 +87,7 @@ def _with_directions(spectra: Sequence[EigenSpectrum]) -> tuple[list[EigenSpectr
 
 @dataclass(frozen=True)
 class Given:
-    """So many."""
+    """A given number."""
 
     count: int
 

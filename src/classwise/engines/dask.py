@@ -9,7 +9,7 @@ from classwise.errors import ClasswiseError
 from classwise.rows.roles import ArrayChunk, Chunk
 from classwise.rows.sampling import PLACES
 
-# So many statistics are added by one task.
+# This many statistics are added by one task.
 FAN = 8
 
 

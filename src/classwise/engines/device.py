@@ -47,7 +47,7 @@ def values_of(table: Table) -> Any:
 
 
 def block_rows(width: int) -> int:
-    """How many rows to work on at once, if so many numbers are held for each."""
+    """How many rows to work on at once, if `width` numbers are held for each."""
     return max(DEVICE_BLOCK // max(width, 1), 1024)
 
 

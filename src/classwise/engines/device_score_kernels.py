@@ -19,7 +19,7 @@ import triton.language as tl
 from classwise.arrays import Array
 from classwise.engines.device_kernels import held, padded
 
-# Few: their scores, and rows of so many columns, fit in the registers of threads.
+# Few: their scores, and rows of this many columns, fit in the registers of threads.
 FEW_CLASSES = 8
 FEW_COLUMNS = 16
 

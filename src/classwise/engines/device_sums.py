@@ -14,7 +14,7 @@ from classwise.arrays import Array, Codes, slices
 from classwise.engines.device import block_rows, has_kernels, multiplied, on_device_of, summed, widened
 from classwise.rows.device_rows import from_host, namespace, to_host
 
-# So many rows of a class give its provisional mean.
+# This many rows of a class give its provisional mean.
 PILOT_ROWS = 32
 
 

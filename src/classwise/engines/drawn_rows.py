@@ -142,7 +142,7 @@ class Drawing:
 
 
 def draw(counted: Counted, size: int, seed: int, folds: Codes) -> Sample:
-    """Of the rows of a chunk, those that may be in a sample of so many, with their folds (m,)."""
+    """Of the rows of a chunk, those that may be in a sample of `size` rows, with their folds (m,)."""
     ranks = ranks_of_rows(counted.numbers, seed)
     return _kept(counted, size, ranks, may_be_drawn(ranks, counted.numbers, size), folds)
 

@@ -61,7 +61,7 @@ class SourceEngine(Engine, Protocol):
         ...
 
     def numbering(self, count: Callable[[Any], int]) -> "SourceEngine":
-        """The same, where only some rows have numbers: so many of a table.
+        """The same, where only some rows have numbers: count(table) of a table.
 
         An engine whose chunks have numbers of their own, as the partitions of a cluster do, need not care.
         """

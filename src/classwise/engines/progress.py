@@ -32,7 +32,7 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float | None) -> Self:
-        """So many seconds from now on; None: never."""
+        """Some seconds from now; None: never."""
         return cls() if seconds is None else cls(time.monotonic() + seconds)
 
     @property
@@ -146,7 +146,7 @@ class Meter:
         self._expected = _sum_known([part.count() for part in parts]) if display else None
 
     def advance(self, rows: int) -> None:
-        """So many rows more."""
+        """Count more rows."""
         self._rows += rows
         self._inside += rows
         now = time.monotonic()

@@ -39,7 +39,7 @@ from classwise.rows.roles import (
 from classwise.rows.streams import ChunkPiece, FilePiece, Stream, open_stream
 from classwise.rows.texts import SAMPLE, WiderTypeError
 
-# Where a glance does not tell how many rows there are, as in compressed text, so many bytes stand for a value.
+# Where a glance does not tell how many rows there are, as in compressed text, this many bytes stand for a value.
 PACKED = 2.0
 
 GONE = (
@@ -189,7 +189,7 @@ class Rows:
         return weights
 
     def sample(self, size: int, of_each: int = 0, seed: int = 0) -> tuple[Any, Labels, Array]:
-        """At most so many rows, each with the same chance, and some of each class at least; in one pass.
+        """At most `size` rows, each with the same chance, and some of each class at least; in one pass.
 
         The rows (m, p), their labels and their weights (m,): where classes are thinned out, rows stand for several.
         """
@@ -306,7 +306,7 @@ def _glanced(piece: Any, columns: Sequence[str], rows: int) -> Any:
 
 
 def expected_values(stream: Stream, columns: int) -> float:
-    """About how many values so many columns of a stream hold; a table is in memory already, and counts as none."""
+    """About how many values this many columns of a stream hold; a table is in memory already, and counts as none."""
     if stream.kind == "table":
         return 0.0
     counts = ((piece.count(), piece.size) for piece in stream.pieces)

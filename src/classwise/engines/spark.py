@@ -13,10 +13,10 @@ from classwise.engines.engine import AddedColumns, S, beside, total
 from classwise.errors import ClasswiseError
 from classwise.rows.roles import Chunk
 
-# Spark's batches are short: at least so many rows of them are put together for a chunk.
+# Spark's batches are short: at least this many rows of them are put together for a chunk.
 CHUNK = 1 << 16
 
-# So many tasks add the statistics of many partitions, before they are sent here.
+# This many tasks add the statistics of many partitions, before they are sent here.
 FAN = 16
 
 # A row that holds a statistic.

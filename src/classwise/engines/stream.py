@@ -151,7 +151,7 @@ def _refuse_other_columns(rows: Stream, batch: Any, piece: Piece) -> None:
 
 
 def overlapped(function: Callable[[T], R], items: Iterable[T], ahead: int) -> Iterator[R]:
-    """function of each item, in their order; while threads work, so many for each are fetched ahead."""
+    """function of each item, in their order; while threads work, `ahead` items for each are fetched before."""
     pending: deque[Future[R]] = deque()
     with BLAS.held() as count:
         pool = ThreadPoolExecutor(count, initializer=OURS.begin)

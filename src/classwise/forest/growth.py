@@ -12,7 +12,7 @@ from classwise.arrays import Array, Codes, Labels
 from classwise.engines import in_threads
 from classwise.statistics.trees import Trees
 
-# So many trees are grown in one task.
+# This many trees are grown in one task.
 BLOCK = 10
 
 
@@ -105,14 +105,14 @@ class Growth:
     least: int | None = None
 
     def least_of(self, rows: int) -> int:
-        """How many rows a leaf has at least, where so many rows are there."""
+        """How many rows a leaf has at least, of this many rows in all."""
         if self.least is not None:
             return self.least
         many = not self.random and rows > limits.MANY_GROWN_ROWS
         return limits.LEAF_ROWS_OF_MANY if many else limits.LEAF_ROWS
 
     def grow(self, rows: NDArray[np.float32], codes: Codes, weights: Array, count: int, seed: int) -> list[Any]:
-        """So many trees of rows (m, p) whose classes are codes (m,)."""
+        """`count` trees of rows (m, p) whose classes are codes (m,)."""
         from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # takes a while
 
         maker = ExtraTreesClassifier if self.random else RandomForestClassifier

@@ -9,7 +9,7 @@ from classwise.plot.canvas import BLUE, GRAY, GREEN, ORANGE, RED, entitle, ink, 
 # ----------------------------------------------------------------------------------------------------------------------
 # Why a row is taken for one class rather than another, as bars.
 
-# Columns of smaller shares than the first so many are put together.
+# This many columns are drawn, those of the largest shares; the others are put together.
 MOST = 15
 
 

@@ -164,7 +164,7 @@ def quiet() -> Iterator[None]:
 
 # The two columns that matter most -------------------------------------------------------------------------------------
 
-# Pairs are tried among so many columns, those with the least log loss by themselves.
+# Pairs are tried among this many columns, those with the least log loss by themselves.
 TRIED = 6
 
 # A category with more levels than this makes no picture.

@@ -49,7 +49,7 @@ HEADER = ["model", "accuracy", "log loss", "verdict"]
 
 # The table ------------------------------------------------------------------------------------------------------------
 
-# So many classes are listed with their shares.
+# This many classes are listed with their shares.
 LISTED = 12
 
 
@@ -89,7 +89,7 @@ def _remedy(remark: Any, shell: bool) -> Markup:
 
 # What matters ---------------------------------------------------------------------------------------------------------
 
-# So many columns are drawn, and the rest counted.
+# This many columns are drawn, and the rest counted.
 MOST_BARS = 15
 
 
@@ -126,7 +126,7 @@ def importance(study: ReportData) -> Markup:
 # Three rows, explained: one that is sure and right, one that is unsure, one that is wrong -----------------------------
 
 
-# So many columns of a row are drawn; what the others add up to is one bar.
+# This many columns of a row are drawn; what the others add up to is one bar.
 MOST_SHARES = 6
 
 TITLES = {"sure": "Sure, and right", "unsure": "Unsure", "wrong": "Wrong"}

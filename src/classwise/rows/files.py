@@ -114,7 +114,7 @@ class RowFile:
                 continue
 
     def batches(self, size: int = BATCH, wider: dict[str, Kind] | None = None) -> Iterator[Any]:
-        """Record batches of at most so many rows; at no time are all rows in memory.
+        """Record batches of at most `size` rows; at no time are all rows in memory.
 
         Whole numbers in text files are numbers here, unless every digit counts. wider: as for TextReading;
         WiderTypeError where a text file is to be begun again.

@@ -128,7 +128,7 @@ def marks_of(rows: Any) -> tuple[str, ...] | None:
 
 SEPARATORS = ",;\t|"
 
-# The first line is looked for in so many bytes.
+# The first line is looked for in this many bytes.
 LONGEST = 1 << 20
 
 MARK = b"\xef\xbb\xbf"

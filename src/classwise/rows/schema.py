@@ -183,7 +183,7 @@ class Column:
 @stored("Repeated")
 @dataclass(frozen=True)
 class Repeated(Sequence[Column]):
-    """So many columns that are alike but for their places, and have no names.
+    """A number of columns that are alike but for their places, and have no names.
 
     >>> columns = Repeated(Column(None, "Float64", Family("multinomial")), 100_000)
     >>> len(columns), columns[-1].place
@@ -244,7 +244,7 @@ class Schema:
     @classmethod
     @lru_cache(maxsize=16)  # the same columns come again, fit after fit
     def of_numbers(cls, count: int, type: str = "Float64", names: tuple[str, ...] | None = None) -> Self:
-        """So many columns of numbers."""
+        """`count` columns of numbers."""
         gaussian = Family("gaussian")
         return cls(tuple(Column(n, type, gaussian, place=j) for j, n in enumerate(names or (None,) * count)))
 

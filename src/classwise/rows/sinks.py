@@ -362,7 +362,7 @@ def _refused(query: Query, problem: Exception) -> str:
 
 # Standard input as a file: rows are looked at twice, once for their types ---------------------------------------------
 
-# So many bytes tell the format.
+# This many bytes tell the format.
 ENOUGH = 64
 
 

@@ -43,7 +43,7 @@ class Piece(Protocol):
         ...
 
     def batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
-        """Its rows as tables of about so many rows, of these columns in this order; of all, if None."""
+        """Its rows as tables of about `rows` rows, of these columns in this order; of all, if None."""
         ...
 
 
@@ -156,7 +156,7 @@ GROUP = 122_880
 
 
 def even(rows: int) -> int:
-    """About so many rows, such that a group of rows is cut into equal batches, and not into long and short ones.
+    """About this many rows, such that a group of rows is cut into equal batches, and not into long and short ones.
 
     >>> even(100_000), even(50_000)
     (122880, 61440)

@@ -20,10 +20,10 @@ from typing import Any
 from classwise.errors import ClasswiseError
 from classwise.rows.formats import Head, literal
 
-# So many rows tell what columns hold, until a later one tells more.
+# This many rows decide what columns hold, until a later one does not fit.
 SAMPLE = 20_480
 
-# In so many rows most columns have a value.
+# In this many rows most columns have a value.
 FEW = 64
 
 WHOLE_WRITTEN = "\\s*[+-]?(0|[1-9][0-9]*)\\s*"
@@ -277,7 +277,7 @@ class TextReading:
 # So the values of such a file are read as text, and those of many columns are put one below the other: SQL sees two
 # columns, the place of a column and a value of it.
 
-# From so many columns on; and how many values are looked at together.
+# From this many columns on; and how many values are looked at together.
 WIDE, TOGETHER = 500, 2_000_000
 
 
@@ -299,7 +299,7 @@ class WideTexts:
         return pa.table(self._typed(columns), names=list(self.names))
 
     def to_arrow_reader(self, size: int) -> Iterator[Any]:
-        """Batches of at most so many rows; WiderTypeError where one does not fit what others hold."""
+        """Batches of at most `size` rows; WiderTypeError where one does not fit what others hold."""
         import pyarrow as pa
 
         for batch in self.rows.to_arrow_reader(size):

@@ -22,7 +22,7 @@ from classwise.selection.column_recipe import ChainRecipe
 from classwise.selection.crossing import PROBLEMS, Crossing
 from classwise.selection.path import BLOCK_OF_SCORES
 
-# So many of the first columns are decided on before threads share the rest of all sets.
+# This many of the first columns are decided on before threads share the rest of all sets.
 FIRST = 5
 
 

@@ -15,10 +15,10 @@ from classwise.selection.by_fold import FoldTally
 from classwise.selection.folds import FoldAssigner, FoldedChunk
 from classwise.statistics import DiagonalScatter, FullScatter, Scatter
 
-# Covariances for every fold and class, and the sums of all folds but one, may take so many bytes.
+# Covariances for every fold and class, and the sums of all folds but one, may take this many bytes.
 MOST_BYTES = 4e9
 
-# A column with more different values holds no classes; statistics of so many would not be small.
+# A column with more different values holds no classes, and its statistics would not be small.
 MOST_CLASSES = 10_000
 
 

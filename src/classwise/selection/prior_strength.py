@@ -27,7 +27,7 @@ from classwise.storage import stored
 ROWS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 DIAGONALS = (0.1, 0.5, 1.0)
 
-# Of more rows than this, so many in regular distances are left out: they are enough to choose a strength.
+# Of more rows than this, only about this many, at regular distances, are left out: enough to choose a strength.
 ENOUGH_ROWS = 20_000
 
 # Rows are left out in blocks of this many, which stay in cache.

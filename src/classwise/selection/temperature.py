@@ -18,7 +18,7 @@ from classwise.kernels.losses import power_slopes
 FARTHEST = 6.0
 STEP = 0.5
 
-# So many rows are enough to find the right valley, and so many to find its floor to two digits.
+# This many rows are enough to find the right valley, and this many to find its floor to two digits.
 ENOUGH = 2_000
 PLENTY = 20_000
 
@@ -120,7 +120,7 @@ class OutOfFold:
         return float(grid[int(np.argmin(losses))])
 
     def _some(self, count: int) -> "OutOfFold":
-        """About so many of the rows, evenly."""
+        """About `count` of the rows, evenly."""
         some = slice(None, None, max(len(self.codes) // count, 1))
         return replace(
             self,

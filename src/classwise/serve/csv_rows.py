@@ -20,7 +20,7 @@ from classwise.serve.requests import Problem
 from classwise.serve.resources import RequestDeadline
 from classwise.serve.validation import InputColumn, LevelColumn, RowReader, refuse_many, refuse_other_names
 
-# The deadline is looked at after so many rows.
+# The deadline is looked at after this many rows.
 ROWS_AT_ONCE = 4096
 
 # How yes and no are written.

@@ -20,7 +20,7 @@ from classwise.serve.resources import RequestDeadline
 from classwise.serve.scorer import PredictedRows, column_reports, kind_of, stack_report
 from classwise.serve.validation import InputColumn, LevelColumn
 
-# So many rows are written at a time: other threads get a turn in between.
+# This many rows are written at a time: other threads get a turn in between.
 PART = 2000
 
 Label = str | int | float | bool | None

@@ -1,8 +1,8 @@
 """What a request may take of the server: bytes, memory, threads, time. Whatever goes beyond is refused with a reason.
 
 A body is never held beyond the limit, nor waited for longer than the limit. Large ones are limited together, too, since
-the rows of a body take ten times its room while they are read. Large requests are answered by so many threads at a
-time, with so many waiting, and none for an answer that nobody waits for. Web frameworks have none of these limits:
+the rows of a body take ten times its room while they are read. Large requests are answered by a limited number of
+threads, a limited number wait, and none if the client has left. Web frameworks have none of these limits:
 with them, twelve bodies of 29 MB at once take 1.1 GB at most, and small requests are answered meanwhile
 (benchmarks/serve.py, `burst` and `hostile`).
 """
@@ -29,7 +29,7 @@ T = TypeVar("T")
 # After such an answer the rest of the body is not read.
 CLOSE = {"Connection": "close"}
 
-# A body of so many bytes need not wait for room: large ones do not hold it up.
+# A body of this many bytes need not wait for room: large ones do not hold it up.
 SMALL = 2**20
 
 # So long after the last large body its memory is given back; sooner, the next one would ask for it again.
@@ -67,7 +67,7 @@ async def held_body(request: Request, limits: Limits, room: "Room") -> AsyncIter
 
 
 async def _read_on(incoming: AsyncIterator[bytes], chunks: list[bytes], most: int, seconds: float) -> int:
-    """Read on to the end, or until there are more than so many bytes; how many there are."""
+    """Read on to the end, or until there are more than `most` bytes; how many there are."""
     size = sum(map(len, chunks))
     try:
         async with asyncio.timeout(seconds):
@@ -139,7 +139,7 @@ def give_memory_back() -> None:
 
 
 class RequestDeadline:
-    """Until when an answer is wanted: so many seconds from now, or until it is given up.
+    """Until when an answer is wanted: some seconds from now, or until it is given up.
 
     A thread cannot be stopped from outside; work asks between its parts.
 

@@ -21,7 +21,7 @@ from classwise.serve.requests import Options, Problem, as_json, listed, shown
 from classwise.serve.resources import RequestDeadline
 from classwise.serve.validation import InputColumn, LevelColumn, RowReader
 
-# Large requests are scored in parts of so many rows, and given up between two of them if time is up.
+# Large requests are scored in parts of this many rows, and given up between two of them if time is up.
 PART = 100_000
 
 # Posteriors that are closer may be a tie, which the model itself breaks.

@@ -132,7 +132,7 @@ class PatientConnection(HttpToolsProtocol):
     # ----------------------------------------------------------------------------------------------------------------
 
     def _wait(self, seconds: float | None) -> None:
-        """Have patience for so many seconds from now; None: for good."""
+        """Wait at most this many seconds from now; None: without a limit."""
         if self._clock is not None:
             self._clock.cancel()
         self._clock = None if seconds is None else self.loop.call_later(seconds, self._give_up)

@@ -71,7 +71,7 @@ class ClassStatistics:
 
     @classmethod
     def empty(cls, features: int, form: type[Scatter], names: tuple[str, ...] | None = None) -> Self:
-        """The statistic of no rows, of so many columns of numbers."""
+        """The statistic of no rows, of `features` columns of numbers."""
         numbers = Numbers(Moments.empty(0, features, form), Gaps.empty(features))
         nothing = np.empty(0, dtype=np.int64)
         return cls(nothing, np.zeros(0), 0, Schema.of_numbers(features, names=names), {NUMBERS.name: numbers})

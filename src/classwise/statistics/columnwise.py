@@ -28,7 +28,7 @@ APART = 8
 
 
 def suits_columns(columns: Sequence[NDArray[Any]], count: int) -> bool:
-    """Whether these columns, and so many classes, are better gathered column by column."""
+    """Whether these columns, with `count` classes, are better gathered column by column."""
     return readable(columns) is not None or (len(columns) <= FEW_COLUMNS and count <= FEW)
 
 

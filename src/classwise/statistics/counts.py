@@ -129,7 +129,7 @@ class Counts(Statistic):
 
 
 def is_id(levels: int, rows: float) -> bool:
-    """Whether a column of so many levels in so many rows is taken for an id or free text, which tell no classes apart.
+    """Whether a column of this many levels in this many rows is taken for an id or free text, which predict no class.
 
     rows: what those weigh that have a value; a weight of two is the row twice.
 

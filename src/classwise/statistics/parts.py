@@ -70,7 +70,7 @@ class Part(Generic[S]):
         return self.kind is Numbers or bool(self.columns(schema))
 
     def is_sound(self, part: Statistic, count: int, schema: Schema) -> bool:
-        """Whether a part is what it should be: of so many classes, and of the right columns."""
+        """Whether a part is what it should be: of `count` classes, and of the right columns."""
         columns = self.columns(schema)
         own = schema.columns if len(columns) == len(schema) else [schema.columns[j] for j in columns]
         return isinstance(part, self.kind) and part.is_of(count, own)

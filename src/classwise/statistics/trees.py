@@ -25,7 +25,7 @@ from classwise.storage import stored
 # What stands for no column, at a leaf.
 LEAF = -1
 
-# Leaves of so many trees are held at once, four bytes a row and tree.
+# Leaves of this many trees are held at once, four bytes a row and tree.
 TREES_AT_ONCE = 16
 
 

@@ -21,7 +21,7 @@ from classwise.storage.registry import fits
 
 T = TypeVar("T")
 
-# So many labels and columns are shown.
+# This many labels and columns are shown.
 SHOWN = 20
 
 

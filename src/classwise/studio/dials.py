@@ -21,7 +21,7 @@ from classwise.studio.quiet import quiet
 Share = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(ge=0, le=1e6)]
 
-# So many models are kept, for whoever moves a dial back.
+# This many models are kept, for a dial that is moved back.
 KEPT = 64
 
 

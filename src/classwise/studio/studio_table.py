@@ -20,7 +20,7 @@ from classwise.studio.options import Opening
 DRAWN = 2000
 JUDGED = 20_000
 
-# Up to so many values are held in memory, where folds can be stratified; more are read as a stream.
+# Up to this many values are held in memory, where folds can be stratified; more are read as a stream.
 MOST_HELD = 2_000_000
 
 FOLDS = 10
@@ -62,7 +62,7 @@ class StudioTable:
 
     @cached_property
     def drawn(self) -> Codes:
-        """The rows of the crossing that are drawn: all, or so many by chance; ascending."""
+        """The rows of the crossing that are drawn: all, or a random sample; ascending."""
         count = len(self.crossing.codes)
         if count <= DRAWN:
             return np.arange(count)

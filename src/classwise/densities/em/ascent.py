@@ -27,7 +27,7 @@ from classwise.engines.progress import Deadline
 from classwise.statistics import FullScatter, PooledScatter, gather_moments
 from classwise.storage import stored
 
-# A class has at most one component for each so many rows.
+# A class has at most one component for every this many rows.
 ROWS_PER_COMPONENT = 5
 
 # Centers are moved to the means of the rows nearest to them so often.
@@ -68,7 +68,7 @@ class Seeding:
         return cls(arranged, prior, *one_each(arranged, prior))
 
     def starts(self, counts: Codes, tries: int, generator: np.random.Generator) -> list[MixtureParameters]:
-        """So many starts, with so many components in each class at most."""
+        """`tries` starts, with at most counts[k] components in class k."""
         by_class = [self._of_class(k, int(count), tries, generator) for k, count in enumerate(counts)]
         return [self._joined([tried[i] for tried in by_class]) for i in range(tries)]
 
@@ -143,7 +143,7 @@ def _summed(codes: Codes, rows: Array, weights: Array) -> tuple[Array, Array]:
     return belongs.sum(axis=1), product(belongs, rows)
 
 
-# EM stops when the objective of a row gains less than this, or after so many iterations.
+# EM stops when the objective of a row gains less than this, or after this many iterations.
 TOLERANCE = 1e-6
 MOST_ITERATIONS = 500
 
@@ -211,7 +211,7 @@ class MixtureEM:
         self.converged = False
 
     def go(self, iterations: int, tolerance: float) -> "MixtureEM":
-        """So many more iterations, unless the objective of a row gains less than tolerance before."""
+        """Some more iterations, unless the objective of a row gains less than tolerance before."""
         enough = tolerance * float(self.arranged.weight.sum())
         for _ in range(iterations):
             self.deadline.check()

@@ -28,7 +28,7 @@ from classwise.statistics import FullScatter
 from classwise.storage import stored
 from classwise.tabular import aligned
 
-# Where a structure or a number of components is left to choose, so many are tried at most.
+# Where a structure or a number of components is left to choose, this many are tried at most.
 MOST_COMPONENTS = 5
 
 # With one component nothing is shared with others: three structures are all there are.
@@ -120,7 +120,7 @@ class StructuredEM:
         self.converged = False
 
     def go(self, iterations: int, tolerance: float) -> Self:
-        """So many more iterations, unless the objective of a row gains less than tolerance before."""
+        """Some more iterations, unless the objective of a row gains less than tolerance before."""
         for _ in range(iterations):
             self.log_likelihood, responsible = self.rows.responses(self.components)
             self.path.append(self.log_likelihood + self.rows.log_prior(self.components))

@@ -30,7 +30,7 @@ INLIERS = 0.975
 # Concentration steps at most; they end by themselves after a few.
 MOST_STEPS = 500
 
-# Rows of whole weights are copied for FastMCD, if that makes no more than so many times as many.
+# Rows of whole weights are copied for FastMCD, if that makes no more than this many times as many.
 MOST_COPIES = 5
 
 REMEDY = "raise support"

@@ -1,4 +1,4 @@
-"""Making the sheet: rows from wherever they are, at most so many of them, with their labels."""
+"""The sheet, from rows wherever they are: at most some number of them, with their labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class LabeledSample:
 
 
 def rows_examined(columns: int) -> int:
-    """How many rows of so many columns are looked at."""
+    """How many rows are looked at, of a table with this many columns."""
     return max(limits.EXAMINED_ROWS, limits.EXAMINED_VALUES // max(columns, 1))
 
 

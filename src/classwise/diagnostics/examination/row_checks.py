@@ -16,7 +16,7 @@ from classwise.diagnostics.examination.text_checks import variants
 # Labels ---------------------------------------------------------------------------------------------------------------
 
 
-# A target is taken for a measurement from so many different numbers on, or from so many for each row.
+# A target is taken for a measurement from this many different numbers on, or from this many for each row.
 MANY_NUMBERS, FEW_CLASSES, CLASSES_PER_ROW, TEXTS_PER_ROW = 100, 20, 0.2, 0.5
 
 # The number of folds of compare, by default.

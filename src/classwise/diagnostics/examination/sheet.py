@@ -17,7 +17,7 @@ from classwise.rows.schema import Conversion, Family
 from classwise.rows.sources import Values
 from classwise.rows.written_numbers import WrittenNumber
 
-# A number with at most so many distinct values is looked at level by level, as a category is.
+# A number with at most this many distinct values is looked at level by level, as a category is.
 FEW_LEVELS = 50
 
 GAUSSIAN = Family("gaussian")

@@ -13,7 +13,7 @@ from classwise.rows.schema import Conversion
 from classwise.rows.written_numbers import WrittenNumber, ambiguous_numbers, recognized
 from classwise.statistics import is_id
 
-# A column of text is one of numbers with bad cells where so many of its values are numbers, and so few texts are not.
+# A column of text is one of numbers with bad cells where this many of its values are numbers, and so few texts are not.
 MOSTLY_NUMBERS, FEW_TEXTS = 0.8, 5
 
 # A category with more levels than this and fewer rows for each is nearly free text.

@@ -14,7 +14,7 @@ from classwise.export.onnx_graph.graph import ML_DOMAIN, Graph, Tensor, load_onn
 from classwise.export.onnx_graph.input_rows import GraphRows
 from classwise.statistics.trees import LEAF, Trees
 
-# Beliefs are looked up for so many trees at once.
+# Beliefs are looked up for this many trees at once.
 GROUP_OF_TREES = 16
 
 # Whole numbers up to this are exact in float32.
