@@ -152,7 +152,7 @@ def _nearest(a: float, b: float, c: float) -> float:
 #     f = a t² + b(s) t + c(s)        t = (-b(s) ± sqrt(d(s))) / 2a        d(s) = b(s)² - 4 a c(s)
 #
 # Both exist where d(s) >= 0, turn into each other where d is zero, and enter or leave the box only where f = 0 on one
-# of its edges. What the curve is called is not asked, and so nothing goes wrong where it is almost another.
+# of its edges. The kind of the curve does not matter, so nothing goes wrong where it is almost another.
 
 # Relative to the terms that it is made of, this is rounding.
 ROUNDING = 1e-14

@@ -441,9 +441,9 @@ class TwoPasses(CrossValidation):
         return verdict
 
     def _comparison(self, trials: Sequence[Trial], time_limit: float | None) -> Comparison:
-        nobody, labels = np.zeros(0, dtype=np.intp), self.crossing().labels
+        none, labels = np.zeros(0, dtype=np.intp), self.crossing().labels
         remark = self._remark(self._share(time_limit))
-        return Comparison(tuple(trials), labels, nobody, nobody, None, self.look.rows, (remark,))
+        return Comparison(tuple(trials), labels, none, none, None, self.look.rows, (remark,))
 
     def _remark(self, share: float) -> str:
         drawn, counted = len(self.part.rows), self._counted

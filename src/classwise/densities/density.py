@@ -1,4 +1,4 @@
-"""What a classifier asks of the densities of its classes."""
+"""The interface of the densities of classes, as classifiers use it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -177,7 +177,7 @@ def by_pattern(rows: Array, empty: Array, score: Callable[[Codes, Array], Array]
 
 
 class Wrapper(Density):
-    """A density that changes another in one respect, and asks that one for the rest."""
+    """A density that changes another in one respect, and leaves the rest to it."""
 
     @property
     @abstractmethod

@@ -176,7 +176,7 @@ class Complement(CountsTogether):
 
 
 def _no_density() -> NotAvailableError:
-    """The error of whoever asks scores for a density."""
+    """The error for methods that need a density."""
     return NotAvailableError(
         "families='complement' scores classes against each other, and is no density of rows: it has no sample, "
         "log_density, log_joint or log_evidence. families='multinomial' has them."

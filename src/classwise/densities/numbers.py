@@ -130,7 +130,7 @@ class Estimated:
 
     @property
     def keeps_copies(self) -> bool:
-        # Sums of |d|⁴ are of all columns together: what they were without one, nobody knows.
+        # Sums of |d|⁴ are of all columns together: what they would be without one is not known.
         return self.recipe.structure is not FullCovariance or self.needs_quartics
 
     @property

@@ -27,7 +27,7 @@ ILL = 1e4
 
 @dataclass(frozen=True)
 class Claim:
-    """What a sentence claims, for whoever would check it on held-out rows.
+    """What a sentence claims, in a form that held-out rows can check.
 
     kind: what it is about. better, worse: kinds of models, as `compare` calls them; the best of the first is said to do
     no worse than the best of the second. classes: two of them, of whose rows a share between least and most is said to

@@ -4,7 +4,7 @@
              r = x - c_k, sum w r, sum w r r' (or r²); sums are kept in float64
     scores   linear, c_k + (x - o)'L_k, or quadratic, c_k - 1/2 |(x - m_k) V_k|²; then Bayes' rule
 
-Only what adds up, or what is asked for, leaves the device. Operations are those of the array API standard, in float64;
+Only sums, or the answers, leave the device. Operations are those of the array API standard, in float64;
 where the library has none (JAX as it comes), products are of blocks of a few rows, which are added in NumPy. Of rows in
 float32 on a CUDA device of torch, kernels of Triton do the same in one pass. Sums are in device_sums, scores in
 device_scores, kernels in device_kernels.

@@ -110,7 +110,7 @@ def answer_in_place(scores: Scores, name: str, table: Table) -> Any:
 def answer(scores: Scores, name: str, rows: Any) -> Any:
     """What is made of scores (g, m): "scores", "posterior", "log_posterior"; (m,): "log_evidence", "decide".
 
-    In the precision of the rows. A row without a finite score is an error, for whoever knows about gaps.
+    In the precision of the rows. A row without a finite score is an error; callers handle gaps.
     """
     kernels = _kernels(scores, rows)
     found = _ruled(namespace(rows), name, scores(rows), rows.dtype) if kernels is None else None

@@ -1,4 +1,4 @@
-"""What an engine is asked for: to gather and to apply, with the same arguments wherever the rows are.
+"""What an engine does: it gathers and applies, with the same arguments wherever the rows are.
 
 A new engine is a SourceEngine, and a line in the table `ENGINES` that says which rows are its own. From outside the
 package, `register_engine` adds that line; docs/extending.md has an example.

@@ -1,8 +1,8 @@
 """A pool of threads whose tasks may hand out tasks of their own.
 
-Whoever hands out tasks does them itself, one after the other, and idle threads take some of them off it. While it waits
-for the last of these, another thread works in its place. So one long task does not leave cores idle, and nothing waits
-for a thread that never comes.
+The thread that hands out tasks does them itself, one after the other, and idle threads take some of them. While it
+waits for the last of these, another thread works in its place. So one long task does not leave cores idle, and
+nothing waits for a thread that never comes.
 """
 
 from collections.abc import Callable, Sequence

@@ -19,7 +19,7 @@ from classwise.errors import OutOfTimeError
 PATIENCE = 2.0
 PACE = 0.1
 
-# Where progress is logged that nobody watches, and the seconds between two lines.
+# Where progress is logged without a display, and the seconds between two lines.
 LOG = logging.getLogger("classwise")
 LOG_PACE = 10.0
 
@@ -109,7 +109,7 @@ class Progress:
 
 
 class Log:
-    """The same as lines of the log "classwise", for work that nobody watches."""
+    """The same as lines of the log "classwise", for work without a display."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -125,7 +125,7 @@ class Log:
 
 
 class MeteredPart(Protocol):
-    """Part of the rows. size: its bytes; count(): about how many rows it has, None where nobody knows."""
+    """Part of the rows. size: its bytes; count(): about how many rows it has, None where that is not known."""
 
     @property
     def size(self) -> int: ...

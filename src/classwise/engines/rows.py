@@ -61,7 +61,7 @@ class Held(NamedTuple):
 class Rows:
     """open: gives the rows, from their beginning; roles: of their columns; name: what messages call them.
 
-    levels: columns that are asked to be categories. is_gone: whether rows that have been read cannot be read again.
+    levels: columns that are to be categories. is_gone: whether rows that have been read cannot be read again.
     passes: how many there were.
     """
 
@@ -138,7 +138,7 @@ class Rows:
     def _first(self, columns: Sequence[str]) -> Any:
         """The first rows, as a table; None where there are none, or an engine does not hand them over.
 
-        All columns that will be read are asked for at once: text files then say only once what they hold.
+        All columns that will be read are requested at once: their kinds in text files are then inferred only once.
         """
         if isinstance(self.open, _SourceOpener) and isinstance(self.open(), Stream):
             return self.open.first(columns, SAMPLE)
@@ -295,7 +295,7 @@ class _SourceOpener:
 
 
 def _glanced(piece: Any, columns: Sequence[str], rows: int) -> Any:
-    """The first rows of a file; None, where there are none, or where whoever reads on will say what is wrong."""
+    """The first rows of a file; None, where there are none, or where reading on will say what is wrong."""
     while True:
         try:
             return piece.first(columns, rows)
@@ -313,7 +313,7 @@ def expected_values(stream: Stream, columns: int) -> float:
     return sum(size / PACKED if count is None else count * columns for count, size in counts)
 
 
-# Which rows are whose, and what makes their engine; rows that nobody claims are a stream.
+# Which rows an engine owns, and what makes the engine; all other rows are a stream.
 ENGINES: list[tuple[Callable[[Any], bool], Callable[[], SourceEngine]]] = [
     (is_dask, DaskEngine),
     (is_spark, SparkEngine),
@@ -323,7 +323,7 @@ ENGINES: list[tuple[Callable[[Any], bool], Callable[[], SourceEngine]]] = [
 def register_engine(owns: Callable[[Any], bool], make: Callable[[], SourceEngine]) -> None:
     """From now on rows are read by this engine wherever they are given, if `owns` says that they are its own.
 
-    The engine that is registered last is asked first. make: the class of the engine, or a function that makes one.
+    The engine that is registered last is tried first. make: the class of the engine, or a function that makes one.
     """
     ENGINES.insert(0, (owns, make))
 

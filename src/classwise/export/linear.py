@@ -58,7 +58,7 @@ class LinearFormula:
 
 
 def linear_scores(classifier: LogisticClassifier) -> LinearFormula:
-    """The scores of a classifier, at the most probable weights; of two classes moderated, if it asks for that."""
+    """The scores of a classifier, at the most probable weights; of two classes moderated, if the model does so."""
     design, count = classifier.design, len(classifier.design.source)
     at_mean = (design.mean - design.center) / design.scale  # what y = 0 is to the design
     parts = [classifier.weights.T]

@@ -38,7 +38,7 @@ class View(ColumnView):
 
     @property
     def tells_novelty(self) -> bool:
-        """Whether novelty can be asked of points: the model must take rows that lack the other columns."""
+        """Whether points can be novel: the model must take rows that lack the other columns."""
         return self.model.missing != "error" or len(self.seen) == self.model.n_features_in_
 
     @cached_property
@@ -81,7 +81,7 @@ class View(ColumnView):
 
     @cached_property
     def _decider(self) -> Any:
-        """A copy of the decision that is asked about points instead of rows."""
+        """A copy of the decision that takes points instead of rows."""
         decider = copy(self.decision)
         decider.model_, decider.novelty = PointPosteriors(self), None
         return decider
@@ -89,7 +89,7 @@ class View(ColumnView):
 
 @dataclass(frozen=True, eq=False)
 class PointPosteriors:
-    """A view that stands in for the model of a decision, and is asked about points instead of rows."""
+    """A view that stands in for the model of a decision, and takes points instead of rows."""
 
     view: View
 

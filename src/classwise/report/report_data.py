@@ -1,4 +1,4 @@
-"""What a report is made from, and what is asked of it only once: the winner, its answers, the rows to draw."""
+"""What a report is made from, each computed only once: the winner, its answers, the rows to draw."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ class ReportData:
 
     weights, families: as given to `compare`; source: where the rows came from; target: the name of the labels; seed: of
     the folds; model: the file in which the best model was saved; examination: what `examine` found; importance: what
-    `held_out_importance` found, which is asked if None; advice: sentences, those of `diagnose` if None; command: the
+    `held_out_importance` found, which is called if None; advice: sentences, those of `diagnose` if None; command: the
     line in the shell that asked for the report, "" for Python.
     """
 
@@ -137,7 +137,7 @@ class ReportData:
 
     @cached_property
     def seen(self) -> tuple[str, Any] | None:
-        """The best model that can be asked about two columns alone, with its name.
+        """The best model that can predict from two columns alone, with its name.
 
         A stack cannot: to it, that all others are missing says something of the row.
         """

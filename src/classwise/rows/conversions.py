@@ -6,8 +6,8 @@
     a duration                         a duration       seconds
     "1.234,5", "$12.50", "7 %"         text             the number that is written
 
-Types tell what dates and times are. Text is recognized where all values that are not missing are of one kind. Whoever
-asks for an answer may write a value as it was written in fit, or give the number itself.
+Types say what dates and times are. Text is recognized where all values that are not missing are of one kind. For a
+prediction, a value may be written as it was in fit, or be the number itself.
 """
 
 import datetime as dt

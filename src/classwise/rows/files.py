@@ -48,7 +48,7 @@ from classwise.rows.texts import (
     sql_text,
 )
 
-# Rows of a batch, unless another number is asked for.
+# Rows of a batch, by default.
 BATCH = 65_536
 
 TEXTS = (Format.CSV, Format.TSV)
@@ -142,7 +142,7 @@ class RowFile:
 
     @contextmanager
     def _chosen(self, wider: dict[str, Kind], whole: bool) -> Iterator[Any]:
-        """The relation of the columns asked for, as they stand in the file or of the types that their values tell."""
+        """The relation of the columns requested, as they stand in the file or of the types of their values."""
         reading = TextReading(self.exact, whole, wider)
         with reading.widening(self.path), self.opened() as opened:
             yield self._typed(opened, reading)
@@ -164,7 +164,7 @@ class RowFile:
         return {name: opened.values[name] for name in asked if opened.texts and name not in others}
 
     def _may_be_text(self, opened: Opened, reading: TextReading) -> bool:
-        """Whether some column is, as far as the first rows tell, or there are too many columns to ask."""
+        """Whether some column is, as far as the first rows show, or there are too many columns to look at."""
         asked = self._asked(list(opened.values))
         inferred = self._inferred(opened, asked)
         return (
@@ -172,7 +172,7 @@ class RowFile:
         )
 
     def _asked(self, names: Sequence[str]) -> Sequence[str]:
-        """The columns asked for, or an error that names one that is not there."""
+        """The columns requested, or an error that names one that is not there."""
         for name in self.columns or ():
             source = self.copies.get(name, name)
             if source not in names:

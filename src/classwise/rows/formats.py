@@ -190,7 +190,7 @@ def read_head(path: str, sep: str | None = None) -> Head:
     # Blanks around a name are no part of it, unless quotes say so.
     is_quoted = any('"' in line for line in text.splitlines()[: lines.line_num])
     names = tuple((name if is_quoted else name.strip()) or f"column{i}" for i, name in enumerate(fields))
-    refuse_twins(names, path)
+    refuse_repeated_names(names, path)
     end = LINE_END.match(text, len(_first_line(text)))
     return Head(names, sep, len(LINE_END.findall(start[: len(start) - len(text)])), end.group() if end else "")
 
@@ -203,15 +203,15 @@ def _start(path: str) -> bytes:
 
 
 def _refuse_other_encodings(path: str, line: bytes) -> None:
-    """Names in another encoding would be garbled, and nobody could ask for them."""
+    """Names in another encoding would be garbled, and could not be requested."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(line)  # which allows a line that is cut within a letter
     except UnicodeDecodeError as problem:
         raise ClasswiseError(f"{path} cannot be read: {NOT_UTF8}") from problem
 
 
-def refuse_twins(names: Sequence[str], path: str) -> None:
-    """Refuse a first line that names a column twice: which of the two is meant, nobody could say."""
+def refuse_repeated_names(names: Sequence[str], path: str) -> None:
+    """Refuse a first line that names a column twice: a name must mean one column."""
     for i, name in enumerate(names):
         if name in names[:i]:
             raise ClasswiseError(f"{path} names the column {name!r} twice, in its first line; give each its own name.")
@@ -257,11 +257,11 @@ def read_sheet(path: str) -> tuple[list[str], list[list[str | None]]]:
     return _read(path, Path(path).stat().st_mtime_ns)
 
 
-@lru_cache(maxsize=1)  # whoever looks at names and kinds first reads the rows next
+@lru_cache(maxsize=1)  # after names and kinds, the rows of the same file are read
 def _read(path: str, changed: int) -> tuple[list[str], list[list[str | None]]]:
     first, *rows = _cells(path)
     names = [_text(cell) or f"column{i}" for i, cell in enumerate(first)]
-    refuse_twins(names, path)
+    refuse_repeated_names(names, path)
     columns = [[_text(row[i]) for row in rows] for i in range(len(names))]
     used = [i for i, cell in enumerate(first) if cell != "" or any(value is not None for value in columns[i])]
     return [names[i] for i in used], [columns[i] for i in used]

@@ -170,7 +170,7 @@ class FrameSource(ConvertedColumns):
         return as_numbers(series.to_numpy(), repr(self.keys[column]))
 
     def coded(self, column: int) -> Coded:
-        """A column as codes of its levels; kept, for whoever asks again."""
+        """A column as codes of its levels; cached."""
         if column not in self._coded:
             series = self._series(column)
             if _is_moment(series.dtype):

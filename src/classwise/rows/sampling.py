@@ -1,7 +1,7 @@
 """Random folds and samples of rows, by the number of each row in its stream alone.
 
-Row i has the 64 random bits that SplitMix64 (Steele, Lea and Flood 2014) gives for the counter seed + i: whoever reads
-the rows again, in whatever chunks, finds every row in the same fold, and the same rows drawn.
+Row i has the 64 random bits that SplitMix64 (Steele, Lea and Flood 2014) gives for the counter seed + i: when
+the rows are read again, in any chunks, every row is in the same fold, and the same rows are drawn.
 """
 
 from collections.abc import Sequence

@@ -132,7 +132,7 @@ def _read_limits(text: str, *ends: str) -> tuple[float | None, float | None]:
 @stored("Column")
 @dataclass(frozen=True)
 class Column:
-    """A column: its name (None in an array), its type, its family, and whether that family was asked for.
+    """A column: its name (None in an array), its type, its family, and whether that family was given by the user.
 
     declared: the categories of an ordered type, in their order. place: where it stands in the table, for messages.
     conversion: how its values become numbers, where they are dates, or numbers that are written as text.
@@ -401,7 +401,7 @@ class Schema:
 
 
 def read_families(families: Any, names: Sequence[Any], are_numbers: Sequence[bool]) -> dict[int, Family]:
-    """The families that were asked for, by position; columns not among them go by their type.
+    """The families that were given, by position; other columns have the family of their type.
 
     families: "auto", "best", a family for all numbers, or a mapping from name or position to family.
     """

@@ -283,7 +283,7 @@ def open_source(X: Any, texts: Mapping[str, Conversion] | None = None, sparse: b
 
     texts: the columns of text that hold dates or numbers, where that was decided before; unless given, values decide.
     sparse: whether a sparse matrix will do.
-    A source is one already: whoever has checked columns, as a server has, can hand them over as they are.
+    A source is returned as it is: a server passes one whose columns it has checked.
     """
     if isinstance(X, Source):
         return X
@@ -304,7 +304,7 @@ def open_source(X: Any, texts: Mapping[str, Conversion] | None = None, sparse: b
 
 
 def open_asked(X: Any, names: tuple[str, ...] | None, sparse: bool = False) -> Source:
-    """What a model is asked about: rows as they were at fit, or one row as a Series or a mapping from its columns."""
+    """The rows of a prediction: as they were at fit, or one row as a Series or a mapping from its columns."""
     is_row = (isinstance(X, Mapping) or _is_named_row(X)) and not is_sparse(X)
     return open_row(X, names) if is_row else open_source(X, sparse=sparse)
 

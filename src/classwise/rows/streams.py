@@ -35,7 +35,7 @@ class Piece(Protocol):
         ...
 
     def count(self) -> int | None:
-        """About how many rows it has; None, where nobody knows before they are read."""
+        """About how many rows it has; None, where this is not known before they are read."""
         ...
 
     def mark(self) -> str:
@@ -151,7 +151,7 @@ class FilePiece:
         return replace(self, file=replace(self.file, copies=copies))
 
 
-# Rows of a group, unless whoever wrote a Parquet file chose otherwise. DuckDB hands over no batch with rows of two.
+# Rows of a group of a Parquet file, by default. DuckDB hands over no batch with rows of two.
 GROUP = 122_880
 
 

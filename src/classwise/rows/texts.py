@@ -35,7 +35,7 @@ ZONE = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 
 @dataclass(frozen=True)
 class Kind:
-    """type: of SQL; fits: whether a value {v}, which is {d} as a number, is of this kind, as SQL asks; wider: the next,
+    """type: of SQL; fits: whether a value {v}, which is {d} as a number, is of this kind, in SQL; wider: the next,
     which takes all of it.
     """
 
@@ -49,7 +49,7 @@ class Kind:
         return "{d}" in self.fits
 
     def takes(self, value: str, number: str | None = None) -> str:
-        """Whether it is of this kind, as SQL asks of a value that is not missing. number: the value as a number, if SQL
+        """SQL for whether a value that is not missing is of this kind. number: the value as a number, if SQL
         has it already.
         """
         return self.fits.replace("{v}", value).replace("{d}", number or as_number(value))
@@ -150,7 +150,7 @@ def _kinds_of_one(rows: Any, values: Mapping[str, str]) -> dict[str, Kind]:
 
 
 def _fitting(rows: Any, asked: Mapping[str, Sequence[Kind]], values: Mapping[str, str]) -> dict[str, Iterator[Kind]]:
-    """Those kinds, of the ones asked for, that all values of a column fit."""
+    """Those of the given kinds that all values of a column fit."""
     questions = [
         f"bool_and(coalesce({kind.takes(values[name])}, false)) FILTER (WHERE {values[name]} IS NOT NULL)"
         for name, kinds in asked.items()
@@ -369,7 +369,7 @@ def _checked(kind: Kind, value: str, number: str | None, place: int) -> str:
     fits = f"{kind.takes(value, number)} OR {value} IS NULL"
     wider = KINDS if kind is EMPTY else list(upwards(kind))[1:]
     misfit = f"error('classwise misfit {place} ' || {kind_of(value, wider)} || ' ' || left({value}, 80))"
-    sure = "" if number is None else f"WHEN {number} <> floor({number}) THEN {number} "  # asked first, for speed
+    sure = "" if number is None else f"WHEN {number} <> floor({number}) THEN {number} "  # tested first, for speed
     return f"CASE {sure}WHEN {fits} THEN {number or kind.of(value)} ELSE {misfit} END"
 
 

@@ -117,7 +117,7 @@ def _json_route(describe: Callable[[], Any]) -> Callable[[Request], Awaitable[Re
     return answer
 
 
-# The page where a person tries a row. It asks the same questions as a program.
+# The page where a person tries a row. It sends the same requests as a program.
 PAGE = {"/": "index.html", "/static/page.css": "page.css", "/static/page.js": "page.js"}
 
 

@@ -1,4 +1,4 @@
-"""OpenAPI, from the models themselves: the very columns, and examples that were scored. Made anew when it is asked for.
+"""OpenAPI, from the models themselves: the very columns, and examples that were scored. Made anew for each request.
 
 What answers look like is said by msgspec, from their types; what a model takes is said by its columns.
 """

@@ -150,7 +150,7 @@ class RequestDeadline:
         self._end = monotonic() + seconds
 
     def give_up(self) -> None:
-        """Nobody waits any more."""
+        """The client no longer waits."""
         self._end = -inf
 
     def check(self) -> None:
@@ -200,7 +200,7 @@ class Workers:
     def _free(self, future: "asyncio.Future[Any]") -> None:
         self._room += 1
         if not future.cancelled():
-            future.exception()  # asked for, so that nobody complains that nobody did
+            future.exception()  # retrieved, or asyncio logs that it never was
 
     def close(self) -> None:
         """Let the threads go, when what they do is done. An app that is started again gets new ones."""

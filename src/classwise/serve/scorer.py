@@ -1,4 +1,4 @@
-"""From checked rows to labels and posteriors: the model is asked just as Python would ask it."""
+"""From checked rows to labels and posteriors: the same calls of the model as in Python."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ CLEAR = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class PredictedRows:
-    """labels (n,) and posteriors (n, g); None for what was not asked."""
+    """labels (n,) and posteriors (n, g); None for what was not requested."""
 
     labels: Labels | None
     posteriors: Array | None
@@ -97,8 +97,8 @@ class Scorer:
             raise Problem(422, f"Row {row}: {problem}", row) from None
 
     def _labels(self, model: Any, rows: Source, posteriors: Array | None) -> Labels:
-        """What the model predicts. If the posteriors of a lone row leave no doubt, it need not be asked again: that
-        is half the time of a small request.
+        """What the model predicts. If the posteriors of a lone row leave no doubt, they decide without another call:
+        that is half the time of a small request.
         """
         if len(rows.values) == 1 and posteriors is not None and not isinstance(model, Decision):
             (row,) = posteriors.tolist()
@@ -110,7 +110,7 @@ class Scorer:
         return labels if labels.dtype.kind == "O" else labels.astype(self.possible_labels.dtype, copy=False)
 
     def _asked(self, options: Options) -> Any:
-        """The model under the priors and with the reserve that were asked for."""
+        """The model under the priors and with the reserve of the request."""
         model = self.estimator
         if (options.priors is not None or options.reject is not None) and isinstance(model, Decision):
             raise Problem(422, "This model decides by costs of its own; priors and reject are not for it.")
@@ -198,7 +198,7 @@ def within(number: float, family: Family) -> float:
     return float(min(max(round(number), 0), family.trials or np.inf))
 
 
-# What is asked of a fitted estimator besides its answers: here, and nowhere else ------------------------------------
+# What is read from a fitted estimator besides its answers: here, and nowhere else -----------------------------------
 
 
 def kind_of(estimator: Any) -> str:

@@ -1,4 +1,4 @@
-"""Running: one process that listens until a signal stops it.
+"""The server: one process that listens until a signal stops it.
 
 Connections do not wait for ever: not for the head of a request, nor its body, nor a client that never reads. uvicorn
 limits none of these. A client that sends a byte a minute would else keep its connection, and enough of them would keep

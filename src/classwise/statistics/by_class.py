@@ -129,7 +129,7 @@ class ClassStatistics:
 
     @property
     def quartics(self) -> Quartics | None:
-        """Third and fourth powers of the numbers, if they were asked for."""
+        """Third and fourth powers of the numbers, if they were requested."""
         return self.part_of(QUARTICS) if QUARTICS.name in self.parts else None
 
     @cached_property
@@ -366,7 +366,7 @@ class ClassStatistics:
         return replace(self, schema=schema)
 
     def _with_schema(self, schema: Schema, source: Sequence[int]) -> Self:
-        """The parts that a schema asks for; source: which of our columns each of its columns is."""
+        """The parts that a schema needs; source: which of our columns each of its columns is."""
         parts: dict[str, Statistic] = {}
         for kind in PARTS:
             if kind.is_wanted(schema) and (kind.gather or kind.name in self.parts):

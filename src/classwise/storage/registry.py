@@ -3,7 +3,7 @@
 A class is a dataclass, or an estimator: its options, and the fitted attributes that its annotations name. So what a
 file holds of a class is what the class declares, and each value can be held against its annotation.
 
-A method `_is_sound` may say more: whether the parts fit together as they do after a fit. It is asked when a file is
+A method `_is_sound` may say more: whether the parts fit together as they do after a fit. It is called when a file is
 saved and when it is loaded, children first, and may simply raise.
 """
 
@@ -137,7 +137,7 @@ def _contents_fit(value: Any, origin: Any, arguments: tuple[Any, ...]) -> bool:
         return len(value) == len(arguments) and all(map(fits, value, arguments))
     if issubclass(origin, Mapping):
         return _all_fit(value, arguments[0]) and _all_fit(value.values(), arguments[1])
-    # A string is a sequence of strings, and never meant where a sequence is asked for.
+    # A string is a sequence of strings, and never meant where a sequence is expected.
     return not issubclass(origin, Sequence) or (not isinstance(value, str) and _all_fit(value, arguments[0]))
 
 

@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _CallableModule(ModuleType):
-    """Whoever imports this package sets `classwise.studio` to it, where users call a function: so it can be called."""
+    """A module that can be called: importing this package replaces the function `classwise.studio` by the module."""
 
     def __call__(self, *given: Any, **options: Any) -> Any:
         return self.studio(*given, **options)

@@ -1,4 +1,4 @@
-"""What the page asks about the table that is open, each answered from its statistics."""
+"""Answers about the table that is open, for the page, each from its statistics."""
 
 from typing import Any
 

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 def create_studio(state: StudioState, access: Access, *, upload_bytes: int = 256 * 2**20) -> Starlette:
-    """An ASGI app: the page, and the answers that it asks for. upload_bytes: the most that a file may have."""
+    """An ASGI app: the page, and the answers to its requests. upload_bytes: the most that a file may have."""
     uploads = Limits(body_bytes=upload_bytes, held_bytes=upload_bytes, body_seconds=600.0)
     room = Room(uploads)
     app = Starlette(

@@ -1,4 +1,4 @@
-"""What a page asks for: the dials of a model, the columns it is seen in, and the decision around it.
+"""The view of a page: the dials of a model, the columns it is seen in, and the decision around it.
 
     C_k(share)         = (1 - share) C_k + share C_shared
     C_k(share, shrink) = (1 - shrink) C_k(share) + shrink (tr C_k(share) / p) I

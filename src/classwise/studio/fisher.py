@@ -25,7 +25,7 @@ from classwise.studio.quiet import quiet
 
 @dataclass(frozen=True, eq=False)
 class FisherModel:
-    """A fitted model of the coordinates z alone; it has what a view asks of an estimator."""
+    """A fitted model of the coordinates z alone; it has what a view needs of an estimator."""
 
     model_: Model
 

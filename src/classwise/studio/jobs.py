@@ -118,10 +118,10 @@ class Jobs:
         for job in (job for name, job in self._jobs.items() if name != but):
             job.stop()
         self._jobs = {name: job for name, job in self._jobs.items() if name == but}
-        self._turn = threading.Lock()  # what still runs keeps nobody waiting
+        self._turn = threading.Lock()  # new jobs do not wait for what still runs
 
     def finish(self, seconds: float) -> bool:
-        """Stop all of them for good, and wait so long; whether all have ended."""
+        """Stop all of them, and wait this long; whether all have ended."""
         self._is_over = True
         self.clear()
         end = time.monotonic() + seconds

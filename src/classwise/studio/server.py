@@ -1,4 +1,4 @@
-"""Running: a page on this machine alone, until Ctrl-C."""
+"""The server of the studio: a page on this machine alone, until Ctrl-C."""
 
 import socket
 import threading

@@ -190,7 +190,7 @@ class StudioState:
 
 @contextmanager
 def _calling(source: Any, name: str) -> Iterator[None]:
-    """Errors call a source by its name: nobody needs to know where an upload is kept."""
+    """Errors call a source by its name, and do not show where an upload is kept."""
     try:
         yield
     except ClasswiseError as problem:

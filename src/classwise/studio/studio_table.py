@@ -16,7 +16,7 @@ from classwise.selection.crossing import Crossing
 from classwise.statistics import ClassStatistics
 from classwise.studio.options import Opening
 
-# Rows that are drawn, of those that may be asked for; rows of a larger table that dials are judged by.
+# Rows that are drawn, and can be explained; rows of a larger table that dials are judged by.
 DRAWN = 2000
 JUDGED = 20_000
 

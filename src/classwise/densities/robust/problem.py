@@ -1,7 +1,7 @@
-"""What a robust fit is asked: centers of some classes, and one scatter that they have in common.
+"""The problem of a robust fit: centers of some classes, and one scatter that they have in common.
 
 Where each class has a scatter of its own there is a problem for each class, with one center; where they share one there
-is one problem, with a center for each class. Rows stay as they are: a weight for each row is what is looked for.
+is one problem, with a center for each class. Rows stay as they are: the fit finds a weight for each row.
 """
 
 from collections.abc import Sequence

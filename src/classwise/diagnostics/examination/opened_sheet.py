@@ -171,7 +171,7 @@ def _beside(others: Sequence[str], marks: Sequence[str]) -> list[str]:
 def marks_within(path: str, missing: Sequence[str] | None, marks: Sequence[str]) -> list[str]:
     """Marks as a text file writes them, -999.0 for -999, and those that stand for a missing value there already.
 
-    Marks that are named replace the usual ones, so that whoever names one must name those as well.
+    Marks that are named replace the usual ones, so a list of marks must name those as well.
     """
     names = RowFile(path).names()
     batch = next(RowFile(path, missing=(), text=frozenset(names)).batches(), None)

@@ -42,7 +42,7 @@ class SheetColumn:
 
     @classmethod
     def read(cls, values: Values, j: int, asked: Mapping[int, Family]) -> "SheetColumn":
-        """The column at a position; asked: families that were asked for, by position."""
+        """The column at a position; asked: families that were given, by position."""
         key = values.keys[j]
         key = key if isinstance(key, str) else j
         kind, is_asked = values.type(j)[0], j in asked

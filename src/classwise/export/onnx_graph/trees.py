@@ -1,6 +1,6 @@
 """Trees in an ONNX graph: the leaf of each row in each tree, and the mean over trees of what is believed of it.
 
-TreeEnsembleRegressor compares doubles, but adds up in float32: it is asked for the number of the leaf alone, which
+TreeEnsembleRegressor compares doubles, but adds up in float32: it gives the number of the leaf alone, which
 float32 holds exactly. Beliefs are then looked up and added as doubles.
 """
 
