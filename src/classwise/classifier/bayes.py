@@ -179,13 +179,13 @@ def _score_sparse(
 
     stored: how many values a row stores, on average.
     """
-    asked: Any = partial(ask, function) if isinstance(function, Answer) else function
+    call: Any = partial(ask, function) if isinstance(function, Answer) else function
     assert isinstance(classifier, BayesClassifier)
     own = classifier.on_sparse()
     size = int(limits.SPARSE_SIZE / stored) + 1
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            return MemoryEngine().apply(lambda chunk: asked(own, chunk.rows), table, size)
+            return MemoryEngine().apply(lambda chunk: call(own, chunk.rows), table, size)
     except UnscorableError as problem:
         raise UnscorableError(
             "Some rows have probability zero in every class, or lie too far from every class to be scored in float64; "

@@ -117,10 +117,10 @@ def smallest_flip(
     shares: of the columns in the log odds; those with large ones are looked at first.
     """
     row = np.asarray(table.rows, dtype=np.float64)[0]
-    asked = classifier.observing() if np.isnan(row).any() else classifier
+    known = classifier.observing() if np.isnan(row).any() else classifier
     order = np.argsort(-np.abs(np.nan_to_num(shares)), kind="stable").tolist()
     with np.errstate(all="ignore"):
-        found = find_flip(asked.decision_scores, row, _reach(classifier, fitted), wanted, order)
+        found = find_flip(known.decision_scores, row, _reach(classifier, fitted), wanted, order)
     if found is None:
         return None
     j, levels = found.column, table.levels.get(found.column)

@@ -71,24 +71,24 @@ def bayes_in_place(classifier: Priced, name: str, table: Table) -> Any:
 
     Rows without a finite score are an UnscorableError, as elsewhere.
     """
-    asked, known = ANSWERS.get(name), KNOWN.setdefault(classifier, {})
-    if asked is None:
+    request, known = ANSWERS.get(name), KNOWN.setdefault(classifier, {})
+    if request is None:
         return None
-    kind = asked._replace(what="")
+    kind = request._replace(what="")
     if kind not in known:
-        known[kind] = _coefficients(classifier, asked)
+        known[kind] = _coefficients(classifier, request)
     scores = known[kind]
-    return None if scores is None else answer_in_place(scores, asked.what, table)
+    return None if scores is None else answer_in_place(scores, request.what, table)
 
 
-def _coefficients(classifier: Priced, asked: ScoreRequest) -> Scores | None:
+def _coefficients(classifier: Priced, request: ScoreRequest) -> Scores | None:
     density, log_prior, calibration = classifier.density, classifier.log_prior, classifier.calibration
     found = _only_block(density)
     if found is None:
         return None
-    prior = log_prior[:, 0] if asked.with_prior else np.zeros(len(log_prior))
-    scores = _among(_scores(found[1], prior, asked.whole), found[0], density.n_features)
-    if asked.calibrated and calibration is not None:
+    prior = log_prior[:, 0] if request.with_prior else np.zeros(len(log_prior))
+    scores = _among(_scores(found[1], prior, request.whole), found[0], density.n_features)
+    if request.calibrated and calibration is not None:
         return _calibrated(scores, calibration.power, calibration.shift)
     return scores
 

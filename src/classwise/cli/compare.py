@@ -64,9 +64,9 @@ def examine(
         return
     heading("Next:")
     given = {"--columns": columns, "--drop": drop, "--families": families, "--missing": missing}
-    asked = [f"{flag} {quote(value)}" for flag, values in given.items() for value in values or ()]
-    asked += [f"--weights {quote(weights)}"] if weights else []
-    command = ["classwise compare", quote(data), "--target", quote(target), *asked, found.flags]
+    flags = [f"{flag} {quote(value)}" for flag, values in given.items() for value in values or ()]
+    flags += [f"--weights {quote(weights)}"] if weights else []
+    command = ["classwise compare", quote(data), "--target", quote(target), *flags, found.flags]
     say("  " + " ".join(filter(None, command)))
 
 

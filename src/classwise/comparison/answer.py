@@ -160,10 +160,10 @@ class Answer:
     @property
     def matters(self) -> str:
         """The heading of the importance of columns, with the name of the model if it is not the winner."""
-        asked = self.comparison.asked
-        if asked is self.comparison.winner:
+        model = self.comparison.asked
+        if model is self.comparison.winner:
             return "What matters (how much log loss rises without a column):"
-        return f"What matters to {asked.title} (more log loss without it):"
+        return f"What matters to {model.title} (more log loss without it):"
 
     @cached_property
     def left_out(self) -> tuple[Trial, ...]:

@@ -110,33 +110,33 @@ class CrossValidation(ABC):
     def _comparison(self, trials: Sequence[Trial], time_limit: float | None) -> Comparison:
         """The comparison of all trials."""
 
-    def compare(self, asked: Request) -> Comparison:
+    def compare(self, request: Request) -> Comparison:
         """Compare the requested candidates, and choose the winner by the rule."""
         labels = self.crossing().labels
-        priced = asked.costs(labels) if callable(asked.costs) else asked.costs
+        priced = request.costs(labels) if callable(request.costs) else request.costs
         costs = None if priced is None else read_costs(priced, labels)
-        candidates = self._candidates(asked)
-        trials = self.evaluate(candidates, asked, None if costs is None else Policy(costs))
-        found = self._comparison(trials, asked.time_limit)
-        return replace(found, costs=costs, time_limit=asked.time_limit).choose(asked.rule, asked.by)
+        candidates = self._candidates(request)
+        trials = self.evaluate(candidates, request, None if costs is None else Policy(costs))
+        found = self._comparison(trials, request.time_limit)
+        return replace(found, costs=costs, time_limit=request.time_limit).choose(request.rule, request.by)
 
     def evaluate(
-        self, candidates: Sequence[Candidate], asked: Request, policy: Policy | None = None
+        self, candidates: Sequence[Candidate], request: Request, policy: Policy | None = None
     ) -> Sequence[Trial]:
         """The loop: prepare each candidate on the folds, and score it on held-out rows; policy: the costs of errors.
 
         Candidates without threads of their own are tried side by side, the longest first. Then others, one by one.
         """
-        schedule = scheduled(candidates, self._size(asked), asked.time_limit)
+        schedule = scheduled(candidates, self._size(request), request.time_limit)
         log_expected_time(schedule)
         with progress(self.what, len(candidates) * len(self.crossing())) as bar, kept_threads():
 
             def attempt(slot: Slot) -> Ready | Trial:
-                return self._attempt(slot, partial(bar.step, slot.candidate.name), asked.calibrate, policy)
+                return self._attempt(slot, partial(bar.step, slot.candidate.name), request.calibrate, policy)
 
             found = self._side_by_side([slot for slot in schedule if slot.candidate.in_threads], attempt)
             found |= {slot: attempt(slot) for slot in schedule if slot not in found}
-            return self._judged([found[slot] for slot in schedule], asked.time_limit)
+            return self._judged([found[slot] for slot in schedule], request.time_limit)
 
     def _side_by_side(
         self, slots: Sequence[Slot], attempt: Callable[[Slot], Ready | Trial]
@@ -154,7 +154,7 @@ class CrossValidation(ABC):
             tried = in_threads(lambda some: [attempt(slot) for slot in some], tasks)
         return dict(zip(chain(*tasks), chain(*tried), strict=True))
 
-    def _candidates(self, asked: Request) -> list[Candidate]:
+    def _candidates(self, request: Request) -> list[Candidate]:
         crossing = self.crossing()
         numbers = len(crossing.table.schema.positions("gaussian"))
         missing = bool(crossing.statistics.total().missing_weight().any())
@@ -165,18 +165,18 @@ class CrossValidation(ABC):
         pair = logistic_models(len(crossing.labels), self.families)
         fits: dict[int, BayesianLogistic] = {}
         found += [LogisticRegression(name, model, fits=fits) for name, model in pair.items()]
-        if asked.references is not False:
+        if request.references is not False:
             found.append(Stack("stack", AutoClassifier(folds=crossing.folds, families=self.families)))
             found += references(crossing.table)
-        taken = sorted(set(asked.models) & {candidate.name for candidate in found})
+        taken = sorted(set(request.models) & {candidate.name for candidate in found})
         if taken:
             raise ClasswiseError(f"models has the name {taken[0]!r}, which is compared already; give it another.")
-        if asked.only is not None:  # the class shares stay, because all others are compared with them
-            kept = chosen(asked.only, [candidate.name for candidate in found]) | {BASELINE}
+        if request.only is not None:  # the class shares stay, because all others are compared with them
+            kept = chosen(request.only, [candidate.name for candidate in found]) | {BASELINE}
             found = [candidate for candidate in found if candidate.name in kept]
-        return [*found, *given(asked.models)]
+        return [*found, *given(request.models)]
 
-    def _size(self, asked: Request) -> Size:
+    def _size(self, request: Request) -> Size:
         crossing = self.crossing()
         table = crossing.table
         indicators = sum(len(levels) - 1 for levels in table.levels.values())
@@ -188,11 +188,11 @@ class CrossValidation(ABC):
             len(crossing.labels),
             self._covariances,
             self.is_streamed,
-            asked.references is True,
+            request.references is True,
             len(crossing),
             len(crossing.statistics.total().numbers.gaps),
             len(table.schema.positions("gaussian")),
-            self._scored(asked.time_limit),
+            self._scored(request.time_limit),
         )
 
     def _attempt(self, slot: Slot, step: Callable[[], None], calibrate: bool, policy: Policy | None) -> Ready | Trial:
@@ -421,11 +421,11 @@ class TwoPasses(CrossValidation):
 
     def _judged(self, attempts: Sequence[Ready | Trial], time_limit: float | None) -> list[Trial]:
         share = self._share(time_limit)
-        asked = tuple(one for one in attempts if isinstance(one, Ready))
+        ready = tuple(one for one in attempts if isinstance(one, Ready))
         if share < 1:  # evidence is of all rows
-            asked = tuple(replace(one, whole=None) for one in asked)
-        scores = iter(self._second(asked, share).scores)
-        waiting = iter(asked)
+            ready = tuple(replace(one, whole=None) for one in ready)
+        scores = iter(self._second(ready, share).scores)
+        waiting = iter(ready)
         return [next(waiting).judged(next(scores)) if isinstance(one, Ready) else one for one in attempts]
 
     def _second(self, ready: tuple[Ready, ...], share: float) -> Verdict:

@@ -423,9 +423,9 @@ class Decision(ExplainsUnavailable, MetaEstimatorMixin, ClassifierMixin, BaseEst
     @property
     def announced_(self) -> Labels:
         """All labels that predict may return: the classes, and with reject or novelty their labels; of one dtype."""
-        asked = [(self.reject, self.reject_label_), (self.novelty, self.novel_label_)]
+        options = [(self.reject, self.reject_label_), (self.novelty, self.novel_label_)]
         labels = self.classes_
-        for label in [label for option, label in asked if option is not None]:
+        for label in [label for option, label in options if option is not None]:
             labels = _marked(np.append(labels, labels[:1]), np.arange(len(labels) + 1) == len(labels), label)
         return labels
 
@@ -455,9 +455,9 @@ class Decision(ExplainsUnavailable, MetaEstimatorMixin, ClassifierMixin, BaseEst
         return hasattr(self, "model_")
 
     def _policy(self, classes: Labels) -> Policy:
-        for name, text, asked in (("reject_label", "reject", self.reject), ("novel_label", "novel", self.novelty)):
+        for name, text, option in (("reject_label", "reject", self.reject), ("novel_label", "novel", self.novelty)):
             label = _refusal_label(getattr(self, name), text, -1, classes)
-            if asked is not None and label in classes.tolist():
+            if option is not None and label in classes.tolist():
                 raise ClasswiseError(f"{name}={label!r} is one of the classes, {classes.tolist()}; give another.")
         return read_policy(self.costs, None if read_coverage(self.reject) is not None else self.reject, classes)
 

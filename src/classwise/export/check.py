@@ -129,17 +129,17 @@ def by_duckdb(write: Callable[[str, str], str], rows: CheckRows) -> Answered | N
     table = pa.table(columns | {ROW: list(range(len(rows)))})
     with duckdb.connect() as connection:
         connection.register(CHECKED, table)
-        labels = [label for _, label in _asked(connection, write(CHECKED, "label"), "label")]
+        labels = [label for _, label in _queried(connection, write(CHECKED, "label"), "label")]
         try:
             query = write(CHECKED, "posteriors")
         except ClasswiseError:  # some models are written for their labels alone
             return labels, None
-        posteriors = _asked(connection, query, "posterior_")
+        posteriors = _queried(connection, query, "posterior_")
     numbers = [[np.nan if value is None else value for value in row[1:]] for row in posteriors]
     return labels, np.array(numbers, dtype=np.float64)
 
 
-def _asked(connection: Any, query: str, start: str) -> list[tuple[Any, ...]]:
+def _queried(connection: Any, query: str, start: str) -> list[tuple[Any, ...]]:
     """The rows in order, with their number first, and the columns whose names start so; not why there is no answer."""
     found = connection.sql(query)
     kept = [place for place, name in enumerate(found.columns) if name == ROW or name.startswith(start)]

@@ -110,12 +110,12 @@ def importance(study: ReportData) -> Markup:
         )
         for line in found.lines
     ]
-    more, asked = len(lines) - MOST_BARS, study.comparison.asked
-    instead = f"Of {asked.title}, the best single model: a stack takes long to ask."
+    more, model = len(lines) - MOST_BARS, study.comparison.asked
+    instead = f"Of {model.title}, the best single model: a stack takes long to ask."
     return section(
         "importance",
         "What matters",
-        *([paragraph(instead)] if asked is not study.comparison.winner else []),
+        *([paragraph(instead)] if model is not study.comparison.winner else []),
         *map(paragraph, found.sentences()[:1]),
         bars(lines[:MOST_BARS], "What matters"),
         *([folded(f"{more} more columns", bars(lines[MOST_BARS:], "What matters less"))] if more > 0 else []),

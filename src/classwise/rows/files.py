@@ -148,30 +148,32 @@ class RowFile:
             yield self._typed(opened, reading)
 
     def _typed(self, opened: Opened, reading: TextReading) -> Any:
-        asked = self._asked(list(opened.values))
-        typed = {name: opened.values[name] for name in asked if name not in self.copies}
-        inferred = self._inferred(opened, asked)
-        stand = {name: opened.written[self.copies[name]] for name in asked if name in self.copies}
+        requested = self._requested(list(opened.values))
+        typed = {name: opened.values[name] for name in requested if name not in self.copies}
+        inferred = self._inferred(opened, requested)
+        stand = {name: opened.written[self.copies[name]] for name in requested if name in self.copies}
         if len(inferred) >= WIDE:
-            texts = _project(opened.rows, typed | stand, asked)
-            return WideTexts(reading, texts, asked, frozenset(inferred), database().cursor())
+            texts = _project(opened.rows, typed | stand, requested)
+            return WideTexts(reading, texts, requested, frozenset(inferred), database().cursor())
         rows, checked = reading.checked(opened.rows, inferred)
-        return _project(rows, typed | checked | stand, asked)
+        return _project(rows, typed | checked | stand, requested)
 
-    def _inferred(self, opened: Opened, asked: Sequence[str]) -> dict[str, str]:
+    def _inferred(self, opened: Opened, requested: Sequence[str]) -> dict[str, str]:
         """The columns whose kind is inferred from their values, as SQL writes them."""
         others = self.text.union(self.copies)
-        return {name: opened.values[name] for name in asked if opened.texts and name not in others}
+        return {name: opened.values[name] for name in requested if opened.texts and name not in others}
 
     def _may_be_text(self, opened: Opened, reading: TextReading) -> bool:
         """Whether some column is, as far as the first rows show, or there are too many columns to look at."""
-        asked = self._asked(list(opened.values))
-        inferred = self._inferred(opened, asked)
+        requested = self._requested(list(opened.values))
+        inferred = self._inferred(opened, requested)
         return (
-            len(inferred) < len(asked) or len(inferred) >= WIDE or TEXT in reading.found(opened.rows, inferred).values()
+            len(inferred) < len(requested)
+            or len(inferred) >= WIDE
+            or TEXT in reading.found(opened.rows, inferred).values()
         )
 
-    def _asked(self, names: Sequence[str]) -> Sequence[str]:
+    def _requested(self, names: Sequence[str]) -> Sequence[str]:
         """The columns requested, or an error that names one that is not there."""
         for name in self.columns or ():
             source = self.copies.get(name, name)

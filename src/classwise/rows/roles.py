@@ -274,5 +274,5 @@ def text_conversions(table: Any, columns: Sequence[str]) -> dict[str, Conversion
 
 def level_columns(families: Any) -> list[str]:
     """The columns that are to be categories, whose whole numbers are levels."""
-    asked = families.items() if isinstance(families, Mapping) else ()
-    return [name for name, family in asked if isinstance(name, str) and family in ("categorical", "bernoulli")]
+    pairs = families.items() if isinstance(families, Mapping) else ()
+    return [name for name, family in pairs if isinstance(name, str) and family in ("categorical", "bernoulli")]

@@ -178,17 +178,17 @@ class Source:
         seen = {j: column for j, column in enumerate(known) if column is not None}
         others = [j for j in range(self.n_features) if j not in seen]
         by_name = not isinstance(families, str)
-        asked = read_families(families, self.values.keys, ())
-        rules = {j: None if j in asked and asked[j].has_levels else self.values.conversion(j) for j in others}
+        chosen = read_families(families, self.values.keys, ())
+        rules = {j: None if j in chosen and chosen[j].has_levels else self.values.conversion(j) for j in others}
         natural = self._natural(others, rules)
         if isinstance(families, str):
             numbers = [j in natural and not natural[j].has_levels for j in range(self.n_features)]
-            asked = read_families(families, self.values.keys, numbers)
+            chosen = read_families(families, self.values.keys, numbers)
         types = [self.values.type(j) for j in range(self.n_features)]
         columns = []
         for j, (type, declared) in enumerate(types):
             name = None if self.names is None else self.names[j]
-            family, given, rule = asked.get(j, natural.get(j)), by_name and j in asked, rules.get(j)
+            family, given, rule = chosen.get(j, natural.get(j)), by_name and j in chosen, rules.get(j)
             if j in seen:
                 family, given, rule = seen[j].family, seen[j].asked, seen[j].conversion
             assert family is not None

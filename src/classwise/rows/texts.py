@@ -133,12 +133,12 @@ def find_kinds(rows: Any, values: Mapping[str, str], among: Mapping[str, Sequenc
     kinds = _kinds_of_one(rows.limit(FEW), values)
     if empty := {name: value for name, value in values.items() if kinds[name] is EMPTY}:
         kinds |= _kinds_of_one(rows, empty)
-    asked = {
+    possible = {
         name: [wider for wider in upwards(kind) if wider in among[name] and wider is not TEXT]
         for name, kind in kinds.items()
         if kind is not EMPTY
     }
-    fitting = _fitting(rows, asked, values)
+    fitting = _fitting(rows, possible, values)
     return {name: EMPTY if kind is EMPTY else next(fitting[name], TEXT) for name, kind in kinds.items()}
 
 
@@ -149,15 +149,15 @@ def _kinds_of_one(rows: Any, values: Mapping[str, str]) -> dict[str, Kind]:
     return {name: EMPTY if i is None else KINDS[i] for name, (i,) in zip(values, found, strict=True)}
 
 
-def _fitting(rows: Any, asked: Mapping[str, Sequence[Kind]], values: Mapping[str, str]) -> dict[str, Iterator[Kind]]:
+def _fitting(rows: Any, possible: Mapping[str, Sequence[Kind]], values: Mapping[str, str]) -> dict[str, Iterator[Kind]]:
     """Those of the given kinds that all values of a column fit."""
-    questions = [
+    tests = [
         f"bool_and(coalesce({kind.takes(values[name])}, false)) FILTER (WHERE {values[name]} IS NOT NULL)"
-        for name, kinds in asked.items()
+        for name, kinds in possible.items()
         for kind in kinds
     ]
-    answers = iter(rows.aggregate(", ".join(questions)).fetchall()[0] if questions else ())
-    tested = {name: [(kind, next(answers)) for kind in kinds] for name, kinds in asked.items()}
+    answers = iter(rows.aggregate(", ".join(tests)).fetchall()[0] if tests else ())
+    tested = {name: [(kind, next(answers)) for kind in kinds] for name, kinds in possible.items()}
     return {name: (kind for kind, fits in pairs if fits) for name, pairs in tested.items()}
 
 
@@ -332,14 +332,14 @@ class WideTexts:
 
     def _found(self, texts: Mapping[str, Any]) -> dict[str, Kind]:
         """The least kind that takes all values of each column."""
-        asked = [kind for kind in KINDS if kind is not TEXT]
-        questions = [f"bool_and({kind.takes('v', 'd')}) FILTER (WHERE v IS NOT NULL)" for kind in asked]
+        tested = [kind for kind in KINDS if kind is not TEXT]
+        tests = [f"bool_and({kind.takes('v', 'd')}) FILTER (WHERE v IS NOT NULL)" for kind in tested]
         found: dict[str, Kind] = {}
         for part in _parts(texts):
             rows = self._below(part).project(f"*, {as_number('v')} AS d")
-            answers = {i: fits for i, *fits in rows.aggregate(", ".join(["i", *questions]), "i").fetchall()}
+            answers = {i: fits for i, *fits in rows.aggregate(", ".join(["i", *tests]), "i").fetchall()}
             for i, name in enumerate(part):
-                fits = dict(zip(asked, answers.get(i, ()), strict=False))
+                fits = dict(zip(tested, answers.get(i, ()), strict=False))
                 kinds = [kind for kind in self.reading.among(name) if fits.get(kind)]
                 found[name] = kinds[0] if kinds else TEXT if False in fits.values() else EMPTY
         return found

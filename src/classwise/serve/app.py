@@ -168,9 +168,9 @@ class Endpoints:
     async def predict(self, request: Request, name: str) -> Response:
         """Labels and posteriors of the rows in a body, which is JSON, CSV or an Arrow stream."""
         kind = media_type(request, JSON, ARROW, CSV)
-        asked = read_query(request.query_params.multi_items()) if request.scope["query_string"] else {}
+        query = read_query(request.query_params.multi_items()) if request.scope["query_string"] else {}
         work = {JSON: self._predict_json, ARROW: self._predict_arrow, CSV: self._predict_csv}[kind]
-        return await self._answer(request, name, partial(work, asked))
+        return await self._answer(request, name, partial(work, query))
 
     async def explain(self, request: Request, name: str) -> Response:
         """Why one row is taken for one label rather than another."""
@@ -199,28 +199,28 @@ class Endpoints:
 
     # ----------------------------------------------------------------------------------------------------------------
 
-    def _predict_json(self, asked: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
-        rows, options = self._read_json(served, body, asked, deadline)  # the JSON itself is large, and not kept
+    def _predict_json(self, query: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
+        rows, options = self._read_json(served, body, query, deadline)  # the JSON itself is large, and not kept
         answer = served.scorer.answer(rows, options, deadline)
         self.metrics.rows.labels(served.name).inc(len(rows.values))
         return Response(prediction(served, answer, deadline), media_type=JSON)
 
     def _read_json(
-        self, served: Served, body: bytes, asked: dict[str, Any], deadline: RequestDeadline
+        self, served: Served, body: bytes, query: dict[str, Any], deadline: RequestDeadline
     ) -> tuple[Source, Options]:
         deadline.check()
         content = read_json(body)
         deadline.check()
-        if "keep" in asked:
+        if "keep" in query:
             raise Problem(422, "keep is for Arrow streams; a JSON answer has the rows in the order of the request.")
-        for name in asked.keys() & content.keys():
+        for name in query.keys() & content.keys():
             raise Problem(422, f"The option {name} stands in the address and in the body; which one is meant?")
         given: dict[str, Any] = {name: content.pop(name) for name in ("rows", "columns") if name in content}
-        options = checked({**asked, **content}, Options)
+        options = checked({**query, **content}, Options)
         return served.scorer.reader.read(given, self.limits.rows), options
 
-    def _predict_arrow(self, asked: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
-        options, scorer = checked(asked, StreamOptions), served.scorer
+    def _predict_arrow(self, query: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
+        options, scorer = checked(query, StreamOptions), served.scorer
         arrow.check_names(body, scorer.reader, options.keep, self.limits.extra_columns)
         table = arrow.read_table(body, self.limits.rows, deadline)
         answer = scorer.answer(arrow.read_rows(table, scorer.reader, deadline), options, deadline)
@@ -229,8 +229,8 @@ class Endpoints:
         self.metrics.rows.labels(served.name).inc(len(table))
         return Response(content, media_type=ARROW)
 
-    def _predict_csv(self, asked: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
-        options, scorer = checked(asked, StreamOptions), served.scorer
+    def _predict_csv(self, query: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
+        options, scorer = checked(query, StreamOptions), served.scorer
         rows = read_csv(body, scorer.reader, options.keep, (self.limits.rows, self.limits.extra_columns), deadline)
         source = rows.source(scorer.reader, missing_marks(scorer.inner), self.limits.rows)
         answer = scorer.answer(source, options, deadline)
@@ -239,7 +239,7 @@ class Endpoints:
         return Response(write_csv(rows.kept(options.keep), columns), media_type=CSV)
 
     def _explain(self, served: Served, body: bytes, deadline: RequestDeadline) -> Response:
-        asked = checked(read_json(body), ExplainRequest)
-        rows = served.scorer.reader.read_rows([asked.row])
-        explained = served.scorer.explain(rows, asked.label, asked.against)
+        wanted = checked(read_json(body), ExplainRequest)
+        rows = served.scorer.reader.read_rows([wanted.row])
+        explained = served.scorer.explain(rows, wanted.label, wanted.against)
         return Response(to_json(explained_row(served, explained)), media_type=JSON)

@@ -64,7 +64,7 @@ class Scorer:
 
     def answer(self, rows: Source, options: Options, deadline: RequestDeadline) -> PredictedRows:
         """Labels and posteriors of rows."""
-        model, parts = self._asked(options), []
+        model, parts = self._model_for(options), []
         for start in range(0, len(rows.values), PART):
             deadline.check()
             parts.append(self._score(model, rows.take(slice(start, start + PART)), options.output, start))
@@ -109,7 +109,7 @@ class Scorer:
         # Of the type of all possible labels, also where no row of this request is refused.
         return labels if labels.dtype.kind == "O" else labels.astype(self.possible_labels.dtype, copy=False)
 
-    def _asked(self, options: Options) -> Any:
+    def _model_for(self, options: Options) -> Any:
         """The model under the priors and with the reserve of the request."""
         model = self.estimator
         if (options.priors is not None or options.reject is not None) and isinstance(model, Decision):

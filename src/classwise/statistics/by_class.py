@@ -484,8 +484,8 @@ class ClassStatistics:
     def _check_weights(self, taken: Array) -> None:
         lacking = np.flatnonzero(taken - self.weight > ROUNDING * self.weight)
         if len(lacking):
-            label, there, asked = self.label(lacking[0]), self.weight[lacking[0]], taken[lacking[0]]
-            raise StatisticsError(f"Class {label!r} has weight {there:g}, so weight {asked:g} cannot be subtracted.")
+            label, there, removed = self.label(lacking[0]), self.weight[lacking[0]], taken[lacking[0]]
+            raise StatisticsError(f"Class {label!r} has weight {there:g}, so weight {removed:g} cannot be subtracted.")
 
 
 def _still(moments: Moments, places: list[int]) -> dict[int, float]:

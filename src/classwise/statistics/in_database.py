@@ -48,10 +48,10 @@ def summarize_in_database(
 ) -> DatabaseStatistics | None:
     """The statistics of all rows of a query; None where its rows have to be read, or that is faster."""
     glance = _glance(query, roles, summarize)
-    if glance is None or not _is_asked(query, glance.schema, form):
+    if glance is None or not _sums_inside(query, glance.schema, form):
         return None
-    schema, asked = glance.schema, NumbersQuery(query, roles, glance.schema.numbers, form)
-    found = _moments(asked, _center(glance))
+    schema, numbers = glance.schema, NumbersQuery(query, roles, glance.schema.numbers, form)
+    found = _moments(numbers, _center(glance))
     if found is None:
         return None
     labels, moments = found
@@ -59,7 +59,7 @@ def summarize_in_database(
     if schema.levels:
         counts = [_level_counts(query, roles, roles.features[j], labels, summarize) for j in schema.levels]
         parts[LEVELS.name] = Counts(tuple(counts))
-    rows, labeled = asked.count(), int(moments.weight.sum())
+    rows, labeled = numbers.count(), int(moments.weight.sum())
     return DatabaseStatistics(
         ClassStatistics(labels, moments.weight[:, 0], labeled, schema, parts), rows, rows - labeled
     )
@@ -90,7 +90,7 @@ def _is_plain(kind: Any) -> bool:
     return str(kind) in ("string", "large_string", "string_view") or str(kind).startswith(("int", "uint"))
 
 
-def _is_asked(query: Query, schema: Schema, form: type[Scatter]) -> bool:
+def _sums_inside(query: Query, schema: Schema, form: type[Scatter]) -> bool:
     """Whether the sums are computed there: as the query says, or where that is likely to be faster."""
     if query.inside is not None:
         return query.inside
@@ -111,16 +111,16 @@ def _pairs(width: int, form: type[Scatter]) -> list[tuple[int, int]]:
 # Numbers --------------------------------------------------------------------------------------------------------------
 
 
-def _moments(asked: "NumbersQuery", center: Array) -> tuple[Labels, Moments] | None:
+def _moments(numbers: "NumbersQuery", center: Array) -> tuple[Labels, Moments] | None:
     """Sorted labels, and weight, mean and scatter of each; None where values are missing, or are no numbers."""
-    sums = asked.sums(center)
+    sums = numbers.sums(center)
     moments = None if sums is None else sums.moments(center)
     if sums is None or moments is None:
         return None
     away = np.abs(moments.mean - center)
     if (away**2 * moments.weight <= limits.DATABASE_AWAY * _squares(moments)).all():
         return sums.labels, moments
-    again = asked.sums(moments.mean, sums)
+    again = numbers.sums(moments.mean, sums)
     found = None if again is None else again.moments(moments.mean)
     return None if again is None or found is None else (again.labels, found)
 

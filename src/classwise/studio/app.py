@@ -138,13 +138,13 @@ def _pages() -> list[Route | Mount]:
 def _api_handler(kind: type[T], work: Callable[[T], Any]) -> Callable[[Request], Awaitable[Response]]:
     """Read a body of a kind, and answer it in a thread: the page may ask something else meanwhile."""
 
-    async def asked(request: Request) -> Response:
+    async def handle(request: Request) -> Response:
         media_type(request, JSON)
         async with held_body(request, API_LIMITS, Room(API_LIMITS)) as body:
             content = checked(read_json(body), kind)
         return await worded(work, content)
 
-    return asked
+    return handle
 
 
 async def worded(work: Callable[..., Any], *given: Any) -> Response:
@@ -176,19 +176,19 @@ def _api_routes(state: StudioState) -> list[Route]:
         Route("/api/status", status),
         Route("/api/job/{name}", job),
         Route("/api/columns", columns),
-        route("open", Open, lambda asked: state.open(asked).facts()),
-        route("mended", FlagRequest, lambda asked: asked.opening.with_flags(asked.flag)),
+        route("open", Open, lambda request: state.open(request).facts()),
+        route("mended", FlagRequest, lambda request: request.opening.with_flags(request.flag)),
         route("pad", Pad, lambda pad: table_facts(state.draw(pad)) | {"count": state.count}),
-        route("begin", JobRequest, lambda asked: state.begin(asked.job).facts()),
+        route("begin", JobRequest, lambda request: state.begin(request.job).facts()),
         route("picture", Dials, partial(picture, state)),
         route("points", Dials, partial(points, state)),
-        route("hover", PointRequest, lambda asked: hover(state, asked.dials, asked.point)),
-        route("why", PointRequest, lambda asked: why(state, asked.dials, asked.point, asked.row)),
+        route("hover", PointRequest, lambda request: hover(state, request.dials, request.point)),
+        route("why", PointRequest, lambda request: why(state, request.dials, request.point, request.row)),
         route("surface", Dials, partial(surface, state)),
         route("held-out", Dials, partial(held_out, state)),
         route("equation", Dials, partial(equation, state)),
-        route("sample", SampleRequest, lambda asked: generated(state, asked.dials, asked.count, asked.seed)),
-        route("command", ViewRequest, lambda asked: {"command": command_line(state.opened, asked.view)}),
+        route("sample", SampleRequest, lambda request: generated(state, request.dials, request.count, request.seed)),
+        route("command", ViewRequest, lambda request: {"command": command_line(state.opened, request.view)}),
     ]
 
 
@@ -201,7 +201,7 @@ def _status(state: StudioState) -> dict[str, Any]:
         "table": None if state.table is None else table_facts(state.table),
         "menu": menu(state.sources),
         "first": state.first,
-        "asked": state.asked,
+        "asked": state.opened_last,
         "jobs": {name: each.facts() for name in ("examine", "compare", "importance") if (each := state.jobs[name])},
     }
 

@@ -93,8 +93,8 @@ def _concentrated(problem: RobustProblem, support: float | None, seeds: Sequence
 
 def _held(total: float, least: int, support: float | None) -> float:
     """The weight of the set; least: the columns and centers, which take as many rows to know."""
-    asked = np.floor(total * support) if support is not None else np.ceil((total + least) / 2)
-    return float(np.clip(asked, least + 1, total))
+    wanted = np.floor(total * support) if support is not None else np.ceil((total + least) / 2)
+    return float(np.clip(wanted, least + 1, total))
 
 
 def _refuse_few(problem: RobustProblem, total: float) -> None:

@@ -202,10 +202,10 @@ def _sheet(
     coded = code_values(labeled.labels[places])
     position = {label: k for k, label in enumerate(names)}
     y = np.array([position[label] for label in coded.names], dtype=np.intp)[coded.codes]
-    asked = read_families(families, keys, [False] * len(keys))
+    given = read_families(families, keys, [False] * len(keys))
     return Sheet(
         target=target or "y",
-        columns=tuple(SheetColumn.read(rows.values, j, asked) for j in chosen),
+        columns=tuple(SheetColumn.read(rows.values, j, given) for j in chosen),
         labels=np.array(names, dtype=object),
         y=y,
         class_rows=class_rows,

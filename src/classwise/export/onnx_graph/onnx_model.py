@@ -153,14 +153,14 @@ def _read_opset(opset: Any) -> int:
     raise ClasswiseError(f"opset={opset!r} is not an option; give a number from {OPSET} to {newest}.")
 
 
-def _fits_matrix(model: Model | LogisticModel, asked: bool | None) -> bool:
+def _fits_matrix(model: Model | LogisticModel, as_matrix: bool | None) -> bool:
     """Whether rows come as one matrix: as asked, or as they were fitted on."""
     text = [j for j, levels in model.levels.items() if levels.dtype.kind == "O"]
-    if asked and text:
+    if as_matrix and text:
         raise ClasswiseError(
             f"{model.schema.name(text[0])} holds text, which cannot stand in a matrix of numbers; use inputs='columns'."
         )
-    return model.schema.names is None and not text if asked is None else asked
+    return model.schema.names is None and not text if as_matrix is None else as_matrix
 
 
 # Inputs and outputs ---------------------------------------------------------------------------------------------------
