@@ -167,7 +167,7 @@ def normal_form(polynomial: Polynomial) -> NormalForm:
     curved = ~is_flat(curvatures)
     axes = np.column_stack([axes[:, curved], axes[:, ~curved]])
     curvatures, rank = curvatures[curved], int(curved.sum())
-    axes[:, rank:] = _facing(axes[:, rank:], root.T @ polynomial.linear)
+    axes[:, rank:] = _aligned_with(axes[:, rank:], root.T @ polynomial.linear)
     slopes = axes.T @ root.T @ polynomial.linear
     tilt = 0.0 if is_flat(slopes)[rank:].all() else float(slopes[rank])
     shift = np.zeros(len(slopes))
@@ -190,7 +190,7 @@ def is_flat(values: Array) -> NDArray[np.bool_]:
     return np.abs(values) <= FLAT + TOUCHING * np.abs(values).max(initial=0.0)
 
 
-def _facing(basis: Array, slope: Array) -> Array:
+def _aligned_with(basis: Array, slope: Array) -> Array:
     """The same space, with a basis whose first direction is that of the slope within it; (p, q) -> (p, q)."""
     within = np.column_stack([basis.T @ slope, np.eye(basis.shape[1])])
     return basis @ np.linalg.qr(within)[0]

@@ -107,14 +107,14 @@ class AlongOwnAxes(PartlyShared):
 
     def likeliest(self, sums: Array, weight: Array, near: Array | None = None) -> Array:
         squares, axes = np.linalg.eigh(sums)
-        return _turned(axes, self.spectrum.variances(np.maximum(squares, 0.0), weight))
+        return _rotated(axes, self.spectrum.variances(np.maximum(squares, 0.0), weight))
 
     def _needed(self, sums: Array, weight: Array) -> Array:
         """One class must vary in all directions, and each in one."""
         squares, axes = np.linalg.eigh(sums)
         if not (squares[:, -1] > 0).all():
             return self.structure.divided(sums, weight)
-        return _turned(axes, SharedSpectrum().variances(np.maximum(squares, 0.0), weight))
+        return _rotated(axes, SharedSpectrum().variances(np.maximum(squares, 0.0), weight))
 
 
 class AlongCommonAxes(PartlyShared):
@@ -126,7 +126,7 @@ class AlongCommonAxes(PartlyShared):
         start = None if near is None else np.linalg.eigh(near.sum(axis=0)).eigenvectors
         axes = common_axes(sums, weight, self.spectrum, start)
         squares = np.einsum("ij,kil,lj->kj", axes, sums, axes, optimize=True)
-        return _turned(axes[None], self.spectrum.variances(squares, weight))
+        return _rotated(axes[None], self.spectrum.variances(squares, weight))
 
 
 class Proportional(PartlyShared):
@@ -163,7 +163,7 @@ class EqualVolume(PartlyShared):
         return sums / size * (size.sum() / weight.sum())
 
 
-def _turned(axes: Array, variances: Array) -> Array:
+def _rotated(axes: Array, variances: Array) -> Array:
     """D_k diag(v_k) D_k'; (g, p, p), (g, p) -> (g, p, p)."""
     return np.asarray((axes * variances[:, None, :]) @ axes.transpose(0, 2, 1))
 

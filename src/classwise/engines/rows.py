@@ -259,7 +259,7 @@ class _SourceOpener:
         stream: Stream = self()
         if stream.kind == "file":
             return next(
-                (table for piece in stream.pieces if (table := _glanced(piece, columns, rows)) is not None),
+                (table for piece in stream.pieces if (table := _first_rows(piece, columns, rows)) is not None),
                 None,
             )
         piece = stream.pieces[0]
@@ -294,7 +294,7 @@ class _SourceOpener:
         return made if own_engine(made) else open_stream(made, **options) or sliced(made)
 
 
-def _glanced(piece: Any, columns: Sequence[str], rows: int) -> Any:
+def _first_rows(piece: Any, columns: Sequence[str], rows: int) -> Any:
     """The first rows of a file; None, where there are none, or where reading on will say what is wrong."""
     while True:
         try:

@@ -122,16 +122,16 @@ def look_at(
     """The first pass. Where covariances would take too much memory, it is begun again without them."""
     size = max(min(sample, limits.MOST_HELD // len(rows.roles.needed)), 1)
     try:
-        look = _looked(rows, FirstPass(assigner, readings, FullScatter, size, MOST_BYTES), what)
+        look = _first_look(rows, FirstPass(assigner, readings, FullScatter, size, MOST_BYTES), what)
     except TooLargeError:
-        look = _looked(rows, FirstPass(assigner, readings, DiagonalScatter, size, MOST_BYTES), what)
+        look = _first_look(rows, FirstPass(assigner, readings, DiagonalScatter, size, MOST_BYTES), what)
     warn_of_unlabeled(look.unlabeled, look.rows)
     if len(look.tallies[0].labels) > 1 and np.count_nonzero(look.tallies[0].rows) < 2:
         raise ClasswiseError("All rows are in one fold, so none can be held out; give more rows, or more groups.")
     return look
 
 
-def _looked(rows: Rows, work: FirstPass, what: str) -> FirstLook:
+def _first_look(rows: Rows, work: FirstPass, what: str) -> FirstLook:
     look = rows.gather(work, what, least_rows(rows, work.assigner.folds), numbered=True, ahead=AHEAD)
     if look is None or not look.tallies:
         raise ClasswiseError("There are no rows to learn from: none has a label and a weight.")

@@ -76,7 +76,7 @@ def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: flo
         exception_handlers={
             Problem: _tell_problem,
             HTTPException: partial(_tell_refusal, endpoints.models),
-            Exception: _tell_failure,
+            Exception: _failure_response,
         },
     )
     app.state.models = endpoints.models
@@ -148,7 +148,7 @@ async def _tell_refusal(models: Models, request: Request, problem: Exception) ->
     return Problem(problem.status_code, detail, headers=headers).response()
 
 
-async def _tell_failure(request: Request, problem: Exception) -> Response:
+async def _failure_response(request: Request, problem: Exception) -> Response:
     return Problem(500, "The server failed to answer; its log says why. Nothing is wrong with the request.").response()
 
 

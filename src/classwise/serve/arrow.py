@@ -65,7 +65,7 @@ def _read_names(body: bytes, most_columns: int) -> list[str]:
     """Columns: not too many, plain ones, each with a name of its own."""
     if not body:
         raise Problem(400, "The body is empty; send an Arrow stream.")
-    with _blaming():
+    with _as_problem():
         message = _messages(body).read_next_message()
         _check_schema(_flat(message), most_columns)
         names = list(pa.ipc.read_schema(message).names)  # which may not be UTF-8
@@ -96,7 +96,7 @@ def _check_schema(message: FlatTable, most_columns: int) -> None:
 
 def read_table(body: bytes, most_rows: int, deadline: RequestDeadline) -> pa.Table:
     """The table that a stream holds, sound in every part."""
-    with _blaming():
+    with _as_problem():
         for message in _messages(body):
             deadline.check()
             _refuse_growing(_flat(message))
@@ -108,8 +108,8 @@ def read_table(body: bytes, most_rows: int, deadline: RequestDeadline) -> pa.Tab
 
 
 @contextmanager
-def _blaming() -> Iterator[None]:
-    """Whatever cannot be read is the stream's fault."""
+def _as_problem() -> Iterator[None]:
+    """Raise what cannot be read as a Problem of the stream."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, TypeError, StopIteration, struct.error) as problem:

@@ -22,7 +22,11 @@ from classwise.errors import ClasswiseError, MissingExtraError
 from classwise.serve.requests import JSON, Problem, checked, media_type, read_json, shown
 from classwise.serve.resources import Room, held_body
 from classwise.serve.settings import Limits
-from classwise.studio.answers import (
+from classwise.studio.dials import Dials
+from classwise.studio.downloads import Download, command_line, model_file, python_file, report_file, sql_file
+from classwise.studio.guard import Access, Guard
+from classwise.studio.jobs import reason
+from classwise.studio.page_answers import (
     equation,
     generated,
     held_out,
@@ -32,10 +36,6 @@ from classwise.studio.answers import (
     surface,
     why,
 )
-from classwise.studio.dials import Dials
-from classwise.studio.downloads import Download, command_line, model_file, python_file, report_file, sql_file
-from classwise.studio.guard import Access, Guard
-from classwise.studio.jobs import reason
 from classwise.studio.page_requests import FlagRequest, JobRequest, PointRequest, SampleRequest, ViewRequest
 from classwise.studio.state import Open, Pad, StudioState
 from classwise.studio.table_facts import menu, table_facts

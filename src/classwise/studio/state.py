@@ -75,7 +75,7 @@ class StudioState:
         name, source, opening = self._chosen(request)
 
         def work() -> None:
-            with _calling(source, name):
+            with _errors_by_name(source, name):
                 table = open_table(name, source, opening)
             self._adopt(table, request)
 
@@ -126,7 +126,7 @@ class StudioState:
         if name not in self.sources:
             raise ClasswiseError(f"{name!r} was neither given nor uploaded; upload it.")
         source = self.sources[name]
-        with _calling(source, name):
+        with _errors_by_name(source, name):
             stream = open_stream(source) if isinstance(source, str) else None
             return list(stream.names if stream is not None else open_rows(source).roles.features)
 
@@ -189,7 +189,7 @@ class StudioState:
 
 
 @contextmanager
-def _calling(source: Any, name: str) -> Iterator[None]:
+def _errors_by_name(source: Any, name: str) -> Iterator[None]:
     """Errors call a source by its name, and do not show where an upload is kept."""
     try:
         yield

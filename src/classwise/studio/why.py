@@ -22,7 +22,7 @@ def point_answer(scene: Scene, point: list[float]) -> dict[str, Any]:
     row = _row(scene, point)
     view = scene.view
     posterior = view.classifier.posterior(row)[:, 0]
-    explained = _spoken(scene, row[0], posterior) if view.has_densities else None
+    explained = _explanation(scene, row[0], posterior) if view.has_densities else None
     return {
         "point": point,
         "posterior": posterior,
@@ -37,7 +37,7 @@ def point_reasons(scene: Scene, point: list[float]) -> dict[str, Any]:
     answer = point_answer(scene, point) | {"whole": False, "title": _title(scene, point)}
     if not view.has_densities:
         return answer | _of_model(scene.model, make_frame(row, scene.model.model_.schema, scene.model.model_.levels))
-    explained = _spoken(scene, row[0], answer["posterior"])
+    explained = _explanation(scene, row[0], answer["posterior"])
     return answer | {
         "discriminants": view.classifier.log_joint(row)[:, 0],
         "against": [str(explained.label), str(explained.other)],
@@ -85,7 +85,7 @@ def _row(scene: Scene, point: list[float]) -> Array:
     return scene.view.rows(np.array([point]))
 
 
-def _spoken(scene: Scene, row: Array, posterior: Array) -> Explanation:
+def _explanation(scene: Scene, row: Array, posterior: Array) -> Explanation:
     """The most probable class against the next; columns that are not seen are integrated out, and say nothing."""
     second, first = np.argsort(posterior, kind="stable")[-2:].tolist()
     seen = scene.view.model
