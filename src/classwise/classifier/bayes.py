@@ -1,6 +1,6 @@
 """3. A classifier is a prior and one density per class: priors, temperature, Bayes' rule; and the fitted model.
 
-What every classifier can be asked, however it was learned, comes first: answers, pictures, exports and the server stand
+What every classifier has, however it was learned, comes first: answers, pictures, exports and the server stand
 on that protocol. Rows are matrices (m, p) as tables make them: categories as positions among their levels, -1 or NaN
 where a value is missing. Results are class-major, (g, m).
 """
@@ -194,7 +194,7 @@ def _score_sparse(
 
 
 def _answer_in_place(name: str, classifier: Classifier, table: Table) -> Any:
-    """What a method of a classifier says of rows on a device, where it can tell of these rows without a copy."""
+    """What a method of a classifier says of rows on a device, where it can do so without a copy."""
     try:
         return classifier.in_place(name, table)
     except UnscorableError:  # rows with gaps, or worse: what is wrong with them is said below

@@ -93,7 +93,7 @@ class Reach:
 
     @classmethod
     def of_rows(cls, rows: Array, *kinds: Any) -> "Reach":
-        """Of rows (n, p), but for one of a hundred at either end: a change should lead to a value that rows have."""
+        """Of rows (n, p), except for one of a hundred at either end: a change should lead to a value that rows have."""
         with np.errstate(invalid="ignore"):
             low, high = np.nan_to_num(np.quantile(rows, [0.01, 0.99], axis=0))
         return cls(low, high, np.nan_to_num(np.clip(rows, low, high).std(axis=0)), *kinds)
@@ -256,7 +256,7 @@ class _FlipSearch:
                 continue
             fit = np.linalg.solve(powers[:3], of[:3])
             far = np.abs(powers @ fit - of).max()
-            # What does not change at all may be flat in parts: steps will tell.
+            # What does not change at all may be flat in parts: steps will show it.
             if far <= QUADRATIC * np.abs(of).max() and np.abs(fit[:2]).max() > QUADRATIC * np.abs(of).max():
                 found[j] = fit
         return found

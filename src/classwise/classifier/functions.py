@@ -84,7 +84,7 @@ def fisher_projection(gaussian: Gaussian, priors: Array) -> FisherProjection:
 
 
 def reduced(gaussian: Gaussian, priors: Array, rank: int) -> Gaussian:
-    """The means moved into the space of the first directions: what lies across it no longer tells classes apart.
+    """The means moved into the space of the first directions: what lies across it no longer separates classes.
 
     Of directions D with D'C D = I the part of a mean within their space is C D D'(m - center). Hastie and Tibshirani
     (1996): it is maximum likelihood for means that lie in a space of this rank.

@@ -24,7 +24,7 @@ from classwise.errors import ClasswiseError
 class Polynomial:
     """f(x) = (x - center)' quadratic (x - center) + linear'(x - center) + constant, in p columns.
 
-    covariance (p, p): that of the rows within a class, which tells near from far. names: of the columns.
+    covariance (p, p): that of the rows within a class, which is the unit of distance. names: of the columns.
     """
 
     center: Array

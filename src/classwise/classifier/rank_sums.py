@@ -85,7 +85,7 @@ class RankSums:
 
 
 def _fineness(classes: int) -> int:
-    """How many binary digits of the odds tell bins apart.
+    """How many binary digits of the odds distinguish bins.
 
     >>> _fineness(3), _fineness(100)
     (6, 4)

@@ -1,6 +1,6 @@
 """Rows unlike those that were learned from: the shares of the classes have changed, or a row is like no class at all.
 
-Prior shift (Saerens et al. 2002): rows without labels tell the new shares of the classes.
+Prior shift (Saerens et al. 2002): rows without labels show the new shares of the classes.
 
     log p(rows) = sum over rows of log sum over classes of prior_k r_k(x),   r_k(x) = P(k | x) / old prior_k
 
@@ -134,7 +134,7 @@ def _climb(ratios: Array, priors: Array) -> Array:
 def _errors(ratios: Array, priors: Array) -> Array:
     """Standard errors from the curvature, within the plane where priors sum to one; (g,).
 
-    A prior at the edge, 0 or 1, has none: NaN. Priors that the rows cannot tell apart, of classes that look the same,
+    A prior at the edge, 0 or 1, has none: NaN. Priors that the rows cannot distinguish, of classes that look the same,
     have infinite ones.
     """
     inside = np.flatnonzero(priors > EDGE)
@@ -202,7 +202,7 @@ class Ordinary:
 
     @classmethod
     def of(cls, model: BayesClassifier, has_levels: Presence, share: float) -> "Ordinary":
-        """As many draws as it takes to tell so small a share; always the same ones."""
+        """As many draws as it takes to estimate so small a share; always the same ones."""
         count = min(max(ceil(RARE / share), FEWEST), MOST)
         rows, _ = model.sample(count, np.random.default_rng(0))
         return cls(model.observing(), rows, has_levels)

@@ -352,7 +352,7 @@ def _examined(rows: LearningRows, families: Any, missing: list[str] | None) -> A
 
 
 def _leaks(examination: Any) -> list[str]:
-    """The flags that leave out columns which tell the label: the answer is no answer while they are there."""
+    """The flags that leave out columns that give the label away: no answer is valid with them."""
     return [] if examination is None else [one.flag for one in examination.problems if one.kind == "leak" and one.flag]
 
 

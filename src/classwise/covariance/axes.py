@@ -29,7 +29,7 @@ MOST_STEPS = 500
 MOST_PLANES = 20
 LITTLE = 1e-13
 
-# Newton's method ends what F itself has no digits to tell: its steps, the pairs of axes that it is for, the angle by
+# Newton's method goes on where F itself has no more digits: its steps, the pairs of axes that it is for, the angle by
 # which the gradient is differentiated, and what is left to gain for each row where it ends.
 MOST_NEWTON = 8
 MOST_PAIRS = 200

@@ -150,7 +150,7 @@ class Conjugate:
         return np.broadcast_to(nu, (len(self.scale), 1)) if nu.ndim == 0 else nu
 
     def log_normalizer(self) -> float:
-        """log of the integral over covariances, summed over the k of them; but for a constant of the dimension."""
+        """log of the integral over covariances, summed over the k of them; up to a constant of the dimension."""
         log_dets = self.structure.log_dets(self.scale)
         nu = np.broadcast_to(self.freedom(), log_dets.shape)
         return float((log_gammas(nu, self.dimension) - nu / 2 * log_dets).sum())
@@ -167,7 +167,7 @@ class Conjugate:
 
 
 def log_gammas(nu: Array, dimension: int) -> Array:
-    """log of the multivariate gamma function at nu / 2, but for a constant of the dimension; of the shape of nu."""
+    """log of the multivariate gamma function at nu / 2, up to a constant of the dimension; of the shape of nu."""
     return np.asarray(gammaln((nu[..., None] - np.arange(dimension)) / 2).sum(axis=-1))
 
 

@@ -79,7 +79,7 @@ class Density(ABC):
     def shares(self, row: Array, first: int, second: int) -> Array:
         """Each column's share of log p(x | first) - log p(x | second), 0 where it is missing; (p,) -> (p,).
 
-        They add up to it but for a term that belongs to no column (the volumes of joint Gaussians).
+        They add up to it except for a term that belongs to no column (the volumes of joint Gaussians).
         """
 
     @abstractmethod

@@ -60,7 +60,7 @@ def choose_families(statistics: ClassStatistics) -> dict[int, FamilyChoice]:
 
 
 def within_ranges(some: ClassStatistics, every: ClassStatistics) -> ClassStatistics:
-    """Statistics of some of the rows, less what tells of families that cannot take each value of every row.
+    """Statistics of some of the rows, without those of families that cannot take each value of every row.
 
     So a model of some rows can be asked about the others: a column that holds a 0 elsewhere is not lognormal.
     """

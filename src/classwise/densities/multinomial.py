@@ -9,7 +9,7 @@ each column θ is the posterior mean; 0 is maximum likelihood.
     complement    score_k(x) = sum over j of x_j w_kj,   w_kj = -log of θ_j as the rows of all other classes have it
 
 Rennie, Shih, Teevan and Karger (2003), as scikit-learn has it (norm=False): where a class has few rows, those of all
-others tell more surely which words are unlike it. These are scores, not densities: rows have no density under them.
+others show more surely which words are unlike it. These are scores, not densities: rows have no density under them.
 """
 
 from abc import abstractmethod

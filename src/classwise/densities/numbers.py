@@ -87,7 +87,7 @@ class NumbersPlan(Protocol):
     @property
     def keeps_copies(self) -> bool:
         """Whether columns that follow from others are described too: under a prior that was given, and where
-        statistics do not tell, as those of columns one by one.
+        statistics do not say, as those of columns one by one.
         """
         ...
 

@@ -144,7 +144,7 @@ class LeastBic:
         return int(np.argmax(worse))
 
     def _criteria(self, spectrum: EigenSpectrum) -> Array:
-        """Of 0 to the most directions, but for what is the same in all."""
+        """Of 0 to the most directions, except for what is the same in all."""
         most = spectrum.most
         count, p = np.arange(most + 1), spectrum.features
         along = np.concatenate([[0.0], np.cumsum(np.log(spectrum.values[:most]))])

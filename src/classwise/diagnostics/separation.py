@@ -1,4 +1,4 @@
-"""How well single columns tell two classes apart, with nothing assumed of them: counts of levels and of ranges.
+"""How well single columns separate two classes, with nothing assumed of them: counts of levels and of ranges.
 
 Text and yes/no are counted as they are; every number is cut into ranges of about equal weight. For the counts c of L
 places in two classes of n_a and n_b rows, and p = (c + 1/2) / (n + L/2),

@@ -99,7 +99,7 @@ class ThreadPool:
         for thread in self._threads:
             thread.join()
 
-    # The rest is called with the lock, but for what works. -----------------------------------------------------------
+    # The rest is called with the lock, except for what works. -------------------------------------------------------
 
     def _see_through(self, batch: Batch[Any, Any], step: Callable[[], None]) -> None:
         """Do tasks of a batch until there are none, then wait for others to do theirs."""

@@ -134,7 +134,7 @@ class MeteredPart(Protocol):
 
 
 class Meter:
-    """Counts rows as they go by: how many, of how many bytes, how fast, and how long it will take."""
+    """Counts rows as they are read: how many, of how many bytes, how fast, and how long it will take."""
 
     def __init__(self, what: str, parts: Sequence[MeteredPart], display: Callable[[str], Any] | None) -> None:
         self.what, self._make = what, display
@@ -157,7 +157,7 @@ class Meter:
         self._next = now + PACE
 
     def forget(self) -> None:
-        """The rows of the part at hand do not count: it is begun again."""
+        """The rows of the current part do not count: it is begun again."""
         self._rows, self._inside = self._rows - self._inside, 0
 
     def finish(self, part: MeteredPart) -> None:

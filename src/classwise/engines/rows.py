@@ -39,7 +39,7 @@ from classwise.rows.roles import (
 from classwise.rows.streams import ChunkPiece, FilePiece, Stream, open_stream
 from classwise.rows.texts import SAMPLE, WiderTypeError
 
-# Where a glance does not tell how many rows there are, as in compressed text, this many bytes stand for a value.
+# Where a glance does not show how many rows there are, as in compressed text, this many bytes stand for a value.
 PACKED = 2.0
 
 GONE = (
@@ -127,7 +127,7 @@ class Rows:
 
     @cached_property
     def decided(self) -> Roles:
-        """The roles of the columns, and which of text hold dates or numbers, as far as the first rows tell."""
+        """The roles of the columns, and which of text hold dates or numbers, as far as the first rows show."""
         features = [name for name in self.roles.features if name not in self.levels]
         first = self._first(self.roles.needed) if features else None
         texts = {} if first is None else text_conversions(first, features)
@@ -163,7 +163,7 @@ class Rows:
         return None if tables.is_full else as_frame(tables.whole())
 
     def expected_values(self) -> float:
-        """About how many values the columns hold, as far as a glance tells; of a cluster's rows, by counting them."""
+        """About how many values the columns hold, as far as a glance shows; of a cluster's rows, by counting them."""
         rows, columns = self.open(), len(self.roles.needed)
         if isinstance(rows, Stream):
             return expected_values(rows, columns)

@@ -84,7 +84,7 @@ class SparkEngine:
 
 
 def _has_many_partitions(rows: Any) -> bool:
-    """Whether their statistics are better added by executors first; Spark Connect does not tell how many."""
+    """Whether their statistics are better added by executors first; Spark Connect does not say how many."""
     return ".connect." in type(rows).__module__ or rows.rdd.getNumPartitions() > 2 * FAN
 
 

@@ -76,7 +76,7 @@ def _narrowed(points: Array, axes: Sequence[Array], inside: Inside, halvings: in
 # Beyond the last class: refused, then novel.
 HATCHES = ("////", "....")
 
-# Whether a point is novel takes longer to tell; a step of the grid, halved so often, is far less than a pixel.
+# Whether a point is novel takes longer to compute; a step of the grid, halved so often, is far less than a pixel.
 NOVEL_HALVINGS = 16
 
 

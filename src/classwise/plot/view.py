@@ -132,7 +132,7 @@ def polynomials(
 
     Boundaries are then exact, whatever the other columns are. Gaussian columns have the quadratic part. Counts have a
     straight line: log p(x | k) of a Poisson is x log rate_k - rate_k, and of a binomial x log(chance_k / (1 -
-    chance_k)) + N log(1 - chance_k), but for terms without k. A column held at a value adds to the constant alone,
+    chance_k)) + N log(1 - chance_k), up to terms without k. A column held at a value adds to the constant alone,
     unless it varies together with a free one. Student-t and log-normal columns have no polynomials.
 
     row (1, p): the values that columns are held at, missing in all others. names: of the free columns.

@@ -195,7 +195,7 @@ POLICY = (
 
 
 def page(title: str, below: str, sections: Sequence[Markup]) -> Markup:
-    """below: a line under the title. A glossary stands before the last section, which tells how the page was made."""
+    """below: a line under the title. A glossary stands before the last section, which says how the page was made."""
     sections = [*sections[:-1], glossary(sections), sections[-1]]
     style, script = (files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
     policy = POLICY.format(hash=b64encode(sha256(script.encode()).digest()).decode())

@@ -71,7 +71,7 @@ def data(study: ReportData) -> Markup:
 
 
 def _remarks(study: ReportData) -> Markup:
-    """What the examination has to say, with its remedies as flags or arguments."""
+    """The findings of the examination, with their remedies as flags or arguments."""
     if study.examination is None:
         return ""
     found = study.examination.findings

@@ -248,7 +248,7 @@ def written_moment(texts: Sequence[str]) -> Moment | None:
 
 
 def ambiguous_dates(texts: Sequence[str]) -> bool:
-    """Whether all of these texts are dates, and nothing tells whether the day or the month comes first."""
+    """Whether all of these texts are dates, and it is not known whether the day or the month comes first."""
     return written_moment(texts) is None and all(_moment_in(texts, order) is not None for order in ORDERS[1:])
 
 

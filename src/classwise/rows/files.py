@@ -74,8 +74,8 @@ Typed: TypeAlias = tuple[Any, dict[str, str], dict[str, str]]
 class RowFile:
     """A file of rows, or several alike ("rows/*.parquet"), not yet read.
 
-    columns: which to read, in this order; all unless given. missing: what stands for a missing value, besides nothing;
-    MISSING in text files, unless given. text: columns that hold text even where every value looks like a number.
+    columns: which to read, in this order; all by default. missing: what stands for a missing value, besides nothing;
+    MISSING in text files, by default. text: columns that hold text even where every value looks like a number.
     exact: columns of which every digit counts, as of labels, keys and levels; numbers that would lose some are text
     there. copies: columns by other names, or by their own, that are handed over as they stand in the file.
     """
@@ -194,7 +194,7 @@ class RowFile:
                 raise ClasswiseError(f"{self.path} cannot be read: {self._reason(files, problem)}") from problem
 
     def _reason(self, files: Sequence[str], problem: Exception) -> str:
-        """What DuckDB says, unless the lines themselves tell more plainly."""
+        """What DuckDB says, unless the lines themselves show it more plainly."""
         if not self.is_text or len(files) > 1 or MISFIT.search(str(problem)):
             return _first_sentence(problem)
         try:
@@ -322,7 +322,7 @@ def database() -> Any:
 
 
 def quieten(connection: Any) -> None:
-    """No progress bar of DuckDB's: ours tells more. In a notebook without ipywidgets it has none, and cannot say so."""
+    """No progress bar of DuckDB's: ours shows more. In a notebook without ipywidgets it has none, and cannot say so."""
     with suppress(import_duckdb().Error):
         connection.execute("SET enable_progress_bar = false")
 
@@ -380,7 +380,7 @@ def _as_it_is(rows: Any, names: Sequence[str]) -> Typed:
     return rows, columns, columns
 
 
-# How DuckDB tells names apart that differ by case alone.
+# How DuckDB distinguishes names that differ by case alone.
 RENAMED = re.compile(r"_[0-9]+$")
 
 READERS = {

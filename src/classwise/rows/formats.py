@@ -1,4 +1,4 @@
-"""Formats of row files: how a name or the first bytes tell them, and how a text file begins."""
+"""Formats of row files: how a name or the first bytes identify them, and how a text file begins."""
 
 import codecs
 import csv
@@ -21,7 +21,7 @@ from classwise.errors import ClasswiseError, MissingExtraError
 # What stands for a missing value in text files, besides nothing at all.
 MISSING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", ".")
 
-# Under this name Arrow tables tell what stood for a missing value in the rows that they were read from.
+# The metadata of Arrow tables hold, under this name, what stood for a missing value in the rows they were read from.
 MARKS = b"classwise.missing"
 
 

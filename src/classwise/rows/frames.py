@@ -103,7 +103,7 @@ class FrameSource(ConvertedColumns):
 
     @property
     def missing(self) -> tuple[str, ...] | None:
-        """What stood for a missing value in the file that the rows were read from; only tables of Arrow tell."""
+        """What stood for a missing value in the file that the rows were read from; only Arrow tables have it."""
         return marks_of(self.frame.to_native()) if self.frame.implementation.is_pyarrow() else None
 
     def type(self, column: int) -> tuple[str, tuple[str, ...] | None]:

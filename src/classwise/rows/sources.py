@@ -281,7 +281,7 @@ def _sort_of(level: Any) -> str:
 def open_source(X: Any, texts: Mapping[str, Conversion] | None = None, sparse: bool = False) -> Source:
     """An array, or any frame that narwhals knows (pandas, polars, pyarrow, ...), ready to be read.
 
-    texts: the columns of text that hold dates or numbers, where that was decided before; unless given, values decide.
+    texts: the columns of text that hold dates or numbers, where that was decided before; by default, values decide.
     sparse: whether a sparse matrix will do.
     A source is returned as it is: a server passes one whose columns it has checked.
     """

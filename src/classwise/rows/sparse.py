@@ -121,7 +121,7 @@ class SparseRows:
 
 def _refuse_unsuitable(matrix: Any, schema: Schema, words: str, least: float) -> None:
     data: Array = matrix.data
-    # NaN travels to the least value, and sums tell of infinity: one look will do, but where there is no sum.
+    # NaN shows in the least value, and infinity in sums: one look is enough, except where there is no sum.
     lowest = data.min(initial=0.0)
     summed = schema.columns[0].family.name not in ("gaussian", "bernoulli")
     if lowest >= least and (summed or np.isfinite([lowest, data.max(initial=0.0)]).all()):

@@ -77,7 +77,7 @@ class Stream:
 
 
 def estimate_rows(path: str) -> int | None:
-    """About how many rows a file has, at a glance; None, where a glance does not tell, as in compressed text."""
+    """About how many rows a file has, at a glance; None, where a glance does not show it, as in compressed text."""
     format, compression = find_format(path)
     if format is Format.PARQUET:
         return _parquet_rows(path)

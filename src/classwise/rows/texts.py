@@ -246,7 +246,7 @@ class TextReading:
         return rows.project(", ".join(["*", *staged])) if staged else rows, columns
 
     def found(self, rows: Any, values: Mapping[str, str]) -> dict[str, Kind]:
-        """What each column holds, as far as the first rows and those that did not fit tell."""
+        """What each column holds, as far as the first rows and those that did not fit show."""
         among = {name: self.among(name) for name in values}
         if unknown := {name: value for name, value in values.items() if name not in self.wider}:
             self.wider.update(find_kinds(rows.limit(SAMPLE), unknown, among))

@@ -125,7 +125,7 @@ class ColumnChain:
         return replace(self.frozen(i), log_joint=self.moved(i), residuals=residuals, matrices=matrices)
 
     def frozen(self, i: int) -> "ColumnChain":
-        """The same sets, with the i-th column left where it is for good."""
+        """The same sets, with the i-th column left where it is from now on."""
         columns = self.columns[:i] + self.columns[i + 1 :]
         if i < len(self.terms):
             return replace(self, columns=columns, terms=_without(self.terms, i, 0))

@@ -44,7 +44,7 @@ class TooLargeError(ClasswiseError):
 
 @dataclass(frozen=True, eq=False)
 class FirstLook:
-    """What some rows add: a tally for each reading, rows to choose by, and what tells these rows from others."""
+    """What some rows add: a tally for each reading, rows to choose by, and a mark that identifies these rows."""
 
     tallies: tuple[FoldTally, ...]
     sample: Sample

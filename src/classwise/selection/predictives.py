@@ -11,7 +11,7 @@ and the Student-t density at z = x - m' is, with all that depends on the row ins
 
 A prior in the units of the rows has seen the row too: its scale is t E, and E holds the pooled covariance S / N, which
 loses w n / (n - w) d d' / N. A strong prior that kept it would know the row it is to be judged by. Where E lies near
-the diagonal, each variance loses its part as well; that is spread over all features, and let go.
+the diagonal, each variance loses its part as well; that is spread over all features, and ignored.
 """
 
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def _student(squares: Array, log_det: Any, kappa: float, freedom: Any, features:
 #     r (1 - diagonal) / N w n / (n - w) d d'    from every prior, whose E holds the pooled covariance
 #     w kappa / (kappa - w) a a'                 from its own class
 #
-# (Where E lies near the diagonal, each variance loses its part as well; that is spread over all features, and let go.)
+# (Where E lies near the diagonal, each variance loses its part as well; that is spread over all features, and ignored.)
 
 
 @dataclass(frozen=True, eq=False)

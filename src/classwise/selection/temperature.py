@@ -1,6 +1,6 @@
 """The power that posteriors should have, from those of rows that the model had not seen.
 
-By log loss; a normal prior of log β, with deviation 1 unless given, keeps β finite where no row was decided wrongly.
+By log loss; a normal prior of log β, with deviation 1 by default, keeps β finite where no row was decided wrongly.
 """
 
 from dataclasses import dataclass, replace

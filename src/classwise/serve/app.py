@@ -56,7 +56,7 @@ def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: flo
 
     models: a file, a list of files ("name=file" gives one a name), or a mapping from name to file or fitted estimator.
         All are loaded now; an error says which cannot be. The first one answers where no name is given.
-    limits: what is put up with.
+    limits: of size and time.
     reload_seconds: how often files are looked at; 0 for never.
 
     >>> import asyncio, httpx

@@ -5,7 +5,7 @@ stream of a megabyte may hold a terabyte. So may text that refers to the same by
 that grows with every batch. All are found out before anything is unpacked. Columns are counted and named before any is
 read, and reading ends where its answer is given up.
 
-pyarrow has no such limits and does not tell what a message says of itself: that is read from its flatbuffer.
+pyarrow has no such limits and does not show the header of a message: that is read from its flatbuffer.
 """
 
 import struct

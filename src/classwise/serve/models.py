@@ -133,7 +133,7 @@ class Models:
 
 
 def mark_of(path: Path) -> tuple[int, int, int] | None:
-    """What tells a file from the one that was there before: its time, size and place; None, where there is none."""
+    """What changes when a file is replaced: its time, size and place; None, where there is none."""
     try:
         facts = path.stat()
     except OSError:

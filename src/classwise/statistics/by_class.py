@@ -377,7 +377,7 @@ class ClassStatistics:
         return replace(self, schema=schema, parts=parts)
 
     def _held(self, kind: Part[Any]) -> tuple[list[int], Statistic | None]:
-        """The columns that a part can tell of, and the part."""
+        """The columns that a part summarizes, and the part."""
         if kind is not LEVELS:
             return kind.columns(self.schema), self.gathered.get(kind.name)
         # Values that were counted can be levels, and a column without a single value has none yet.
@@ -463,7 +463,7 @@ class ClassStatistics:
         return weighed and is_sorted(self.labels) and (not self.parts or parts_fit(count, self.schema, self.parts))
 
     def _facts(self) -> dict[str, Any]:
-        """What the header of a file tells."""
+        """The facts for the header of a file."""
         facts = {"rows": self.rows, "weight": float(self.weight.sum()), "labels": self.labels.tolist()}
         return facts | self.schema.facts()
 

@@ -99,7 +99,7 @@ BLOCK, RUN = Space(), Space()
 
 def _products(residuals: Array, weights: Array | None) -> tuple[Array, Array]:
     rows = residuals[:-1]
-    # The row of ones also tells NumPy that the factors differ: for matrices this thin, its way for equal ones is slow.
+    # The row of ones also shows NumPy that the factors differ: for matrices this thin, its way for equal ones is slow.
     both = product(residuals, (rows if weights is None else rows * weights).T)
     return both[:-1], both[-1]
 

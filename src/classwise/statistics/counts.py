@@ -82,7 +82,7 @@ class LevelCounts:
 class Counts(Statistic):
     """The levels of several columns, each with its weights by class.
 
-    most: a column with more distinct levels than this is given up, for good (None); or no limit.
+    most: a column with more distinct levels than this is dropped (None), and stays so; or no limit.
     """
 
     columns: tuple[LevelCounts | None, ...]

@@ -3,7 +3,7 @@
     n,  r = sum(x - c),  Q = sum((x - c)(x - c)')       of each class, about a center c
     weight n,  mean c + r / n,  scatter Q - r r' / n
 
-The first rows tell a center for all classes. Where the mean of a class turns out to be so many deviations away that the
+The first rows give a center for all classes. Where the mean of a class turns out to be so many deviations away that the
 difference would lose digits, a second pass is made about the means themselves. Levels are counted by GROUP BY, one
 column after the other.
 

@@ -66,7 +66,7 @@ class Part(Generic[S]):
         return schema.places[self.place]
 
     def is_wanted(self, schema: Schema) -> bool:
-        """Numbers are always there, were it of no columns: they say how scatter is gathered."""
+        """Numbers are always there, even of no columns: they hold how scatter is gathered."""
         return self.kind is Numbers or bool(self.columns(schema))
 
     def is_sound(self, part: Statistic, count: int, schema: Schema) -> bool:

@@ -1,4 +1,4 @@
-"""The container: a safetensors file with a JSON header, what the header tells, and one kind of error for all wrongs."""
+"""The container: a safetensors file with a JSON header, what the header holds, and one kind of error for all damage."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def printable(text: str, most: int = 300) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What a header tells: provenance, in JSON that a person can read.
+# What a header holds: provenance, in JSON that a person can read.
 
 # Options longer than this are cut in the header, where they are only for reading.
 LONGEST_OPTION = 200
@@ -291,7 +291,7 @@ def describe(path: str | os.PathLike[str]) -> Description:
 
 
 def description(header: dict[str, Any], size: int) -> Description:
-    """What a header tells, checked."""
+    """What a header holds, checked."""
     facts = header["facts"]
     return _checked(
         Description(

@@ -345,7 +345,7 @@ def _read(header: dict[str, Any], arrays: dict[str, Any], size: int) -> Any:
 
 
 def _refuse_unfitted(value: Any) -> None:
-    """What has nothing to tell a header cannot have been saved: its fitted attributes are gone."""
+    """An object without facts for a header cannot be saved: its fitted attributes are gone."""
     try:
         value._facts()
     except NotFittedError as problem:

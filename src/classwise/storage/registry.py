@@ -41,7 +41,7 @@ class Entry:
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
-        """What a fit sets, with annotations: all that the class declares, but for options and constants."""
+        """What a fit sets, with annotations: all that the class declares, except for options and constants."""
         if is_dataclass(self.cls):
             return {}
         declared = {name: hint for name, hint in self._hints.items() if get_origin(hint) is not ClassVar}
@@ -80,7 +80,7 @@ _BY_CLASS: dict[type, Entry] = {}
 def stored(name: str, kind: str | None = None, loose: tuple[str, ...] = ()) -> Callable[[T], T]:
     """Declare a class that files may hold, under a name that never changes.
 
-    kind: "model" or "statistics", for what may be saved by itself; such a class tells a file's header about itself with
+    kind: "model" or "statistics", for what may be saved by itself; such a class gives the facts of a file's header with
     `_facts`. loose: the fields in which arrays may hold NaN and infinity.
 
     >>> @stored("Example")

@@ -32,7 +32,7 @@ def dial_choice(table: StudioTable, structure: str, standardize: bool) -> DialCh
 def loss_surface(table: StudioTable, dials: Dials) -> dict[str, Any]:
     """The log loss over the square, on an even grid: (shrink, share), from 0 to 1 each; NaN where nothing is fitted.
 
-    shade: from 0 (the least loss) to 1, by rank of the loss among those tried, which tells small differences apart.
+    shade: from 0 (the least loss) to 1, by rank of the loss among those tried, which shows small differences.
     """
     choice = dial_choice(table, dials.structure, dials.standardize)
     losses = np.asarray(choice.log_loss, dtype=np.float64)

@@ -261,7 +261,7 @@ def metrics_of(covariance: FullCovariance, kind: int, gaps: Codes) -> GapMetrics
 
 
 def _twice(gaps: Codes, features: int) -> NDArray[np.bool_]:
-    """Where the column of nothing meets itself, but for the diagonal; (b, u, u)."""
+    """Where the column of nothing meets itself, except for the diagonal; (b, u, u)."""
     spare = gaps == features
     return np.asarray(spare[:, :, None] & spare[:, None, :] & ~np.eye(gaps.shape[1], dtype=bool))
 

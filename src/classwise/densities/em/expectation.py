@@ -108,7 +108,7 @@ class Expected:
 
 
 class Response(NamedTuple):
-    """Of some rows of class k: score, their log-likelihood (of complete rows, but for what `_shared` counts), n_c (c,)
+    """Of some rows of class k: score, their log-likelihood (of complete rows, without what `_shared` counts), n_c (c,)
     and s_c (c, p); of rows with gaps also the sum of w r r', completed (p, p).
     """
 

@@ -25,7 +25,7 @@ from classwise.densities.robust.problem import LabeledRows, RobustProblem
 from classwise.densities.student import Student
 
 # Degrees of freedom that are looked for: below the first a center need not be the only one, and from the last on a
-# Student-t is a Gaussian for all that a table can tell.
+# Student-t cannot be distinguished from a Gaussian by any table.
 LEAST_DEGREES, LARGEST_DEGREES = 1.0, 1000.0
 
 REMEDY = "give more degrees"

@@ -14,7 +14,7 @@ from classwise.diagnostics.examination.examination import NOTE, PROBLEM, Key, Re
 from classwise.diagnostics.examination.sheet import Sheet, SheetColumn
 from classwise.statistics import is_id
 
-# Fewer rows than this tell nothing about what a column holds.
+# Fewer rows than this do not show what a column holds.
 FEW_ROWS = 20
 
 # Of whole numbers that count rows this many in a hundred are different.
@@ -52,7 +52,7 @@ def verb(columns: list[SheetColumn], one: str, several: str) -> str:
 
 
 def about_ids(sheet: Sheet) -> Iterator[Remark]:
-    """Numbers that count the rows, and text that is another in nearly every row: they tell rows apart, not classes."""
+    """Numbers that count the rows, and text that is another in nearly every row: they identify rows, not classes."""
     if len(sheet) < FEW_ROWS:
         return
     numbers = [c for c in sheet.open if c.is_whole and not c.asked and c.may_count and _counts_rows(sheet, c)]

@@ -169,7 +169,7 @@ def about_variants(sheet: Sheet) -> Iterator[Remark]:
 
 
 def variants(levels: Iterable[str]) -> list[list[str]]:
-    """Groups of texts that are the same but for case and blanks.
+    """Groups of texts that are the same except for case and blanks.
 
     >>> variants(["Male", "male ", "female"])
     [['Male', 'male ']]

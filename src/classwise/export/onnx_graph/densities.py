@@ -308,7 +308,7 @@ def _(density: Categorical, rows: GraphRows) -> Tensor:
 
 @scores.register
 def _(density: Poisson, rows: GraphRows) -> Tensor:
-    """A line in x, but for a rate of 0, which allows 0 alone."""
+    """A line in x, except for a rate of 0, which allows 0 alone."""
     values, never = rows.numbers(), density.values == 0
     rows.graph.refuse(values < 0.0, values > values.floor())
     slope, constant = density.line
@@ -321,7 +321,7 @@ def _(density: Poisson, rows: GraphRows) -> Tensor:
 
 @scores.register
 def _(density: Binomial, rows: GraphRows) -> Tensor:
-    """A line in x, but for a chance of 0, which allows 0 alone, and a chance of 1, which allows N alone."""
+    """A line in x, except for a chance of 0, which allows 0 alone, and a chance of 1, which allows N alone."""
     values, trials = rows.numbers(), density.trials
     never, always = density.values == 0, density.values == 1
     rows.graph.refuse(values < 0.0, values > values.floor(), values > trials[None])
