@@ -37,7 +37,7 @@ class View(ColumnView):
         return class_styles(self.model.classes_.tolist())
 
     @property
-    def tells_novelty(self) -> bool:
+    def knows_novelty(self) -> bool:
         """Whether points can be novel: the model must take rows that lack the other columns."""
         return self.model.missing != "error" or len(self.seen) == self.model.n_features_in_
 
@@ -74,7 +74,7 @@ class View(ColumnView):
 
     def is_novel(self, points: Array) -> NDArray[np.bool_]:
         """Which points the decision takes for novel, as rows that lack all other columns; (m,)."""
-        if self.decision.novelty is None or not self.tells_novelty:
+        if self.decision.novelty is None or not self.knows_novelty:
             return np.zeros(len(points), dtype=bool)
         known = self.model.model_
         return np.asarray(self.decision.decide(make_frame(self.rows(points), known.schema, known.levels)).novel)

@@ -116,7 +116,7 @@ def _ranking(fitted: Sequence[Trial], kinds: Sequence[str], winner: Trial) -> Ma
 
 
 def _scale(losses: Sequence[Estimate]) -> Scale:
-    """From the least log loss to twice as far as the model in the middle: those far behind would squeeze the others."""
+    """From the least log loss to twice as far as the model in the middle: those far worse would squeeze the others."""
     best, middle = losses[0], losses[len(losses) // 2]
     farthest = max(best.value + 2 * (middle.value - best.value), best.high, 1.05 * best.value)
     return Scale(max(min(loss.low for loss in losses), 0.0), min(max(loss.high for loss in losses), farthest))

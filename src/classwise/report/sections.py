@@ -257,12 +257,12 @@ def _teller(study: ReportData) -> Callable[[int, int, float, float], str]:
     groups = [[i for i, label in enumerate(labels) if label == own] for own in study.best.classes_.tolist()]
     sure = study.posteriors.max(axis=1)
 
-    def tell(group: int, place: int, x: float, y: float) -> str:
+    def point_tip(group: int, place: int, x: float, y: float) -> str:
         i = groups[group][place]
         said = f"{study.decided[i]}, {percent(sure[i])}"
         return f"{study.row_name(i)}: {labels[i]}\nthe model says {said}"
 
-    return tell
+    return point_tip
 
 
 # Advice, use, provenance ----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ The type decides, so that batches of one table do not disagree:
 It holds for frames, arrays and lists alike; values without a type of their own, as those of lists and objects, have
 the types of what stands in the column.
 
-Counts are never guessed: "poisson", "multinomial" and "binomial(N)" are given by the user, as any other family may be, per
+Counts are never guessed: "poisson", "multinomial" and "binomial(N)" must be given, as any other family may be, per
 column or for all numbers. The columns of a sparse matrix are all alike, and have no names: one `Repeated` stands for
 them, however many there are.
 """

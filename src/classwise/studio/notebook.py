@@ -42,7 +42,7 @@ class Studio:
         return self._server.url
 
     def close(self) -> None:
-        """Stop it, and the work behind it."""
+        """Stop it, and its work."""
         atexit.unregister(self.close)
         self._server.stop()
         self._thread.join(PATIENCE)

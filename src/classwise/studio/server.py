@@ -21,7 +21,7 @@ from classwise.studio.state import Open, StudioState
 # Where the page is, with the token and the view that it begins with.
 ADDRESS = "http://{host}:{port}/?token={token}{view}"
 
-# Seconds that work behind the page has to end, after Ctrl-C.
+# Seconds that background work has to end, after Ctrl-C.
 PATIENCE = 2.0
 
 

@@ -113,7 +113,7 @@ class InputRows(GraphRows):
         return replace(self, columns=tuple(self.columns[j] for j in columns))
 
     def _together(self) -> Tensor:
-        """The columns side by side, as they came; (n, p)."""
+        """The columns side by side, as they are; (n, p)."""
         if self.matrix is not None:
             whole = self.columns == tuple(range(len(self.sources)))
             return self.matrix if whole else self.matrix.take(np.array(self.columns), 1)
