@@ -1,4 +1,4 @@
-"""Long work in the background of the page: one thread after another, with progress, an end, and words where it fails."""
+"""Long work in the background: one thread after another, with progress, an end, and words where it fails."""
 
 import logging
 import threading
