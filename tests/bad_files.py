@@ -134,8 +134,8 @@ def bad_cases() -> Iterator[Case]:
         yield Case(
             "nothing at all", i, written(f"rows{(*SUFFIXES[:2], *SUFFIXES[3:])[i]}", b""), "empty|cannot be read"
         )
-        twins = ("x1,x1,y", "x1,y,y", '"y",x2,y', "x2,x2,y")[i]
-        yield Case("names twice", i, written("rows.csv", text(lines(None, twins))), "twice")
+        header = ("x1,x1,y", "x1,y,y", '"y",x2,y', "x2,x2,y")[i]
+        yield Case("names twice", i, written("rows.csv", text(lines(None, header))), "twice")
         named = (("rows.csv", content_of(".parquet")), ("rows.parquet", content_of(".csv")))
         named += (("rows.arrow", content_of(".parquet")), ("rows.csv.gz", content_of(".csv")))
         yield Case("another format", i, written(*named[i]), "cannot be read|names|UTF-8|column")

@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 import classwise as cw
 from check_advice import both, broken, contradict, manifest, read
 from classwise.classifier.evaluation import Evaluation
-from classwise.diagnostics.advice import Words
+from classwise.diagnostics.advice import AdviceWording
 
 N = 300
 Y = np.repeat(["x", "z"], N // 2)
@@ -229,7 +229,7 @@ def test_the_shell_is_told_of_flags():
     python, shell = (next(one for one in d.sentences(place) if "follow" in one) for place in (False, True))
     assert python.endswith("leave out 'both' and 'the sum'.")
     assert shell.endswith("--drop 'both,the sum'.")
-    assert Words(shell=True).models(["RDA"]) == "classwise fit --model rda"
+    assert AdviceWording(shell=True).models(["RDA"]) == "classwise fit --model rda"
     for sentence in d.sentences(shell=True):
         assert "cw." not in sentence
         assert "=True" not in sentence

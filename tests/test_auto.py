@@ -102,10 +102,10 @@ class TestPowers:
         values = rng.normal(size=60) + codes
         found = PowerSums.gather(values[:, None], codes, 2).log_likelihood()[:, 0]
         for power, value in zip(POWERS, found, strict=True):
-            bent = stats.yeojohnson(values, power)
-            means = np.array([bent[codes == k].mean() for k in (0, 1)])[codes]
-            spread = np.sqrt(((bent - means) ** 2).mean())
-            density = stats.norm.logpdf(bent, means, spread).sum()
+            transformed = stats.yeojohnson(values, power)
+            means = np.array([transformed[codes == k].mean() for k in (0, 1)])[codes]
+            spread = np.sqrt(((transformed - means) ** 2).mean())
+            density = stats.norm.logpdf(transformed, means, spread).sum()
             density += ((power - 1) * np.sign(values) * np.log1p(np.abs(values))).sum()
             assert_allclose(value, density + 30 * (1 + np.log(2 * np.pi)), rtol=1e-9)
 
@@ -226,7 +226,7 @@ class TestMembers:
         assert crossed.trained.sample(np.array([0, 1, 2]), np.random.default_rng(0)).shape == (3, 5)
 
     def test_the_grid_of_strengths_is_that_of_direct_evaluation(self):
-        """Every worth of the prior and every place towards the diagonal, by scipy's multivariate t."""
+        """Every strength of the prior and every place towards the diagonal, by scipy's multivariate t."""
         study = make_study(X, y)
         encoding = Encoding.of(study.rows, {}, study.weights)
         search = StrengthSearch(FoldSums.gather(study, encoding))
@@ -237,7 +237,7 @@ class TestMembers:
             assert_allclose(found, expected, rtol=1e-9)
 
     @staticmethod
-    def _direct(study, encoded, fold, worth, diagonal):
+    def _direct(study, encoded, fold, strength, diagonal):
         rows = study.held_out[fold]
         others = np.setdiff1d(np.arange(len(study.codes)), rows)
         A, codes, p = encoded[others], study.codes[others], encoded.shape[1]
@@ -247,9 +247,9 @@ class TestMembers:
         for k in range(3):
             own = A[codes == k]
             n, mean, center = len(own), own.mean(axis=0), A.mean(axis=0)
-            kappa, nu = 0.1 + n, worth + p + 1 + n
+            kappa, nu = 0.1 + n, strength + p + 1 + n
             away = (mean - center)[:, None]
-            scale = worth * prior + n * np.cov(own.T, bias=True) + 0.1 * n / kappa * away @ away.T
+            scale = strength * prior + n * np.cov(own.T, bias=True) + 0.1 * n / kappa * away @ away.T
             freedom = nu - p + 1
             t = stats.multivariate_t(
                 (0.1 * center + n * mean) / kappa, scale * (kappa + 1) / (kappa * freedom), freedom
@@ -265,8 +265,8 @@ class TestMembers:
         losses = np.array(
             [sum(search.losses(DIAGONALS, (i, fold)) for fold in range(4)) for i in range(len(DIAGONALS))]
         )
-        place, worth = DIAGONALS.index(recipe.diagonal), ROWS.tolist().index(recipe.rows)
-        assert losses[place, worth] == losses.min()
+        place, strength = DIAGONALS.index(recipe.diagonal), ROWS.tolist().index(recipe.rows)
+        assert losses[place, strength] == losses.min()
 
     def test_statistics_of_members_add_and_subtract(self):
         study = mixed_study()

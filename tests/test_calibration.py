@@ -216,6 +216,6 @@ class TestSurface:
         labels = y.copy()
         labels[3] = 7
         crossing = Crossing.read(X, labels, 5)
-        np.testing.assert_array_equal(np.flatnonzero(crossing.telling == 0), [3])
+        np.testing.assert_array_equal(np.flatnonzero(crossing.scored_weights == 0), [3])
         m = cw.QDA(calibrate="temperature", estimate="bayes").fit(X, labels)
         assert 0.05 < m.calibration_.power < 1

@@ -190,9 +190,9 @@ class TestCheck:
     def test_the_remedy_helps(self):
         rows = np.exp(GAUSSIAN)
         assert ("a", (0,), "skewness") in found(cw.NaiveBayes().fit(rows, LABELS).check(rows, LABELS))
-        mended = cw.NaiveBayes(families={0: "lognormal", 1: "lognormal"}).fit(rows, LABELS).check(rows, LABELS)
-        assert not mended.surprises
-        assert "log 0" in str(mended.table())
+        fixed = cw.NaiveBayes(families={0: "lognormal", 1: "lognormal"}).fit(rows, LABELS).check(rows, LABELS)
+        assert not fixed.surprises
+        assert "log 0" in str(fixed.table())
 
     def test_dependence(self):
         rows = GAUSSIAN @ [[1, -0.8], [0, 0.6]]

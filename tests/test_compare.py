@@ -101,7 +101,7 @@ class TestScores:
         for trial in weighted.trials:
             other = repeated[trial.name]
             if trial.reason or "loo" in trial.name or "Ledoit" in trial.name:
-                continue  # a repeated row that is left out leaves its twin
+                continue  # a repeated row that is left out leaves its copy
             for measure in ("error", "log_loss", "brier", "calibration_error"):
                 ours, theirs = trial.estimate(measure), other.estimate(measure)
                 assert ours.value == pytest.approx(theirs.value, rel=1e-6, abs=1e-9), (trial.name, measure)

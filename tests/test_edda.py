@@ -10,7 +10,7 @@ from palmerpenguins import load_penguins
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import classwise as cw
-from classwise.covariance.spectra import in_turns
+from classwise.covariance.spectra import fixed_point
 
 
 def penguins():
@@ -169,8 +169,8 @@ def neighbor(structure, matrices, rng, amount=0.01):
     shape = rng.normal(size=(size[1], 4))
     values = values * np.exp(amount * (rng.normal(size=(size[0], 1)) + shape - shape.mean(axis=1, keepdims=True)))
     if structure[2] != "I":
-        turn = amount * rng.normal(size=(size[2], 4, 4))
-        axes = axes @ np.linalg.qr(np.eye(4) + turn - turn.transpose(0, 2, 1))[0]
+        rotation = amount * rng.normal(size=(size[2], 4, 4))
+        axes = axes @ np.linalg.qr(np.eye(4) + rotation - rotation.transpose(0, 2, 1))[0]
     return (axes * values[:, None, :]) @ axes.transpose(0, 2, 1)
 
 
@@ -371,7 +371,7 @@ class TestChoice:
         """Rows drawn from a structure are explained by it, or by a simpler one."""
         rng = np.random.default_rng(0)
         y = np.repeat([0, 1, 2], 2000)
-        turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
         for structure, deviations in {
             "EEI": np.array([[1.0, 2, 4]] * 3),
             "VEI": np.array([[1.0, 2, 4], [2, 4, 8], [3, 6, 12]]),
@@ -379,7 +379,7 @@ class TestChoice:
             "VEE": np.array([[1.0, 2, 4], [2, 4, 8], [3, 6, 12]]),
             "VVE": np.array([[1.0, 2, 4], [4, 1, 1], [1, 3, 5]]),
         }.items():
-            axes = np.eye(3) if structure[2] == "I" else turn
+            axes = np.eye(3) if structure[2] == "I" else rotation
             X = (rng.normal(size=(6000, 3)) * deviations[y]) @ axes.T + y[:, None]
             assert cw.GaussianClassifier(structure="bic").fit(X, y).structures_.best == structure
 
@@ -455,17 +455,17 @@ class TestChoice:
         assert found["by BIC"].free_parameters == fitted("VVE", "wine").gaussian_.free_parameters + 2
 
 
-def test_turns_end_where_rounding_does_not_let_them_settle():
-    """Axes of very different lengths: volumes waver by 1e-9 of themselves, however long turns go on."""
+def test_steps_end_where_rounding_does_not_let_them_settle():
+    """Axes of very different lengths: volumes waver by 1e-9 of themselves, however long steps go on."""
     rng = np.random.default_rng(0)
     taken = 0
 
-    def turn(volume):
+    def step(volume):
         nonlocal taken
         taken += 1
         return (1 + 0.5 * (volume - 1)) * (1 + 1e-9 * rng.normal())
 
-    np.testing.assert_allclose(in_turns(turn, np.array([2.0])), 1, rtol=1e-7)
+    np.testing.assert_allclose(fixed_point(step, np.array([2.0])), 1, rtol=1e-7)
     assert taken < 200
 
 

@@ -231,7 +231,7 @@ def test_predictions(name, folder, servers, plain):
     np.testing.assert_allclose(found["posterior"], found[columns].max(axis=1), atol=1e-10)
 
 
-# All but the last are made of exact sums, or from all rows in memory; for the last, folds are dealt by a column.
+# All but the last are made of exact sums, or from all rows in memory; for the last, folds are assigned by a column.
 ESTIMATORS = {
     "LDA": cw.LDA(),
     "QDA, Student-t": cw.QDA(estimate="bayes"),
@@ -277,7 +277,7 @@ def test_every_estimator_learns_from_every_source(name, folder, servers, fitted)
         if name in ALIKE and kind not in THREE_WAYS:
             continue
         if name == "postgres table" and kind in ("RDA", "naive Bayes, calibrated", "mixture", "stack", "forest"):
-            continue  # a table has no order, and folds and starts are dealt by it; the query above has one
+            continue  # a table has no order, and folds and starts depend on it; the query above has one
         found = clone(model).fit_source(source, **ROLES)
         ours, theirs = (m.predict_proba(ROWS[FEATURES]) for m in (found, fitted[kind]))
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9, err_msg=kind)

@@ -1,4 +1,4 @@
-"""The table doctor: a clean table, spoiled in one way at a time, gets the one right finding; its remedy mends it."""
+"""The table doctor: a clean table, spoiled in one way at a time, gets the one right finding; its remedy fixes it."""
 
 import csv
 import json
@@ -39,8 +39,8 @@ def clean():
 
 @dataclass(frozen=True)
 class Spoiled:
-    """columns: of the finding; flag: that the shell is told; mends: whether what Python is told mends it, too; left:
-    the kind of note that is left when it is mended; number: how the schema of a model says it is used as a number.
+    """columns: of the finding; flag: for the shell; fixes: whether the argument for Python fixes it, too; left:
+    the kind of note that is left when it is fixed; number: how the schema of a model says it is used as a number.
     """
 
     spoil: object
@@ -48,7 +48,7 @@ class Spoiled:
     severity: str = "problem"
     columns: tuple = ()
     flag: str = ""
-    mends: bool = True
+    fixes: bool = True
     left: str = ""
     number: str = ""
 
@@ -176,11 +176,11 @@ SPOILED = {
     ),
     "bad cells among dates": Spoiled(
         lambda t: cells("day", "unknown")(t.assign(day=days(t).strftime("%Y-%m-%d"))), "bad cells", "problem", ("day",),
-        "--missing unknown", mends=False, left="date",
+        "--missing unknown", fixes=False, left="date",
     ),
     "bad cells among decimal commas": Spoiled(
         lambda t: cells("price", "?!")(written(lambda v: f"{v / 100:.1f}".replace(".", ","))(t)), "bad cells",
-        "problem", ("price",), "--missing '?!'", mends=False, left="decimal comma",
+        "problem", ("price",), "--missing '?!'", fixes=False, left="decimal comma",
     ),
     "a stand-in with a decimal comma": Spoiled(
         lambda t: cells("price", "-9999,0")(written(lambda v: f"{v / 100:.1f}".replace(".", ","))(t)), "stand-in",
@@ -191,7 +191,7 @@ SPOILED = {
     ),
     "bad cells beside NA": Spoiled(
         lambda t: cells("width", "unknown")(t).assign(length=t["length"].astype(str).mask(some(t, 0.1, 4), "NA")),
-        "bad cells", "problem", ("width",), "--missing unknown --missing NA", mends=False,
+        "bad cells", "problem", ("width",), "--missing unknown --missing NA", fixes=False,
     ),
     "a stand-in for what is missing": Spoiled(
         put(width=lambda t: t["width"].mask(some(t), -999)), "stand-in", "problem", ("width",), "--missing -999.0"
@@ -212,27 +212,27 @@ SPOILED = {
     "levels in two ways": Spoiled(
         put(city=lambda t: t["city"].mask(some(t, 0.2), t["city"].str.upper() + " ")), "variants", "problem", ("city",)
     ),
-    "a class of one row": Spoiled(rare(1), "rare class", mends=False),
-    "a class of few rows": Spoiled(rare(5), "rare class", "note", flag="--folds 5", mends=False),
-    "a class of few in a hundred": Spoiled(rare(12), "imbalance", "note", mends=False),
-    "one class": Spoiled(put(y=lambda t: "no"), "one class", mends=False),
-    "missing labels": Spoiled(put(y=lambda t: t["y"].mask(some(t))), "missing labels", "note", mends=False),
+    "a class of one row": Spoiled(rare(1), "rare class", fixes=False),
+    "a class of few rows": Spoiled(rare(5), "rare class", "note", flag="--folds 5", fixes=False),
+    "a class of few in a hundred": Spoiled(rare(12), "imbalance", "note", fixes=False),
+    "one class": Spoiled(put(y=lambda t: "no"), "one class", fixes=False),
+    "missing labels": Spoiled(put(y=lambda t: t["y"].mask(some(t))), "missing labels", "note", fixes=False),
     "labels in two ways": Spoiled(put(y=lambda t: t["y"].mask(some(t, 0.3), t["y"].str.upper())), "label variants"),
     "a measurement for a target": Spoiled(
         put(y=lambda t: (t["width"] * 7).sample(frac=1, random_state=0).round(2).to_numpy()), "target"
     ),
     "repeated rows": Spoiled(
         lambda t: pd.concat([t, t.sample(frac=0.3, random_state=0)], ignore_index=True), "repeated rows", "note",
-        mends=False,
+        fixes=False,
     ),
     "contradicting rows": Spoiled(
         lambda t: pd.concat([t, t[:30].assign(y=np.where(t["y"][:30] == "no", "yes", "no"))], ignore_index=True),
-        "contradiction", "note", mends=False,
+        "contradiction", "note", fixes=False,
     ),
     "more columns than rows": Spoiled(
         lambda t: t[:60].assign(**dict(zip(map("g{}".format, range(90)), np.random.default_rng(0).normal(size=(90, 60)),
                                            strict=True))),
-        "wide", "note", mends=False,
+        "wide", "note", fixes=False,
     ),
 }  # fmt: skip
 
@@ -275,9 +275,9 @@ class TestSpoiled:
             return
         assert [(f.kind, f.severity, f.columns) for f in found] == [(spoiled.kind, spoiled.severity, spoiled.columns)]
         done = spoiled.severity == "note" and not spoiled.flag
-        if spoiled.mends and not done:
-            mended_X, mended_y, options = applied(found[0].argument, X, y)
-            kinds = [(f.kind, f.severity) for f in cw.examine(mended_X, mended_y, **options).findings]
+        if spoiled.fixes and not done:
+            fixed_X, fixed_y, options = applied(found[0].argument, X, y)
+            kinds = [(f.kind, f.severity) for f in cw.examine(fixed_X, fixed_y, **options).findings]
             assert kinds == ([(spoiled.left, "note")] if spoiled.left else [])
 
     @pytest.mark.parametrize("name", [name for name in SPOILED if SPOILED[name].number])

@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 import classwise as cw
 from classwise.covariance import STRUCTURES, PriorForm
 from classwise.covariance.conjugate import weak_form
-from classwise.covariance.named_priors import PlainEvidence, Point, evidence_of
+from classwise.covariance.named_priors import EvidencePoint, PlainEvidence, evidence_of
 from classwise.selection import Predictives, StrengthPath
 
 RNG = np.random.default_rng(11)
@@ -128,7 +128,7 @@ class TestEvidence:
         total = 0.0
         for i, row in enumerate(order):
             before = order[:i]
-            # Every class takes part from the start, with a row of no weight worth speaking of.
+            # Every class takes part from the start, with a row of hardly any weight.
             tiny = np.r_[np.ones(i), np.full(3, 1e-13)]
             rows, labels = np.vstack([X[before], np.zeros((3, P))]), np.r_[y[before], [0, 1, 2]]
             step = bayes(structure, share).fit(rows, labels, tiny)
@@ -139,22 +139,22 @@ class TestEvidence:
         statistics = cw.summarize(X, y, scatter="diagonal" if structure != "full" else "full")
         point = np.array([-0.7, 0.9, 0.2])
         evidence = evidence_of(statistics, STRUCTURES[structure], share == 1)
-        _, slope = evidence.at(Point(*point))
+        _, slope = evidence.at(EvidencePoint(*point))
         for i in range(3):
             step = np.zeros(3)
             step[i] = 1e-5
-            up, down = (evidence.at(Point(*(point + sign * step)))[0] for sign in (1, -1))
+            up, down = (evidence.at(EvidencePoint(*(point + sign * step)))[0] for sign in (1, -1))
             np.testing.assert_allclose(slope[i], (up - down) / 2e-5, rtol=1e-6, atol=1e-7)
 
     def test_the_surface_is_the_evidence_of_the_model(self, structure, share):
         statistics = cw.summarize(X, y, scatter="diagonal" if structure != "full" else "full")
-        point = Point(-0.7, 0.9, 0.2)
+        point = EvidencePoint(-0.7, 0.9, 0.2)
         value, _ = evidence_of(statistics, STRUCTURES[structure], share == 1).at(point)
         m = bayes(structure, share, point.form()).fit(X, y)
         np.testing.assert_allclose(value, m.log_marginal_likelihood_, rtol=1e-10)
 
     def test_any_structure_has_the_plain_way(self, structure, share):
-        statistics, point = cw.summarize(X, y), Point(-0.7, 0.9, 0.2)
+        statistics, point = cw.summarize(X, y), EvidencePoint(-0.7, 0.9, 0.2)
         evidence = evidence_of(statistics, STRUCTURES[structure], share == 1)
         plain = PlainEvidence(statistics, STRUCTURES[structure], share == 1)
         for ours, theirs in zip(evidence.at(point), plain.at(point), strict=True):
@@ -340,7 +340,7 @@ class TestChosenPriors:
         for diagonal in (0.1, 1.0):
             path = replace(StrengthPath.of(statistics, strengths, diagonal), held=0.0)
             for i, rows in enumerate(strengths):
-                form = PriorForm.worth(rows, diagonal).of(statistics.moments)
+                form = PriorForm.of_strength(rows, diagonal).of(statistics.moments)
                 posterior = form.within(STRUCTURES["full"]).updated(statistics, False)
                 for k in range(3):
                     weight = float(self.weights[y == k][0])
@@ -397,13 +397,13 @@ class TestChosenPriors:
         rng = np.random.default_rng(0)
         turns = [np.eye(4), np.linalg.qr(rng.normal(size=(4, 4)))[0]]
 
-        def worth(size):
+        def strength(size):
             labels = np.repeat([0, 1], size)
             rows = rng.normal(size=(2 * size, 4)) * [3.0, 1.0, 1.0, 0.3]
             rows = np.concatenate([rows[:size] @ turns[0], rows[size:] @ turns[1] + 0.5])
             return bayes("full", 0, "loo").fit(rows, labels).prior_choice_.best.freedom
 
-        assert worth(2000) < worth(6)
+        assert strength(2000) < strength(6)
 
     def test_other_columns_and_gaps_take_folds(self):
         rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import classwise as cw
 from classwise import limits
 from classwise.covariance import FullCovariance
-from classwise.densities.subspace import MODELS, LeastBic, Scree, Spectrum
+from classwise.densities.subspace import MODELS, EigenSpectrum, LeastBic, Scree
 from genes import GENES, read_genes
 
 WINE, KIND = load_wine(return_X_y=True)
@@ -168,7 +168,7 @@ class TestCovariance:
 
 class TestDimension:
     def spectrum(self, *values):
-        return Spectrum(np.array(values), np.eye(6)[:, : len(values)], 50.0, "class 0")
+        return EigenSpectrum(np.array(values), np.eye(6)[:, : len(values)], 50.0, "class 0")
 
     def test_scree(self):
         spectrum = self.spectrum(10.0, 8.0, 1.1, 1.0, 0.9, 0.85)
@@ -179,7 +179,7 @@ class TestDimension:
     def test_bic_is_the_likelihood_with_its_penalty(self):
         rng = np.random.default_rng(1)
         rows = rng.normal(size=(300, 2)) @ (3 * rng.normal(size=(2, 8))) + rng.normal(size=(300, 8))
-        spectrum = Spectrum.of_rows(rows - rows.mean(axis=0), np.ones(300), "class 0")
+        spectrum = EigenSpectrum.of_rows(rows - rows.mean(axis=0), np.ones(300), "class 0")
         criteria = []
         for d in range(8):
             covariance = MODELS["AkjBkQkDk"].covariance([spectrum], _Fixed(d))

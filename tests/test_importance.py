@@ -120,7 +120,7 @@ class TestExact:
         X, y = TABLES["mixed too"]
         m = clone(model).fit(X, y)
         whole = m.importance(X, y)
-        monkeypatch.setattr("classwise.estimators.importance.ASKED_AT_ONCE", 97)
+        monkeypatch.setattr("classwise.estimators.importance.ROWS_AT_ONCE", 97)
         parts = m.importance(X, y)
         np.testing.assert_allclose(by_name(parts, X.columns), by_name(whole, X.columns), rtol=1e-9, atol=1e-12)
 

@@ -324,7 +324,7 @@ class TestScores:
 METHODS = {
     Answer.POSTERIOR: "posterior",
     Answer.LOG_POSTERIOR: "log_posterior",
-    Answer.SCORES: "announced",
+    Answer.SCORES: "decision_scores",
     Answer.DECISION: "decide",
 }
 

@@ -167,7 +167,7 @@ class TestModels:
             cw.BayesianLogistic(precision=0.0).fit_source(batches(rows), target="tree", columns=FEATURES)
 
     def test_columns_that_do_not_matter(self, many):
-        """Where a precision has no end it stops at a bound, which is told by where the search begins: less exact."""
+        """Where a precision has no end it stops at a bound, which depends on where the search begins: less exact."""
         expected = in_memory(cw.BayesianLogistic(precision="relevance"), ROWS, "tree", FEATURES)
         found = cw.BayesianLogistic(precision="relevance").fit_source(batches(ROWS), target="tree", columns=FEATURES)
         np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-4)
@@ -195,7 +195,7 @@ class TestModels:
         assert_same(found, expected, rows[FEATURES])
 
     def test_numbers_alone(self, monkeypatch):
-        """First derivatives are then of rows as they come, and all rows are bent once."""
+        """First derivatives are then of rows as they come, and all rows are transformed once."""
         rng = np.random.default_rng(0)
         rows = pd.DataFrame(rng.normal(size=(40_000, 5)), columns=list("abcde"))
         scores = rows.to_numpy() @ rng.normal(size=(5, 3)) + rng.gumbel(size=(40_000, 3))
@@ -325,17 +325,17 @@ class TestRefusals:
 
 class TestPasses:
     def test_what_each_is(self, many, monkeypatch):
-        told, gather = [], StreamEngine.gather
+        passes, gather = [], StreamEngine.gather
 
-        def telling(self, summarize, rows, size):
-            told.append(self.what)
+        def recording(self, summarize, rows, size):
+            passes.append(self.what)
             return gather(self, summarize, rows, size)
 
-        monkeypatch.setattr(StreamEngine, "gather", telling)
+        monkeypatch.setattr(StreamEngine, "gather", recording)
         cw.BayesianLogistic().fit_source(batches(ROWS), target="tree", columns=FEATURES)
-        assert told[:3] == ["Learning, pass 1", "Drawing rows, pass 2", "Learning, pass 3"]
-        assert len(told) > 5
-        assert told[3:] == [f"Learning, pass {i + 1}" for i in range(3, len(told))]
+        assert passes[:3] == ["Learning, pass 1", "Drawing rows, pass 2", "Learning, pass 3"]
+        assert len(passes) > 5
+        assert passes[3:] == [f"Learning, pass {i + 1}" for i in range(3, len(passes))]
 
     def test_few_rows_are_read_twice(self, monkeypatch):
         calls, source = [], batches(ROWS)

@@ -14,8 +14,8 @@ from scipy.stats import multivariate_normal
 import classwise as cw
 from classwise.covariance import FullCovariance, read_prior
 from classwise.densities import Gaussian, Mixture
-from classwise.densities.em import Arranged, PseudoRows, Search, component_counts, fit_mixture, learn_mixture
-from classwise.densities.em.ascent import Climb, Seeding, as_mixture, clusters, nearest
+from classwise.densities.em import Arranged, ComponentSearch, PseudoRows, component_counts, fit_mixture, learn_mixture
+from classwise.densities.em.ascent import MixtureEM, Seeding, as_mixture, clusters, nearest
 from classwise.densities.em.expectation import MixtureParameters, expect, log_prior, maximize
 from classwise.errors import ClasswiseError
 from classwise.statistics import FullScatter, PooledScatter, gather_moments
@@ -54,7 +54,7 @@ def objective(rows, codes, mixture, prior):
     first = [int(np.argmax(mixture.owner == k)) for k in range(mixture.count)] if mixture.kinds > 1 else [0]
     for c in first:
         precision = np.linalg.inv(covariances[c])
-        total += prior.worth / 2 * np.linalg.slogdet(precision)[1] - np.trace(precision @ prior.scale) / 2
+        total += prior.strength / 2 * np.linalg.slogdet(precision)[1] - np.trace(precision @ prior.scale) / 2
     for mean, covariance in zip(mixture.components.means, covariances, strict=True):
         away = mean - prior.mean
         total -= prior.kappa / 2 * away @ np.linalg.solve(covariance, away)
@@ -154,7 +154,7 @@ class TestClimbing:
     def test_the_objective_is_that_of_the_definition(self, tied, gaps):
         rows, codes = clustered(gaps=gaps)
         arranged, prior = arrange(rows, codes, tied)
-        climb = Climb(arranged, prior, Seeding.of(arranged, prior).starts([2, 2], 1, np.random.default_rng(0))[0])
+        climb = MixtureEM(arranged, prior, Seeding.of(arranged, prior).starts([2, 2], 1, np.random.default_rng(0))[0])
         climb.go(3, 0.0)
         here = expect(arranged, climb.parameters).log_likelihood + log_prior(arranged, climb.parameters, prior)
         np.testing.assert_allclose(here, objective(rows, codes, as_mixture(arranged, climb.parameters), prior))
@@ -170,7 +170,7 @@ class TestClimbing:
         arranged, prior = arrange(rows, codes, tied)
         counts = component_counts(arranged.weight, components)
         start = Seeding.of(arranged, prior).starts(counts, 1, np.random.default_rng(seed))[0]
-        path = np.array(Climb(arranged, prior, start).go(60, -np.inf).path)
+        path = np.array(MixtureEM(arranged, prior, start).go(60, -np.inf).path)
         assert (np.diff(path) >= -1e-9 * (1 + np.abs(path[1:]))).all()
 
     @pytest.mark.parametrize("tied", [True, False])
@@ -178,7 +178,7 @@ class TestClimbing:
     def test_no_optimizer_climbs_higher(self, tied, gaps):
         rows, codes = clustered(60, 2, 3, gaps)
         arranged, prior = arrange(rows, codes, tied)
-        learned = learn_mixture(arranged, prior, Search(2, tolerance=1e-14, most=5000))
+        learned = learn_mixture(arranged, prior, ComponentSearch(2, tolerance=1e-14, most=5000))
         mixture = learned.mixture
         kinds, size = mixture.kinds, mixture.components.means.size
 
@@ -207,7 +207,7 @@ class TestClimbing:
     def test_one_component_is_what_the_prior_of_one_gaussian_leads_to_expect(self, tied):
         rows, codes = clustered(80, 3)
         arranged, prior = arrange(rows, codes, tied)
-        mixture = learn_mixture(arranged, prior, Search(1)).mixture
+        mixture = learn_mixture(arranged, prior, ComponentSearch(1)).mixture
         statistics = cw.summarize(rows, codes)
         posterior = read_prior("weak", statistics, FullCovariance, tied).updated(statistics, tied)
         expected = posterior.scale / (posterior.freedom() - 3 - 1)[:, :, None]
@@ -348,7 +348,7 @@ class TestStart:
     def test_the_best_of_several_starts_is_no_worse_than_any(self):
         rows, codes = cw.datasets.banana(300, random_state=1)
         arranged, prior = arrange(rows, codes)
-        search = partial(Search, 4, tolerance=1e-9)
+        search = partial(ComponentSearch, 4, tolerance=1e-9)
         several = learn_mixture(arranged, prior, search(starts=6)).ascent.objective[-1]
         single = [learn_mixture(arranged, prior, search(starts=1), seed).ascent.objective[-1] for seed in range(6)]
         assert several >= np.median(single) - 1e-6

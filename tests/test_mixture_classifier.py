@@ -28,7 +28,7 @@ def fitted():
 
 
 def mixed(n=200, seed=0):
-    """A table of two bent columns, one category that tells the class and one that does not; labels."""
+    """A table of two curved columns, one category that tells the class and one that does not; labels."""
     rows, labels = cw.datasets.banana(n, random_state=seed)
     rng = np.random.default_rng(seed)
     color = np.where(rng.random(n) < 0.2 + 0.6 * labels, "red", "blue")
@@ -142,8 +142,8 @@ class TestColumns:
         table, labels = mixed()
         m = cw.MixtureClassifier().fit(table, labels)
         alone = cw.MixtureClassifier().fit(table[["x", "y"]], labels)
-        beside = cw.NaiveBayes().fit(table[["color", "side"]], labels)
-        total = alone.log_density(table[["x", "y"]]) + beside.log_density(table[["color", "side"]])
+        other = cw.NaiveBayes().fit(table[["color", "side"]], labels)
+        total = alone.log_density(table[["x", "y"]]) + other.log_density(table[["color", "side"]])
         np.testing.assert_allclose(m.log_density(table), total)
         assert m.families_["color"] == "categorical"
         rows, _ = m.sample(5, random_state=0)

@@ -140,7 +140,7 @@ class TestExactBoundaries:
         for columns, at in cases:
             view = look(m, columns, at, 2)
             points = np.column_stack([np.arange(8), np.arange(8)[::-1]]).astype(float)
-            exact = view.classifier.announced(view.rows(points))
+            exact = view.classifier.decision_scores(view.rows(points))
             made = np.stack([g(points) for g in view.polynomials])
             np.testing.assert_allclose(made[1] - made[0], exact[1] - exact[0], rtol=1e-9, atol=1e-12)
 
@@ -148,7 +148,10 @@ class TestExactBoundaries:
         m = cw.LDA().fit(PENGUINS, SPECIES)
         view = look(m, "body_mass_g", {"island": "Dream"}, 1)
         points = np.linspace(2500, 6500, 50)[:, None]
-        exact, made = view.classifier.announced(view.rows(points)), np.stack([g(points) for g in view.polynomials])
+        exact, made = (
+            view.classifier.decision_scores(view.rows(points)),
+            np.stack([g(points) for g in view.polynomials]),
+        )
         np.testing.assert_allclose(made - made[0], exact - exact[0], atol=1e-9)
 
     def test_counts_have_lines(self):

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 import classwise as cw
 from classwise.engines import BLAS, in_threads, kept_threads
-from classwise.engines.pool import Pool
+from classwise.engines.pool import ThreadPool
 from classwise.kernels import OURS, with_jobs
 
 X, y = load_iris(return_X_y=True)
@@ -36,13 +36,13 @@ class Busy:
 
 class TestPool:
     def test_results_are_in_the_order_of_the_tasks(self):
-        with closing(Pool(4)) as pool:
+        with closing(ThreadPool(4)) as pool:
             assert pool.map(lambda i: i * i, range(50)) == [i * i for i in range(50)]
             assert pool.map(str, []) == []
 
     def test_a_task_may_hand_out_tasks_and_idle_threads_take_them(self):
         work = Busy()
-        with closing(Pool(4)) as pool:
+        with closing(ThreadPool(4)) as pool:
             sums = pool.map(lambda count: sum(pool.map(work, range(count))), [40, 2, 1])
         assert sums == [780, 1, 0]
         assert 2 < work.most <= 6  # one that goes on after waiting may be one too many, for the rest of a task
@@ -51,7 +51,7 @@ class TestPool:
         def count(depth):
             return 1 if depth == 0 else sum(pool.map(count, [depth - 1] * 3))
 
-        with closing(Pool(3)) as pool:
+        with closing(ThreadPool(3)) as pool:
             assert count(5) == 3**5
 
     @pytest.mark.parametrize("size", [1, 4])
@@ -61,7 +61,7 @@ class TestPool:
                 raise ValueError(i)
             return i
 
-        with closing(Pool(size)) as pool:
+        with closing(ThreadPool(size)) as pool:
             with pytest.raises(ValueError, match=r"^3$"):
                 pool.map(lambda _: pool.map(work, range(9)), range(2))
             assert pool.map(work, range(3)) == [0, 1, 2]
@@ -76,17 +76,17 @@ class TestPool:
         def step():
             raise KeyboardInterrupt
 
-        with pytest.raises(KeyboardInterrupt), closing(Pool(3)) as pool:
+        with pytest.raises(KeyboardInterrupt), closing(ThreadPool(3)) as pool:
             pool.map(lambda count: pool.map(work, range(count)), [1, 1000, 1000], step)
         assert len(begun) < 100
         assert threading.active_count() == before
 
     def test_what_numpy_is_silent_about_is_the_same_in_all_threads(self):
-        with np.errstate(divide="ignore"), closing(Pool(3)) as pool:
+        with np.errstate(divide="ignore"), closing(ThreadPool(3)) as pool:
             assert pool.map(lambda _: np.log(np.zeros(1))[0], range(20)) == [-np.inf] * 20
 
     def test_threads_of_a_pool_start_no_others(self):
-        with closing(Pool(2)) as pool:
+        with closing(ThreadPool(2)) as pool:
             assert all(pool.map(lambda _: OURS.working, range(8)))
         assert not OURS.working
 

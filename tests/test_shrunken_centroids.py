@@ -15,11 +15,11 @@ IRIS, WINE = load_iris(return_X_y=True), load_wine(return_X_y=True)
 THRESHOLDS = (0.0, 0.3, 1.0, 2.5, 6.0, 15.0)
 
 
-def wide(rows=60, columns=300, classes=3, telling=10, seed=0):
+def wide(rows=60, columns=300, classes=3, informative=10, seed=0):
     rng = np.random.default_rng(seed)
     y = np.arange(rows) % classes
     X = rng.normal(size=(rows, columns))
-    X[:, :telling] += y[:, None]
+    X[:, :informative] += y[:, None]
     return X, y
 
 
@@ -104,7 +104,7 @@ class TestThresholdByCrossValidation:
     def test_gaps_and_other_columns(self):
         import pandas as pd
 
-        X, y = wide(columns=6, telling=3)
+        X, y = wide(columns=6, informative=3)
         table = pd.DataFrame(X, columns=list("abcdef")).assign(color=np.where(y == 0, "red", "blue"))
         table.loc[::7, "a"] = np.nan
         m = cw.ShrunkenCentroids(folds=3).fit(table, y)
@@ -134,7 +134,7 @@ def test_leaving_a_row_out_is_fitting_without_it():
 
 
 def test_a_class_without_a_value_in_a_column_lies_at_the_mean_of_all():
-    X, y = wide(rows=30, columns=4, telling=2)
+    X, y = wide(rows=30, columns=4, informative=2)
     X[y == 2, 3] = np.nan
     with pytest.warns(cw.DegenerateColumnWarning, match="classes that have none of their own"):
         m = cw.ShrunkenCentroids(threshold=0).fit(X, y)

@@ -268,13 +268,13 @@ class TestLines:
     def test_names_may_differ_by_case_alone(self, tmp_path):
         assert read_rows(written(tmp_path, "a,A\n1,2\n")).to_pydict() == {"a": [1], "A": [2]}
         table = pa.table({"a": [1, 2], "A": [3, -9], "A_1": ["x", "y"]})
-        pq.write_table(table, tmp_path / "twins.parquet")
-        feather.write_feather(table, tmp_path / "twins.feather")
-        for path in (tmp_path / "twins.parquet", tmp_path / "twins.feather"):
+        pq.write_table(table, tmp_path / "repeated.parquet")
+        feather.write_feather(table, tmp_path / "repeated.feather")
+        for path in (tmp_path / "repeated.parquet", tmp_path / "repeated.feather"):
             assert read_rows(path).equals(table)
             assert read_rows(path, ["A"], missing=["-9"]).to_pydict() == {"A": [3, None]}
         with pytest.raises(ClasswiseError, match="two of its keys differ by upper and lower case alone"):
-            read_rows(written(tmp_path, '{"a": 1, "A": 2}\n', "twins.jsonl"))
+            read_rows(written(tmp_path, '{"a": 1, "A": 2}\n', "repeated.jsonl"))
 
     @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
     def test_what_stands_between_columns_is_found(self, tmp_path, separator):

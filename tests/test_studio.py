@@ -11,7 +11,6 @@ import pytest
 
 import classwise as cw
 from classwise.errors import ClasswiseError
-from classwise.studio.desk import Desk, Open
 from classwise.studio.dials import Dials
 from classwise.studio.downloads import command_line, python_lines
 from classwise.studio.fisher import FisherPlane
@@ -22,6 +21,7 @@ from classwise.studio.options import Opening
 from classwise.studio.picture import plane_picture
 from classwise.studio.scene import Scene
 from classwise.studio.server import StudioServer
+from classwise.studio.state import Open, StudioState
 from classwise.studio.studio_table import open_table
 from classwise.studio.table_facts import table_facts
 from classwise.studio.why import point_reasons, row_reasons
@@ -58,8 +58,8 @@ def opened(tmp_path_factory):
     cw.load_penguins().to_csv(folder / "penguins.csv", index=False)
     (folder / "secret.csv").write_text("a,b\n1,2\n")
     path = str(folder / "penguins.csv")
-    desk = Desk({path: path}, Open(name=path, opening=Opening("species")))
-    server = StudioServer(desk, upload_bytes=1000)
+    state = StudioState({path: path}, Open(name=path, opening=Opening("species")))
+    server = StudioServer(state, upload_bytes=1000)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.server.started:
@@ -67,7 +67,7 @@ def opened(tmp_path_factory):
     yield server, folder
     server.stop()
     thread.join(10)
-    assert desk.jobs.finish(30)
+    assert state.jobs.finish(30)
 
 
 @pytest.fixture
@@ -151,8 +151,8 @@ class TestGuard:
         body = b"a,b\n1,x\n2,y\n"
         reply = client.post("/api/upload", params={"name": "../../../tmp/evil.csv"}, content=body)
         assert reply.json() == {"name": "evil.csv", "columns": ["a", "b"]}
-        kept = opened[0].app.state.desk.sources["evil.csv"]
-        assert kept.startswith(opened[0].app.state.desk.folder.name)
+        kept = opened[0].app.state.studio.sources["evil.csv"]
+        assert kept.startswith(opened[0].app.state.studio.folder.name)
 
     def test_an_upload_that_is_too_large_is_refused(self, client):
         assert client.post("/api/upload", params={"name": "a.csv"}, content=b"x" * 1001).status_code == 413
@@ -280,12 +280,17 @@ class TestDownloads:
 
 class TestTables:
     def test_remedies_are_flags_of_the_command(self):
-        mended = Opening("y").mended("--drop 'id,row'").mended("--families zip=categorical").mended("--missing -999")
-        assert mended.drop == ["id", "row"]
-        assert mended.families == {"zip": "categorical"}
-        assert mended.missing == ["-999"]
+        changed = (
+            Opening("y")
+            .with_flags("--drop 'id,row'")
+            .with_flags("--families zip=categorical")
+            .with_flags("--missing -999")
+        )
+        assert changed.drop == ["id", "row"]
+        assert changed.families == {"zip": "categorical"}
+        assert changed.missing == ["-999"]
         with pytest.raises(ClasswiseError, match="remedies are"):
-            Opening("y").mended("--target x")
+            Opening("y").with_flags("--target x")
 
     def test_a_stream_has_the_statistics_of_all_rows(self, tmp_path, monkeypatch):
         from classwise.studio import studio_table

@@ -1,8 +1,12 @@
-"""The words of CONTRIBUTING: README, pages, help, messages and public docstrings avoid the ones on its list."""
+"""The words of CONTRIBUTING: README, pages, help, messages and public docstrings avoid the ones on its list.
+
+The code avoids some of them, too, in names, comments and docstrings.
+"""
 
 import ast
 import inspect
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -26,6 +30,11 @@ def avoided():
 
 AVOIDED = avoided()
 
+# Words of the list that the code does without: as words of their own, or in names such as rows_dealt and FoldDealer.
+REPLACED = "deals?|dealt|dealer|mends?|lends?|lent|announces?|twin"
+CAPITALIZED = re.sub(r"[a-z]+", lambda word: word[0].capitalize(), REPLACED)
+IN_CODE = re.compile(rf"((?<![A-Za-z])({REPLACED})|{CAPITALIZED})(?![a-z])")
+
 
 def prose(page):
     """The text of a page, without code and without the list itself."""
@@ -47,6 +56,14 @@ def messages(path):
     ]
 
 
+def words_of_code(path):
+    """The names, comments and docstrings of a module."""
+    with tokenize.open(path) as file:
+        tokens = list(tokenize.generate_tokens(file.readline))
+    kinds = (tokenize.NAME, tokenize.COMMENT)
+    return [token.string for token in tokens if token.type in kinds or token.string.startswith('"""')]
+
+
 def public_docstrings():
     """Of every public name, and of the public members of classes, inherited ones too."""
     for home in (cw, plot):
@@ -60,6 +77,8 @@ def public_docstrings():
 def test_the_list_finds_what_it_avoids():
     assert AVOIDED.search("LDA and its twin")
     assert not AVOIDED.search("LDA between rows")
+    assert all(map(IN_CODE.search, ("rows are dealt", "rows_dealt", "_Dealer", "FoldDealer", "# mends it")))
+    assert not any(map(IN_CODE.search, ("ideal", "blend", "amends", "excellent", "talent", "between")))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
@@ -75,3 +94,8 @@ def test_messages():
 
 def test_public_docstrings():
     assert not [(name, match[0]) for name, text in public_docstrings() for match in [AVOIDED.search(text)] if match]
+
+
+def test_code():
+    found = [(path.name, text) for path in SOURCES for text in words_of_code(path) if IN_CODE.search(text)]
+    assert not found

@@ -40,7 +40,7 @@ def short_traceback(error: BaseException) -> list[str]:
 
 
 def _place(file: Path) -> str:
-    """The name of a file; that of a cell is a number that nobody knows."""
+    """The name of a file; that of a notebook cell is only a number."""
     return file.name if file.exists() else "cell"
 
 

@@ -11,12 +11,12 @@ MOST_HELD = 20_000_000
 # Threads work on chunks. Each chunk is many cache-sized blocks long, so that scheduling and merging cost little.
 CHUNK_SIZE = 16 * BLOCK_SIZE
 
-# Sparse rows are summarized, and scored, in chunks of about so many stored values. Each chunk makes sums of all
+# Sparse rows are summarized, and scored, in chunks of about this many stored values. Each chunk makes sums of all
 # columns, and up to this size one thread alone is faster than several that wait for memory.
 SPARSE_SIZE = 1 << 24
 
-# A compiled kernel with threads of its own takes at most so many rows at once: the codes of their classes (two bytes a
-# row) are all that it needs beside them.
+# A compiled kernel with threads of its own takes at most this many rows at once: the codes of their classes (two bytes
+# a row) are all that it needs besides them.
 ONE_PASS_ROWS = 1 << 21
 
 # Chunks are shorter where the columns of a table must first be copied side by side, so that memory stays flat.
@@ -105,11 +105,11 @@ MOST_WEIGHTS = 20_000
 
 # Databases ------------------------------------------------------------------------------------------------------------
 
-# Up to so many sums over all rows, a server computes them faster than it sends its rows: those of 20 columns one by
+# Up to this many sums over all rows, a server computes them faster than it sends its rows: those of 20 columns one by
 # one, or of 7 columns with all products. A DuckDB in this process hands its rows over about as fast.
 DATABASE_SUMS = 40
 
-# Sums of squares about a center whose squared distance from a mean is more than so many variances lose four digits or
+# Sums of squares about a center whose squared distance from a mean is more than this many variances lose four digits or
 # more: then a second pass is made, about the mean.
 DATABASE_AWAY = 1e4
 

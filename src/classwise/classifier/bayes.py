@@ -1,6 +1,6 @@
 """3. A classifier is a prior and one density per class: priors, temperature, Bayes' rule; and the fitted model.
 
-What every classifier can be asked, however it was learned, comes first: answers, pictures, exports and the server stand
+What every classifier has, however it was learned, comes first: answers, pictures, exports and the server stand
 on that protocol. Rows are matrices (m, p) as tables make them: categories as positions among their levels, -1 or NaN
 where a value is missing. Results are class-major, (g, m).
 """
@@ -48,7 +48,7 @@ class Classifier(Protocol):
         """P(k | x); (m, p) -> (g, m)."""
         ...
 
-    def announced(self, rows: Array) -> Array:
+    def decision_scores(self, rows: Array) -> Array:
         """log P(k | x) up to a term that all classes share: what decisions need; (m, p) -> (g, m)."""
         ...
 
@@ -107,7 +107,7 @@ C = TypeVar("C", bound=Classifier)
 METHODS = {
     Answer.POSTERIOR: "posterior",
     Answer.LOG_POSTERIOR: "log_posterior",
-    Answer.SCORES: "announced",
+    Answer.SCORES: "decision_scores",
     Answer.DECISION: "decide",
 }
 
@@ -179,13 +179,13 @@ def _score_sparse(
 
     stored: how many values a row stores, on average.
     """
-    asked: Any = partial(ask, function) if isinstance(function, Answer) else function
+    call: Any = partial(ask, function) if isinstance(function, Answer) else function
     assert isinstance(classifier, BayesClassifier)
     own = classifier.on_sparse()
     size = int(limits.SPARSE_SIZE / stored) + 1
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            return MemoryEngine().apply(lambda chunk: asked(own, chunk.rows), table, size)
+            return MemoryEngine().apply(lambda chunk: call(own, chunk.rows), table, size)
     except UnscorableError as problem:
         raise UnscorableError(
             "Some rows have probability zero in every class, or lie too far from every class to be scored in float64; "
@@ -194,7 +194,7 @@ def _score_sparse(
 
 
 def _answer_in_place(name: str, classifier: Classifier, table: Table) -> Any:
-    """What a method of a classifier says of rows on a device, where it can tell of these rows without a copy."""
+    """What a method of a classifier says of rows on a device, where it can do so without a copy."""
     try:
         return classifier.in_place(name, table)
     except UnscorableError:  # rows with gaps, or worse: what is wrong with them is said below
@@ -358,7 +358,7 @@ class BayesClassifier:
         """log_joint up to a term common to all classes; (m, p) -> (g, m)."""
         return level_ties(self.density.relative(rows, self.log_prior))
 
-    def announced(self, rows: Array) -> Array:
+    def decision_scores(self, rows: Array) -> Array:
         """log P(k | x) up to a term common to all classes, calibrated: what decisions need; (m, p) -> (g, m)."""
         fused = self.fused(rows, Answer.SCORES)
         if fused is not None:
@@ -379,7 +379,7 @@ class BayesClassifier:
         fused = self.fused(rows, Answer.LOG_POSTERIOR)
         if fused is not None:
             return fused
-        scores = self.announced(rows)
+        scores = self.decision_scores(rows)
         return log_normalize(scores, out=scores)
 
     def log_posteriors_without(self, rows: Array, blank: Array) -> Iterator[Array]:
@@ -396,7 +396,7 @@ class BayesClassifier:
         fused = self.fused(rows, Answer.POSTERIOR)
         if fused is not None:
             return fused
-        scores = self.announced(rows)
+        scores = self.decision_scores(rows)
         scores -= scores.max(axis=0)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=0)
@@ -409,7 +409,7 @@ class BayesClassifier:
             return fused
         if self.calibration is None:
             return first_leader(self.density.relative(rows, self.log_prior))
-        return first_leader(self.announced(rows))
+        return first_leader(self.decision_scores(rows))
 
     def sample(self, count: int, generator: np.random.Generator) -> tuple[Array, Labels]:
         """Rows (count, p) and their labels (count,), drawn from the model."""

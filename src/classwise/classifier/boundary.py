@@ -110,7 +110,7 @@ class Discriminant(Polynomial):
         return self.expanded.constant
 
     def calibrated(self, calibration: Calibration, k: int) -> "Discriminant":
-        """power g + shift_k: the log posterior that is announced, up to a term that all classes share."""
+        """power g + shift_k: the calibrated log posterior, up to a term that all classes share."""
         power, shift = calibration.power, calibration.shift[k] if calibration.shift else 0.0
         quadratic, linear = power * self.quadratic, power * self.linear
         return replace(self, quadratic=quadratic, linear=linear, constant=power * self.constant + shift)

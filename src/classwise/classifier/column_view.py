@@ -156,7 +156,7 @@ class ColumnView:
         """
         rows = self._blank(len(points))
         for values, j, column in zip(points.T, self.free, self.columns, strict=True):
-            rows[:, j] = _suiting(values, column, self.model.model_.levels.get(j))
+            rows[:, j] = _allowed_values(values, column, self.model.model_.levels.get(j))
         return rows
 
     def ellipses(self) -> tuple[Array, Array] | None:
@@ -210,7 +210,7 @@ def _column(source: Any, key: Any, place: int, levels: Labels | None) -> Array:
     return np.where((codes >= 0) & (codes < len(levels)), codes, np.nan)
 
 
-def _suiting(values: Array, column: Column, levels: Labels | None) -> Array:
+def _allowed_values(values: Array, column: Column, levels: Labels | None) -> Array:
     if levels is None and column.family.kind != "count":
         return values
     most = column.family.trials or np.inf if levels is None else len(levels) - 1

@@ -152,9 +152,9 @@ def _nearest(a: float, b: float, c: float) -> float:
 #     f = a t² + b(s) t + c(s)        t = (-b(s) ± sqrt(d(s))) / 2a        d(s) = b(s)² - 4 a c(s)
 #
 # Both exist where d(s) >= 0, turn into each other where d is zero, and enter or leave the box only where f = 0 on one
-# of its edges. What the curve is called is not asked, and so nothing goes wrong where it is almost another.
+# of its edges. The kind of the curve does not matter, so nothing goes wrong where it is almost another.
 
-# Beside the terms that it is made of, this is rounding.
+# Relative to the terms that it is made of, this is rounding.
 ROUNDING = 1e-14
 
 # A slope of this many times the largest curvature keeps its sign all over the box.
@@ -197,9 +197,9 @@ class Sweep:
         quadratic = f.quadratic * np.outer(half, half)
         linear = half * (f.linear + 2 * f.quadratic @ middle)
         curvatures, vectors = np.linalg.eigh(quadratic)
-        bent = np.abs(curvatures)
+        sizes = np.abs(curvatures)
         slope = sqrt(linear @ linear)
-        x, y = linear / slope if slope > STEEP * bent.max() else vectors[:, bent.argmax()]
+        x, y = linear / slope if slope > STEEP * sizes.max() else vectors[:, sizes.argmax()]
         axes = np.array([[y, -x], [x, y]])
         constant = float(f(middle[None])[0])
         return cls(middle, half, axes, axes @ quadratic @ axes.T, axes @ linear, constant)

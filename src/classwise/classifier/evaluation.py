@@ -218,8 +218,8 @@ class Evaluation:
     @property
     def calibration_error(self) -> float:
         """The mean of |confidence - share correct| over the bins of confidence."""
-        _, announced, observed = self.bins[0]
-        return self._mean(float(np.abs(announced - observed).sum()))
+        _, predicted, observed = self.bins[0]
+        return self._mean(float(np.abs(predicted - observed).sum()))
 
     def _mean(self, total: float) -> float:
         return total / self.weight if self.weight else float("nan")
@@ -229,12 +229,12 @@ class Evaluation:
         labels = self.labels.tolist()
         if label is not None and label not in labels:
             raise ClasswiseError(f"{label!r} is not a class; the classes are {labels}.")
-        weight, announced, observed = self.bins[0 if label is None else 1 + labels.index(label)]
+        weight, predicted, observed = self.bins[0 if label is None else 1 + labels.index(label)]
         joined = _joined(weight, max(FEWEST, FEWEST_SHARE * self.weight))
-        weight, announced, observed = (
-            sums_by(joined, values, joined[-1] + 1) for values in (weight, announced, observed)
+        weight, predicted, observed = (
+            sums_by(joined, values, joined[-1] + 1) for values in (weight, predicted, observed)
         )
-        return Reliability(weight, ratio(announced, weight), ratio(observed, weight))
+        return Reliability(weight, ratio(predicted, weight), ratio(observed, weight))
 
     # Output ----------------------------------------------------------------------------------------------------------
 
@@ -313,12 +313,12 @@ def _binned(probability: Array, weights: Array, codes: Codes, own: Array, true: 
     """
     count = len(probability)
     bins = _bin(probability) + BINS * np.arange(count)[:, None]
-    announced = (
+    predicted = (
         sums_by(bins.ravel(), (weights * values).ravel(), BINS * count)
         for values in (np.ones_like(probability), probability)
     )
     observed = sums_by(_bin(own) + BINS * codes, true, BINS * count)
-    return np.stack([values.reshape(count, BINS) for values in (*announced, observed)], axis=1)
+    return np.stack([values.reshape(count, BINS) for values in (*predicted, observed)], axis=1)
 
 
 def _bin(probability: Array) -> Codes:

@@ -82,10 +82,10 @@ class Explanation:
     def sentences(self) -> tuple[str, str]:
         """One sentence on the probabilities of the two classes, and one on what would change the decision."""
         ours, theirs = _percent(self.probability), _percent(self.other_probability)
-        told = f"{self.label} with probability {ours}, {self.other} with {theirs}."
+        probabilities = f"{self.label} with probability {ours}, {self.other} with {theirs}."
         if self.flip is not None or not self.searched:
-            return told, "" if self.flip is None else str(self.flip)
-        return told, "No change of a single column, as far as rows reach, changes the decision."
+            return probabilities, "" if self.flip is None else str(self.flip)
+        return probabilities, "No change of a single column, as far as rows reach, changes the decision."
 
     def cells(self) -> list[tuple[str, ...]]:
         """The table as text, header first: columns in the order of their shares, the prior, the sum."""

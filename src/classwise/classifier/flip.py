@@ -29,7 +29,7 @@ QUADRATIC = 1e-9
 # Steps in a range, and halvings of one of them.
 STEPS, HALVINGS = 128, 50
 
-# Another level counts as a change of so many standard deviations.
+# Another level counts as a change of this many standard deviations.
 LEVEL = 1.0
 
 # Models without densities say how far rows reach by three standard deviations to both sides; changes go less far.
@@ -93,7 +93,7 @@ class Reach:
 
     @classmethod
     def of_rows(cls, rows: Array, *kinds: Any) -> "Reach":
-        """Of rows (n, p), but for one of a hundred at either end: a change should lead to a value that rows have."""
+        """Of rows (n, p), except for one of a hundred at either end: a change should lead to a value that rows have."""
         with np.errstate(invalid="ignore"):
             low, high = np.nan_to_num(np.quantile(rows, [0.01, 0.99], axis=0))
         return cls(low, high, np.nan_to_num(np.clip(rows, low, high).std(axis=0)), *kinds)
@@ -117,10 +117,10 @@ def smallest_flip(
     shares: of the columns in the log odds; those with large ones are looked at first.
     """
     row = np.asarray(table.rows, dtype=np.float64)[0]
-    asked = classifier.observing() if np.isnan(row).any() else classifier
+    known = classifier.observing() if np.isnan(row).any() else classifier
     order = np.argsort(-np.abs(np.nan_to_num(shares)), kind="stable").tolist()
     with np.errstate(all="ignore"):
-        found = find_flip(asked.announced, row, _reach(classifier, fitted), wanted, order)
+        found = find_flip(known.decision_scores, row, _reach(classifier, fitted), wanted, order)
     if found is None:
         return None
     j, levels = found.column, table.levels.get(found.column)
@@ -152,7 +152,7 @@ def find_flip(
     scores: (m, p) -> (g, m), log posteriors up to a term for each row. wanted: the class that is to be decided for;
     None: any other. order: columns, those to look at first; missing values stay missing.
     """
-    search = _Search(scores, row, reach, wanted, int(first_leader(scores(row[None]))[0]))
+    search = _FlipSearch(scores, row, reach, wanted, int(first_leader(scores(row[None]))[0]))
     numbers = [j for j in order if j not in reach.levels and reach.spread[j] > 0 and np.isfinite(row[j])]
     levels = [j for j in order if j in reach.levels and 0 <= row[j] < reach.levels[j] <= limits.MOST_LEVELS]
     found = [*search.levels(levels), *search.numbers(numbers)]
@@ -160,7 +160,7 @@ def find_flip(
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _FlipSearch:
     scores: Callable[[Array], Array]
     row: Array
     reach: Reach
@@ -199,7 +199,7 @@ class _Search:
     def _scored_levels(self, j: int) -> tuple[Array, Array]:
         """The other levels of a column (m,), and their scores (g, m).
 
-        Without smoothing a level may have probability zero in every class: no row has it, beside the other values.
+        Without smoothing a level may have probability zero in every class: no row has it with the other values.
         """
         values = np.array([level for level in range(self.reach.levels[j]) if level != self.row[j]], dtype=float)
         if not len(values):
@@ -241,7 +241,7 @@ class _Search:
         return found
 
     def _most(self, numbers: int) -> int:
-        """How many columns can be looked at, each at several places, with so many numbers in all."""
+        """How many columns can be looked at, each at several places, with this many numbers in all."""
         return max(numbers // (len(PLACES) * len(self.row)), 1)
 
     def _quadratics_of(self, columns: list[int], powers: Array) -> dict[int, Array]:
@@ -256,7 +256,7 @@ class _Search:
                 continue
             fit = np.linalg.solve(powers[:3], of[:3])
             far = np.abs(powers @ fit - of).max()
-            # What does not change at all may be flat in parts: steps will tell.
+            # What does not change at all may be flat in parts: steps will show it.
             if far <= QUADRATIC * np.abs(of).max() and np.abs(fit[:2]).max() > QUADRATIC * np.abs(of).max():
                 found[j] = fit
         return found

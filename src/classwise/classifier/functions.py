@@ -31,7 +31,7 @@ from classwise.tabular import html_table
 
 @dataclass(frozen=True, eq=False)
 class FisherProjection:
-    """(x - center) @ directions, with directions (p, r), r = min(g - 1, p), the most telling first.
+    """(x - center) @ directions, with directions (p, r), r = min(g - 1, p), the most discriminating first.
 
     Within a class the projected rows have covariance I.
     ratios (r,): each direction's share of the between-class variance. means (g, r): the class means, projected.
@@ -84,7 +84,7 @@ def fisher_projection(gaussian: Gaussian, priors: Array) -> FisherProjection:
 
 
 def reduced(gaussian: Gaussian, priors: Array, rank: int) -> Gaussian:
-    """The means moved into the space of the first directions: what lies across it no longer tells classes apart.
+    """The means moved into the space of the first directions: what lies across it no longer separates classes.
 
     Of directions D with D'C D = I the part of a mean within their space is C D D'(m - center). Hastie and Tibshirani
     (1996): it is maximum likelihood for means that lie in a space of this rank.
@@ -110,7 +110,7 @@ def linear_functions(gaussian: Gaussian, model: BayesClassifier) -> tuple[Array,
     return model.calibration.power * weights, model.calibration(constants[:, None])[:, 0]
 
 
-# So many terms of a linear function are written, and so many levels of a category: the largest.
+# This many terms of a linear function are written, and this many levels of a category: the largest.
 LINEAR_TERMS = 30
 LEVELS = 12
 

@@ -21,13 +21,13 @@ from classwise.densities import Constant, Copies, Density, Gaussian, Student
 from classwise.engines.device_scores import LinearScores, QuadraticScores, Scores, answer_in_place
 from classwise.rows.table import Table
 
-# Values lie within so many deviations of a mean, as a rule: what float32 must hold.
+# Values lie within this many deviations of a mean, as a rule: what float32 must hold.
 USUAL = 4.0
 
 
-class Asked(NamedTuple):
-    """What a method of a classifier asks for. whole: the term that all classes share counts; with_prior: so do priors;
-    calibrated: as posteriors are; what: is made of the scores.
+class ScoreRequest(NamedTuple):
+    """What a method of a classifier makes of scores (what). whole: the term that all classes share counts; with_prior:
+    so do priors; calibrated: as posteriors are.
     """
 
     what: str
@@ -37,18 +37,18 @@ class Asked(NamedTuple):
 
 
 ANSWERS = {
-    "decide": Asked("decide", calibrated=True),
-    "posterior": Asked("posterior", calibrated=True),
-    "log_posterior": Asked("log_posterior", calibrated=True),
-    "announced": Asked("scores", calibrated=True),
-    "log_joint": Asked("scores", whole=True),
-    "log_density": Asked("scores", whole=True, with_prior=False),
-    "log_evidence": Asked("log_evidence", whole=True),
+    "decide": ScoreRequest("decide", calibrated=True),
+    "posterior": ScoreRequest("posterior", calibrated=True),
+    "log_posterior": ScoreRequest("log_posterior", calibrated=True),
+    "decision_scores": ScoreRequest("scores", calibrated=True),
+    "log_joint": ScoreRequest("scores", whole=True),
+    "log_density": ScoreRequest("scores", whole=True, with_prior=False),
+    "log_evidence": ScoreRequest("log_evidence", whole=True),
 }
 
 
 class Priced(Protocol):
-    """What is asked of a Bayes classifier here."""
+    """The parts of a Bayes classifier that are used here."""
 
     @property
     def density(self) -> Density: ...
@@ -63,7 +63,7 @@ class Priced(Protocol):
 
 
 # The coefficients of classifiers, for as long as these are there.
-KNOWN: WeakKeyDictionary[Any, dict[Asked, Scores | None]] = WeakKeyDictionary()
+KNOWN: WeakKeyDictionary[Any, dict[ScoreRequest, Scores | None]] = WeakKeyDictionary()
 
 
 def bayes_in_place(classifier: Priced, name: str, table: Table) -> Any:
@@ -71,24 +71,24 @@ def bayes_in_place(classifier: Priced, name: str, table: Table) -> Any:
 
     Rows without a finite score are an UnscorableError, as elsewhere.
     """
-    asked, known = ANSWERS.get(name), KNOWN.setdefault(classifier, {})
-    if asked is None:
+    request, known = ANSWERS.get(name), KNOWN.setdefault(classifier, {})
+    if request is None:
         return None
-    kind = asked._replace(what="")
+    kind = request._replace(what="")
     if kind not in known:
-        known[kind] = _coefficients(classifier, asked)
+        known[kind] = _coefficients(classifier, request)
     scores = known[kind]
-    return None if scores is None else answer_in_place(scores, asked.what, table)
+    return None if scores is None else answer_in_place(scores, request.what, table)
 
 
-def _coefficients(classifier: Priced, asked: Asked) -> Scores | None:
+def _coefficients(classifier: Priced, request: ScoreRequest) -> Scores | None:
     density, log_prior, calibration = classifier.density, classifier.log_prior, classifier.calibration
     found = _only_block(density)
     if found is None:
         return None
-    prior = log_prior[:, 0] if asked.with_prior else np.zeros(len(log_prior))
-    scores = _among(_scores(found[1], prior, asked.whole), found[0], density.n_features)
-    if asked.calibrated and calibration is not None:
+    prior = log_prior[:, 0] if request.with_prior else np.zeros(len(log_prior))
+    scores = _among(_scores(found[1], prior, request.whole), found[0], density.n_features)
+    if request.calibrated and calibration is not None:
         return _calibrated(scores, calibration.power, calibration.shift)
     return scores
 

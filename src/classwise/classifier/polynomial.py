@@ -24,7 +24,7 @@ from classwise.errors import ClasswiseError
 class Polynomial:
     """f(x) = (x - center)' quadratic (x - center) + linear'(x - center) + constant, in p columns.
 
-    covariance (p, p): that of the rows within a class, which tells near from far. names: of the columns.
+    covariance (p, p): that of the rows within a class, which is the unit of distance. names: of the columns.
     """
 
     center: Array
@@ -63,10 +63,10 @@ class Polynomial:
         """The function of the other columns where some, by position, are held at a value."""
         held, free = list(at), [j for j in range(self.n_features) if j not in at]
         away = np.array(list(at.values())) - self.center[held]
-        bent = self.quadratic[:, held] @ away
-        constant = self.constant + float((bent[held] + self.linear[held]) @ away)
+        shift = self.quadratic[:, held] @ away
+        constant = self.constant + float((shift[held] + self.linear[held]) @ away)
         names, block = tuple(self.names[j] for j in free), np.ix_(free, free)
-        linear = self.linear[free] + 2 * bent[free]
+        linear = self.linear[free] + 2 * shift[free]
         return replace(
             self,
             center=self.center[free],
@@ -131,7 +131,7 @@ def _select(frame: "nw.DataFrame[Any]", names: tuple[str, ...]) -> Array:
 # and f is what it is: log odds. There W has the curvatures as eigenvalues; in directions without curvature the slope
 # that is left is the tilt, and where there is a tilt the constant is shifted away.
 #
-# What is zero does not depend on units. Log odds that bend or rise by less than FLAT in one standard deviation are
+# What is zero does not depend on units. Log odds that curve or rise by less than FLAT in one standard deviation are
 # flat. The constant is a curvature times a squared distance: it is zero below TOUCHING of the terms it is made of, so
 # that a distance is zero below 1e-6 standard deviations.
 
@@ -164,10 +164,10 @@ def normal_form(polynomial: Polynomial) -> NormalForm:
     if np.isinf(polynomial.constant):  # a prior of zero: one class wins everywhere
         return NormalForm(np.zeros(0), 0.0, polynomial.constant, np.zeros(len(root)), root)
     curvatures, axes = np.linalg.eigh(root.T @ polynomial.quadratic @ root)
-    bent = ~is_flat(curvatures)
-    axes = np.column_stack([axes[:, bent], axes[:, ~bent]])
-    curvatures, rank = curvatures[bent], int(bent.sum())
-    axes[:, rank:] = _facing(axes[:, rank:], root.T @ polynomial.linear)
+    curved = ~is_flat(curvatures)
+    axes = np.column_stack([axes[:, curved], axes[:, ~curved]])
+    curvatures, rank = curvatures[curved], int(curved.sum())
+    axes[:, rank:] = _aligned_with(axes[:, rank:], root.T @ polynomial.linear)
     slopes = axes.T @ root.T @ polynomial.linear
     tilt = 0.0 if is_flat(slopes)[rank:].all() else float(slopes[rank])
     shift = np.zeros(len(slopes))
@@ -186,11 +186,11 @@ def whitening_root(polynomial: Polynomial) -> Array:
 
 
 def is_flat(values: Array) -> NDArray[np.bool_]:
-    """Which coefficients are zero: below FLAT, or rounding beside the largest."""
+    """Which coefficients are zero: below FLAT, or rounding relative to the largest."""
     return np.abs(values) <= FLAT + TOUCHING * np.abs(values).max(initial=0.0)
 
 
-def _facing(basis: Array, slope: Array) -> Array:
+def _aligned_with(basis: Array, slope: Array) -> Array:
     """The same space, with a basis whose first direction is that of the slope within it; (p, q) -> (p, q)."""
     within = np.column_stack([basis.T @ slope, np.eye(basis.shape[1])])
     return basis @ np.linalg.qr(within)[0]
@@ -217,10 +217,10 @@ WITHIN = 3.0
 # A column is far from zero when its rows are, by this many standard deviations.
 FAR = 20.0
 
-# A round number is among the rows when it is at most so many standard deviations from their center.
+# A round number is among the rows when it is at most this many standard deviations from their center.
 AMONG = 10.0
 
-# So many terms are written, the largest: all that a quadratic function of three columns has.
+# This many terms are written, the largest: all that a quadratic function of three columns has.
 MOST_TERMS = 10
 
 

@@ -18,7 +18,7 @@ from classwise import limits
 from classwise.arrays import Array, Codes, sums_by
 from classwise.storage import stored
 
-# Odds from 2^-53 to 2^53 are told apart: beyond, a probability of float64 is 0 or 1.
+# Odds from 2^-53 to 2^53 are distinguished: beyond, a probability of float64 is 0 or 1.
 DOUBLINGS = 53
 
 # Each doubling of the odds has 2^6 bins of equal width; fewer where classes are so many that all bins together would
@@ -85,7 +85,7 @@ class RankSums:
 
 
 def _fineness(classes: int) -> int:
-    """How many binary digits of the odds tell bins apart.
+    """How many binary digits of the odds distinguish bins.
 
     >>> _fineness(3), _fineness(100)
     (6, 4)

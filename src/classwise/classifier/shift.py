@@ -1,6 +1,6 @@
 """Rows unlike those that were learned from: the shares of the classes have changed, or a row is like no class at all.
 
-Prior shift (Saerens et al. 2002): rows without labels tell the new shares of the classes.
+Prior shift (Saerens et al. 2002): rows without labels show the new shares of the classes.
 
     log p(rows) = sum over rows of log sum over classes of prior_k r_k(x),   r_k(x) = P(k | x) / old prior_k
 
@@ -32,7 +32,7 @@ from classwise.errors import ClasswiseError
 from classwise.storage import stored
 from classwise.tabular import html_table
 
-# EM stops when no prior moves by more than this, or after so many steps.
+# EM stops when no prior moves by more than this, or after this many steps.
 STILL = 1e-10
 MOST_STEPS = 10_000
 
@@ -52,7 +52,7 @@ class PriorShift(Mapping[Any, float]):
     """Priors of new rows: a mapping from label to prior, which `with_priors` takes.
 
     estimate (g,): the most probable priors; error (g,): their standard errors as if the classes were known exactly, NaN
-    for a prior of 0 or 1, infinite where classes cannot be told apart; before (g,): those of the model.
+    for a prior of 0 or 1, infinite where classes cannot be distinguished; before (g,): those of the model.
     statistic: twice the gain of log-likelihood over the old priors, chi-square with g - 1 degrees of freedom if nothing
     has shifted; p_value. The mapping holds the estimate if the shift is significant (p < 0.05), else the old priors.
     """
@@ -134,7 +134,7 @@ def _climb(ratios: Array, priors: Array) -> Array:
 def _errors(ratios: Array, priors: Array) -> Array:
     """Standard errors from the curvature, within the plane where priors sum to one; (g,).
 
-    A prior at the edge, 0 or 1, has none: NaN. Priors that the rows cannot tell apart, of classes that look the same,
+    A prior at the edge, 0 or 1, has none: NaN. Priors that the rows cannot distinguish, of classes that look the same,
     have infinite ones.
     """
     inside = np.flatnonzero(priors > EDGE)
@@ -154,11 +154,11 @@ def _errors(ratios: Array, priors: Array) -> Array:
 # Novelty: a row less probable than nearly all ordinary rows are -------------------------------------------------------
 
 
-# So many of the rows drawn are expected to be as rare as those sought, within limits for the number drawn.
+# This many of the rows drawn are expected to be as rare as those sought, within limits for the number drawn.
 RARE = 200
 FEWEST, MOST = 10_000, 100_000
 
-# Below the least probable of the draws but for so many, the law goes on as an exponential one.
+# Below all but this many of the draws, the tail continues as an exponential distribution.
 TAIL = 20
 
 Presence = NDArray[np.bool_]
@@ -202,7 +202,7 @@ class Ordinary:
 
     @classmethod
     def of(cls, model: BayesClassifier, has_levels: Presence, share: float) -> "Ordinary":
-        """As many draws as it takes to tell so small a share; always the same ones."""
+        """As many draws as it takes to estimate so small a share; always the same ones."""
         count = min(max(ceil(RARE / share), FEWEST), MOST)
         rows, _ = model.sample(count, np.random.default_rng(0))
         return cls(model.observing(), rows, has_levels)

@@ -64,9 +64,9 @@ def examine(
         return
     heading("Next:")
     given = {"--columns": columns, "--drop": drop, "--families": families, "--missing": missing}
-    asked = [f"{flag} {quote(value)}" for flag, values in given.items() for value in values or ()]
-    asked += [f"--weights {quote(weights)}"] if weights else []
-    command = ["classwise compare", quote(data), "--target", quote(target), *asked, found.flags]
+    flags = [f"{flag} {quote(value)}" for flag, values in given.items() for value in values or ()]
+    flags += [f"--weights {quote(weights)}"] if weights else []
+    command = ["classwise compare", quote(data), "--target", quote(target), *flags, found.flags]
     say("  " + " ".join(filter(None, command)))
 
 
@@ -169,7 +169,10 @@ def compare(
     options["by"] = by.replace("-", "_") if by else None
     if by == "cost" and costs is None:
         raise ClasswiseError("--by cost needs to know what mistakes cost: give a table with --costs.")
-    with learning_rows(data, target, o.names(columns), o.names(drop), weights, chosen, missing) as rows, announced():
+    with (
+        learning_rows(data, target, o.names(columns), o.names(drop), weights, chosen, missing) as rows,
+        expected_time_noted(),
+    ):
         examination = _examined(rows, chosen, missing)
         if not rows.is_small if stream is None else stream:
             compared = _of_stream(rows, costs, options, examination)
@@ -300,12 +303,12 @@ def _diagnosis(held: "Held", families: Any, comparison: Any) -> Any:
         return None
 
 
-# From so many seconds on, a limit of ten saves time: quick models are tried under any limit.
+# From this many seconds on, a limit of ten saves time: quick models are tried under any limit.
 LONG_SECONDS = 20
 
 
 @contextmanager
-def announced() -> Iterator[None]:
+def expected_time_noted() -> Iterator[None]:
     """Print what the comparison logs, its expected duration, as a note."""
 
     class Noting(logging.Handler):
@@ -349,7 +352,7 @@ def _examined(rows: LearningRows, families: Any, missing: list[str] | None) -> A
 
 
 def _leaks(examination: Any) -> list[str]:
-    """The flags that leave out columns which tell the label: the answer is no answer while they are there."""
+    """The flags that leave out columns that give the label away: no answer is valid with them."""
     return [] if examination is None else [one.flag for one in examination.problems if one.kind == "leak" and one.flag]
 
 

@@ -13,7 +13,7 @@ from classwise.rows.formats import Format
 from classwise.rows.sinks import STANDARD, write_rows
 
 
-class Example(NamedTuple):
+class ExampleTable(NamedTuple):
     """A table that comes with classwise. drawn: the function that draws its rows, if they are random."""
 
     about: str
@@ -58,23 +58,23 @@ def datasets(
         say(f"{table.num_rows} rows are in {output}; their classes are in the column {known[name].target}.")
 
 
-def _examples() -> dict[str, Example]:
+def _examples() -> dict[str, ExampleTable]:
     """All tables by name."""
     from classwise import datasets as made
 
     between = "two Gaussian classes; the boundary between them:"
     return {
-        "penguins": Example("344 penguins of three species: numbers, text and missing values", "species"),
-        "petals": Example("8 petal lengths of two kinds, small enough to work by hand"),
-        "banana": Example("two classes like half moons, which no Gaussian fits", drawn=made.banana),
-        "simplex": Example("ten classes, each as far from every other", drawn=made.simplex),
+        "penguins": ExampleTable("344 penguins of three species: numbers, text and missing values", "species"),
+        "petals": ExampleTable("8 petal lengths of two kinds, small enough to work by hand"),
+        "banana": ExampleTable("two classes like half moons, which no Gaussian fits", drawn=made.banana),
+        "simplex": ExampleTable("ten classes, each as far from every other", drawn=made.simplex),
     } | {
-        kind.replace(" ", "-"): Example(f"{between} {kind}", drawn=partial(made.gaussians, covariances=kind))
+        kind.replace(" ", "-"): ExampleTable(f"{between} {kind}", drawn=partial(made.gaussians, covariances=kind))
         for kind in made.BOUNDARIES
     }
 
 
-def _table(name: str, example: Example, rows: int | None, seed: int) -> Any:
+def _table(name: str, example: ExampleTable, rows: int | None, seed: int) -> Any:
     """The table, as one of pyarrow's."""
     import pyarrow as pa
 

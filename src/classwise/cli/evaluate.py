@@ -63,7 +63,7 @@ def evaluate(
         say(f"The page is in {html}; open it in a browser.")
 
 
-class LabeledRows(NamedTuple):
+class LabeledStream(NamedTuple):
     """Labeled rows to score: a stream, and the roles of its columns."""
 
     stream: Stream
@@ -76,7 +76,7 @@ class LabeledRows(NamedTuple):
 @contextmanager
 def labeled_rows(
     model: Any, data: list[str] | None, target: str | None, weights: str | None, missing: list[str] | None
-) -> Iterator[LabeledRows]:
+) -> Iterator[LabeledStream]:
     """Open files of labeled rows, as a model reads them; standard input if no file is given."""
     from classwise.estimators.scoring import missing_marks, text_columns
 
@@ -92,7 +92,7 @@ def labeled_rows(
         columns = features or [each for each in there if each not in (found, weights)]
         marks = missing or missing_marks(model)
         stream = _opened(rows, exact=[found], text=text_columns(model, found), missing=marks)
-        yield LabeledRows(stream, found, columns, sources, name)
+        yield LabeledStream(stream, found, columns, sources, name)
 
 
 def _opened(rows: str | list[str], **options: Any) -> Stream:

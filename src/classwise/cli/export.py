@@ -51,13 +51,13 @@ def sql(
     import classwise as cw
 
     loaded = load_model(model)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         query = cw.to_sql(loaded, table, dialect, o.names(key), answer, o.names(features) or None)
-    for one in told:
+    for one in caught:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     with writing(output, force=force) as file:
-        promise("sql", loaded, gaps=not any(issubclass(one.category, cw.UnansweredRowWarning) for one in told))
+        promise("sql", loaded, gaps=not any(issubclass(one.category, cw.UnansweredRowWarning) for one in caught))
         file.write((str(query).rstrip() + "\n").encode())
     compare_answers("sql", loaded, partial(_in_duckdb, loaded), check)
     if dialect != "duckdb":

@@ -90,7 +90,7 @@ def predict(
 
 
 def _refuse_no_sets(model: Any, name: str, priors: str | None) -> None:
-    """Raise an error if a model gives no prediction sets, or is asked under other priors than those of its fit."""
+    """Raise an error if a model gives no prediction sets, or is used under other priors than those of its fit."""
     if not hasattr(model, "sets_"):
         raise ClasswiseError(f"{name} has no scores of training rows, which prediction sets need: fit it with --sets.")
     if priors is not None:

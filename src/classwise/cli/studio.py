@@ -56,8 +56,8 @@ def studio(
     from pathlib import Path
 
     from classwise.studio import run
-    from classwise.studio.desk import Open
     from classwise.studio.options import Opening
+    from classwise.studio.state import Open
 
     if data is not None and example is not None:
         raise ClasswiseError(f"Give a file or an example, not both: {data} and --example {example}.")

@@ -160,10 +160,10 @@ class Answer:
     @property
     def matters(self) -> str:
         """The heading of the importance of columns, with the name of the model if it is not the winner."""
-        asked = self.comparison.asked
-        if asked is self.comparison.winner:
+        model = self.comparison.asked
+        if model is self.comparison.winner:
             return "What matters (how much log loss rises without a column):"
-        return f"What matters to {asked.title} (more log loss without it):"
+        return f"What matters to {model.title} (more log loss without it):"
 
     @cached_property
     def left_out(self) -> tuple[Trial, ...]:
@@ -184,8 +184,8 @@ class Answer:
         other = "--rule simplest" if shell else ".choose('simplest')"
         if any(simplicity(trial) < simplicity(self.comparison.winner) for trial in self.comparison.tied):
             every += f" The simplest that is as good: {other}."
-        told = [self.rule] if self.comparison.members else []
-        return [*told, *self._left_out(shell), every, *self.comparison.remarks]
+        rule = [self.rule] if self.comparison.members else []
+        return [*rule, *self._left_out(shell), every, *self.comparison.remarks]
 
     def _left_out(self, shell: bool) -> Iterator[str]:
         late = [trial for trial in self.left_out if trial.is_late]
@@ -221,9 +221,9 @@ class Answer:
 
     def styled(self, width: int = WIDTH, shell: bool = False) -> list[tuple[str, str]]:
         """Lines of text, each with its style on a terminal."""
-        told = [(line, "bold") for line in wrap(self.sentence, width)]
+        heading = [(line, "bold") for line in wrap(self.sentence, width)]
         notes = [(line, "") for note in self.notes(shell) for line in wrap(note, width)]
-        return [*told, ("", ""), *self._table(width), *notes]
+        return [*heading, ("", ""), *self._table(width), *notes]
 
     def _table(self, width: int) -> list[tuple[str, str]]:
         """The table in lines of this width; long names are wrapped, numbers never."""

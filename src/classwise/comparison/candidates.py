@@ -72,7 +72,7 @@ class HeldOut:
         for number, fold in enumerate(crossing.each()):
             rows = partial(taken, X, crossing.places[fold.rows])
             table = partial(crossing.table.take, fold.rows)
-            scored = crossing.telling[fold.rows]
+            scored = crossing.scored_weights[fold.rows]
             yield cls(number, fold, crossing.codes[fold.rows], weights[fold.rows], scored, rows, table)
 
     @classmethod
@@ -124,7 +124,7 @@ class Candidate(ABC):
 
     role: ClassVar[str]
     takes_temperature: ClassVar[bool] = True
-    # Whether it is tried beside others, and quietly, in several threads; for models that start no threads of their own.
+    # Whether it is tried while others are, quietly, in several threads; for models that start no threads themselves.
     in_threads: ClassVar[bool] = False
     # Errors that make the candidate fail, with the message as the reason; other errors are raised.
     problems: ClassVar[tuple[type[Exception], ...]] = OUR_PROBLEMS

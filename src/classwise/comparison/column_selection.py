@@ -12,7 +12,7 @@ from sklearn.base import clone
 from classwise.errors import choose
 from classwise.estimators.summary import SummaryEstimator
 from classwise.rows.schema import find_column
-from classwise.selection.column_search import ColumnSet, Losses, Nested, Rule, least_loss, one_error
+from classwise.selection.column_search import ColumnSet, FoldLosses, Nested, Rule, least_loss, one_error
 from classwise.selection.wilks import FTest, Wilks
 from classwise.statistics import ClassStatistics
 from classwise.tabular import Tabular, data_frame, html_table
@@ -28,7 +28,7 @@ STEPWISE = {"forward": True, "backward": True, "best": False}
 
 
 class SelectionLine(NamedTuple):
-    """A set of columns. added: the column that it has beside those of the line before, None for a set of its own;
+    """A set of columns. added: the column that it has besides those of the line before, None for a set of its own;
     log_loss, standard_error: on held-out rows; wilks: Wilks' lambda of its numbers, NaN if it has other columns too; f,
     p: of the column that was added, or of all columns, None where there is none; note: "best" or "simplest".
     """
@@ -97,7 +97,7 @@ class ColumnSelection:
     method: str
     rule: str
     sets: tuple[ColumnSet, ...]
-    everything: Losses | None
+    everything: FoldLosses | None
     nested: Nested | None
     left_out: Mapping[Any, str]
     statistics: ClassStatistics
@@ -234,7 +234,7 @@ def _test(wilks: Wilks, others: Sequence[int], added: int, is_stepwise: bool) ->
 
 
 def _change(before: Sequence[Any], after: Sequence[Any]) -> str:
-    """What a set has beside another, and what it lacks.
+    """What a set has that another has not, and what it lacks.
 
     >>> _change(["a", "b"], ["a", "c", "d"])
     '+ c, + d, - b'
@@ -243,7 +243,7 @@ def _change(before: Sequence[Any], after: Sequence[Any]) -> str:
     return ", ".join([*more, *(f"- {name}" for name in before if name not in after)])
 
 
-def _shown(losses: Losses) -> str:
+def _shown(losses: FoldLosses) -> str:
     return f"{losses.log_loss:.4f} ± {losses.error:.4f}"
 
 

@@ -131,7 +131,7 @@ def compare(
     LDA()
     """
     streamed = choose("stream", stream, STREAMS)
-    asked = Request(
+    request = Request(
         models or {},
         None if only is None else [only] if isinstance(only, str) else list(only),
         choose("references", references, REFERENCES),
@@ -141,7 +141,7 @@ def compare(
         costs,
         None if time_limit is None else at_least("time_limit", time_limit, 0),
     )
-    if asked.by == "cost" and costs is None:
+    if request.by == "cost" and costs is None:
         raise ClasswiseError(NO_COSTS)
     if target is None:
         if y is None or columns is not None or weights is not None or streamed is not None:
@@ -150,7 +150,7 @@ def compare(
                 "stream go with."
             )
         with with_jobs(n_jobs):
-            return InMemory(X, y, folds, sample_weight, groups, families, random_state).compare(asked)
+            return InMemory(X, y, folds, sample_weight, groups, families, random_state).compare(request)
     if y is not None or sample_weight is not None:
         raise ClasswiseError(f"target={target!r} names the column of the labels: leave y out, and name the weights.")
     with with_jobs(n_jobs):
@@ -158,11 +158,11 @@ def compare(
         held = None if streamed else rows.held(None if streamed is None else np.inf)
         if held is not None:
             rows_held = InMemory(held.X, held.y, folds, held.weights, held.groups, families, random_state)
-            return rows_held.compare(asked)
+            return rows_held.compare(request)
         rows.refuse_gone("A comparison of a stream")
         count, drawn = _checked(folds, sample)
-        twice = TwoPasses.read(rows, count, drawn, int(random_state or 0), families, asked.models)
-        return twice.compare(asked)
+        twice = TwoPasses.read(rows, count, drawn, int(random_state or 0), families, request.models)
+        return twice.compare(request)
 
 
 def _checked(folds: Any, sample: int) -> tuple[int, int]:

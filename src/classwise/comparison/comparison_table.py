@@ -65,8 +65,8 @@ class ComparisonTable:
     def text(self, width: int | None = None, shell: bool = False) -> str:
         """Plain text of at most this width, unless names are too long; shell: whether to avoid Python terms."""
         cells, _ = self._fitted(width)
-        failures = [told.split(". ")[0].rstrip(".") + "." if shell else told for told in self.failures()]
-        lines = [line for told in [*failures, *self.footer(cells[0])] for line in wrap(told, width or len(told) or 1)]
+        failures = [note.split(". ")[0].rstrip(".") + "." if shell else note for note in self.failures()]
+        lines = [line for note in [*failures, *self.footer(cells[0])] for line in wrap(note, width or len(note) or 1)]
         return "\n".join([*aligned(cells, self._sides(cells)), "", *lines])
 
     @staticmethod

@@ -28,7 +28,7 @@ from classwise.comparison.family import FamilyMember, family, logistic_models
 from classwise.comparison.names import BASELINE, chosen
 from classwise.comparison.references import references
 from classwise.comparison.result import Comparison
-from classwise.comparison.schedule import Slot, announce, scheduled
+from classwise.comparison.schedule import Slot, log_expected_time, scheduled
 from classwise.comparison.stack import AutoClassifier
 from classwise.comparison.trial import Trial
 from classwise.comparison.verdict import CHANGED, ChangedRowsError, Ready, SecondPass, Verdict
@@ -44,7 +44,7 @@ from classwise.rows.sources import open_source
 from classwise.selection import first_pass
 from classwise.selection.crossing import Crossing
 from classwise.selection.first_pass import FirstLook, Reading, bytes_by_fold, least_rows, look_at
-from classwise.selection.folds import Dealer
+from classwise.selection.folds import FoldAssigner
 from classwise.statistics import DiagonalScatter, FullScatter
 
 
@@ -110,33 +110,33 @@ class CrossValidation(ABC):
     def _comparison(self, trials: Sequence[Trial], time_limit: float | None) -> Comparison:
         """The comparison of all trials."""
 
-    def compare(self, asked: Request) -> Comparison:
+    def compare(self, request: Request) -> Comparison:
         """Compare the requested candidates, and choose the winner by the rule."""
         labels = self.crossing().labels
-        priced = asked.costs(labels) if callable(asked.costs) else asked.costs
+        priced = request.costs(labels) if callable(request.costs) else request.costs
         costs = None if priced is None else read_costs(priced, labels)
-        candidates = self._candidates(asked)
-        trials = self.evaluate(candidates, asked, None if costs is None else Policy(costs))
-        found = self._comparison(trials, asked.time_limit)
-        return replace(found, costs=costs, time_limit=asked.time_limit).choose(asked.rule, asked.by)
+        candidates = self._candidates(request)
+        trials = self.evaluate(candidates, request, None if costs is None else Policy(costs))
+        found = self._comparison(trials, request.time_limit)
+        return replace(found, costs=costs, time_limit=request.time_limit).choose(request.rule, request.by)
 
     def evaluate(
-        self, candidates: Sequence[Candidate], asked: Request, policy: Policy | None = None
+        self, candidates: Sequence[Candidate], request: Request, policy: Policy | None = None
     ) -> Sequence[Trial]:
         """The loop: prepare each candidate on the folds, and score it on held-out rows; policy: the costs of errors.
 
         Candidates without threads of their own are tried side by side, the longest first. Then others, one by one.
         """
-        schedule = scheduled(candidates, self._size(asked), asked.time_limit)
-        announce(schedule)
+        schedule = scheduled(candidates, self._size(request), request.time_limit)
+        log_expected_time(schedule)
         with progress(self.what, len(candidates) * len(self.crossing())) as bar, kept_threads():
 
             def attempt(slot: Slot) -> Ready | Trial:
-                return self._attempt(slot, partial(bar.step, slot.candidate.name), asked.calibrate, policy)
+                return self._attempt(slot, partial(bar.step, slot.candidate.name), request.calibrate, policy)
 
             found = self._side_by_side([slot for slot in schedule if slot.candidate.in_threads], attempt)
             found |= {slot: attempt(slot) for slot in schedule if slot not in found}
-            return self._judged([found[slot] for slot in schedule], asked.time_limit)
+            return self._judged([found[slot] for slot in schedule], request.time_limit)
 
     def _side_by_side(
         self, slots: Sequence[Slot], attempt: Callable[[Slot], Ready | Trial]
@@ -154,7 +154,7 @@ class CrossValidation(ABC):
             tried = in_threads(lambda some: [attempt(slot) for slot in some], tasks)
         return dict(zip(chain(*tasks), chain(*tried), strict=True))
 
-    def _candidates(self, asked: Request) -> list[Candidate]:
+    def _candidates(self, request: Request) -> list[Candidate]:
         crossing = self.crossing()
         numbers = len(crossing.table.schema.positions("gaussian"))
         missing = bool(crossing.statistics.total().missing_weight().any())
@@ -165,18 +165,18 @@ class CrossValidation(ABC):
         pair = logistic_models(len(crossing.labels), self.families)
         fits: dict[int, BayesianLogistic] = {}
         found += [LogisticRegression(name, model, fits=fits) for name, model in pair.items()]
-        if asked.references is not False:
+        if request.references is not False:
             found.append(Stack("stack", AutoClassifier(folds=crossing.folds, families=self.families)))
             found += references(crossing.table)
-        taken = sorted(set(asked.models) & {candidate.name for candidate in found})
+        taken = sorted(set(request.models) & {candidate.name for candidate in found})
         if taken:
             raise ClasswiseError(f"models has the name {taken[0]!r}, which is compared already; give it another.")
-        if asked.only is not None:  # the class shares stay, because all others are compared with them
-            kept = chosen(asked.only, [candidate.name for candidate in found]) | {BASELINE}
+        if request.only is not None:  # the class shares stay, because all others are compared with them
+            kept = chosen(request.only, [candidate.name for candidate in found]) | {BASELINE}
             found = [candidate for candidate in found if candidate.name in kept]
-        return [*found, *given(asked.models)]
+        return [*found, *given(request.models)]
 
-    def _size(self, asked: Request) -> Size:
+    def _size(self, request: Request) -> Size:
         crossing = self.crossing()
         table = crossing.table
         indicators = sum(len(levels) - 1 for levels in table.levels.values())
@@ -188,11 +188,11 @@ class CrossValidation(ABC):
             len(crossing.labels),
             self._covariances,
             self.is_streamed,
-            asked.references is True,
+            request.references is True,
             len(crossing),
             len(crossing.statistics.total().numbers.gaps),
             len(table.schema.positions("gaussian")),
-            self._scored(asked.time_limit),
+            self._scored(request.time_limit),
         )
 
     def _attempt(self, slot: Slot, step: Callable[[], None], calibrate: bool, policy: Policy | None) -> Ready | Trial:
@@ -317,7 +317,7 @@ class InMemory(CrossValidation):
             quartics=reading.full,
             form=form,
         )
-        if not crossing.telling.any():
+        if not crossing.scored_weights.any():
             raise ClasswiseError(
                 "No class has rows in two folds, so no model can be tried; give more rows of each class."
             )
@@ -368,7 +368,7 @@ class TwoPasses(CrossValidation):
     is_streamed = True
 
     rows: Rows
-    dealer: Dealer
+    assigner: FoldAssigner
     readings: tuple[Reading, ...]
     look: FirstLook
     part: SamplePart
@@ -378,17 +378,17 @@ class TwoPasses(CrossValidation):
         cls, rows: Rows, folds: int, sample: int, seed: int, families: Any, models: Mapping[str, Any]
     ) -> "TwoPasses":
         """The first pass. models: those of the caller, each of which may read the columns in its own way."""
-        dealer = Dealer(rows.decided, folds, seed)
+        assigner = FoldAssigner(rows.decided, folds, seed)
         ways = [Reading(families, True), *([Reading("best", False)] if isinstance(families, str) else ())]
         ways += [candidate.reading(families) for candidate in given(models)]
         readings = tuple({reading.key: reading for reading in ways}.values())
-        look = look_at(rows, dealer, readings, sample)
+        look = look_at(rows, assigner, readings, sample)
         refuse_few_classes(look.tallies[0].labels)
         part = look.sample.whole()
         counted = Counted.of(as_frame(part.table), rows.roles)
         labels, codes = counted.coded()
         X, y = part.table.select(list(rows.roles.features)), labels[codes]
-        return cls(X, y, folds, counted.weights, None, families, seed, rows, dealer, readings, look, part)
+        return cls(X, y, folds, counted.weights, None, families, seed, rows, assigner, readings, look, part)
 
     def _read(self, reading: Reading) -> Crossing:
         position = [each.key for each in self.readings].index(reading.key)
@@ -421,19 +421,19 @@ class TwoPasses(CrossValidation):
 
     def _judged(self, attempts: Sequence[Ready | Trial], time_limit: float | None) -> list[Trial]:
         share = self._share(time_limit)
-        asked = tuple(one for one in attempts if isinstance(one, Ready))
+        ready = tuple(one for one in attempts if isinstance(one, Ready))
         if share < 1:  # evidence is of all rows
-            asked = tuple(replace(one, whole=None) for one in asked)
-        scores = iter(self._second(asked, share).scores)
-        waiting = iter(asked)
+            ready = tuple(replace(one, whole=None) for one in ready)
+        scores = iter(self._second(ready, share).scores)
+        waiting = iter(ready)
         return [next(waiting).judged(next(scores)) if isinstance(one, Ready) else one for one in attempts]
 
     def _second(self, ready: tuple[Ready, ...], share: float) -> Verdict:
         kept = np.flatnonzero(self.look.tallies[0].rows)
-        judge = SecondPass(self.dealer, ready, self.crossing(), kept, share)
+        judge = SecondPass(self.assigner, ready, self.crossing(), kept, share)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit of the winner gives the warnings
-            least = least_rows(self.rows, self.dealer.folds)
+            least = least_rows(self.rows, self.assigner.folds)
             # Scoring a row by every model takes many times as long as reading it.
             verdict = self.rows.gather(judge, "Pass 2/2", least, numbered=True, ahead=1)
         if verdict is None or (verdict.rows, verdict.mark) != (self.look.rows, self.look.mark):
@@ -441,9 +441,9 @@ class TwoPasses(CrossValidation):
         return verdict
 
     def _comparison(self, trials: Sequence[Trial], time_limit: float | None) -> Comparison:
-        nobody, labels = np.zeros(0, dtype=np.intp), self.crossing().labels
+        none, labels = np.zeros(0, dtype=np.intp), self.crossing().labels
         remark = self._remark(self._share(time_limit))
-        return Comparison(tuple(trials), labels, nobody, nobody, None, self.look.rows, (remark,))
+        return Comparison(tuple(trials), labels, none, none, None, self.look.rows, (remark,))
 
     def _remark(self, share: float) -> str:
         drawn, counted = len(self.part.rows), self._counted

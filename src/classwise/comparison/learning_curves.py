@@ -127,8 +127,8 @@ class LearningCurve:
         """Sentences that say which model leads at which sizes."""
         pairs = zip(self.leaders(measure), self.sizes.tolist(), strict=True)
         runs = [(name, [size for _, size in run]) for name, run in groupby(pairs, lambda pair: pair[0])]
-        told = f"has the least {measure.replace('_', ' ')}"
-        return [f"{name} {told} {_between(sizes[0], sizes[-1])}." for name, sizes in runs]
+        leads = f"has the least {measure.replace('_', ' ')}"
+        return [f"{name} {leads} {_between(sizes[0], sizes[-1])}." for name, sizes in runs]
 
     def plot(self, measure: str = "log_loss", axes: Any = None) -> Any:
         """Draw medians and quartiles against the number of rows; matplotlib axes."""

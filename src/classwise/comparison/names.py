@@ -43,24 +43,24 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")
 
 
-def found(asked: str, names: Iterable[str]) -> str | None:
-    """The one of these names that `asked` means, in any of its spellings.
+def found(wanted: str, names: Iterable[str]) -> str | None:
+    """The one of these names that `wanted` means, in any of its spellings.
 
     >>> found("logistic-regression", ["LDA", "logistic"])
     'logistic'
     """
     spelled = {key: name for name in names for key in (slug(plain(name)), slug(name))}
-    return spelled.get(slug(asked))
+    return spelled.get(slug(wanted))
 
 
-def chosen(asked: Sequence[str], names: Sequence[str]) -> set[str]:
+def chosen(wanted: Sequence[str], names: Sequence[str]) -> set[str]:
     """The models that are requested by kind or by name.
 
     >>> sorted(chosen(["lda", "QDA, OAS"], ["LDA", "LDA, OAS", "QDA", "QDA, OAS", "RDA"]))
     ['LDA', 'LDA, OAS', 'QDA, OAS']
     """
     every: set[str] = set()
-    for one in asked:
+    for one in wanted:
         of_kind = {name for name in names if kind_of(name) == slug(one)}
         named = found(one, names)
         if not of_kind and named is None:

@@ -92,7 +92,7 @@ class Comparison:
     def trials(self) -> tuple[Trial, ...]:
         """All trials, best first; models that could not be fitted come last."""
         fitted = [trial for trial in self.tried if not trial.reason]
-        # Models that are the same but for rounding stay in their order, whatever the last digits are.
+        # Models that are the same except for rounding stay in their order, whatever the last digits are.
         ranked = sorted(fitted, key=lambda trial: float(f"{trial.estimate(self.by).value:.9e}"))
         return (*ranked, *(trial for trial in self.tried if trial.reason))
 

@@ -35,12 +35,12 @@ def scheduled(candidates: Sequence[Candidate], size: Size, time_limit: float | N
     kind is left out in favor of a second variant of another. Times are estimated, not measured, so that the same rows
     lead to the same models on every machine.
     """
-    slots = [_reckoned(candidate, size) for candidate in candidates]
+    slots = [_slot_of(candidate, size) for candidate in candidates]
     if time_limit is None:
         return slots
     spent = sum(slot.seconds for slot in slots if slot.seconds <= limits.QUICK_SECONDS)
     done: set[int] = set()
-    for i in _by_turns(slots):
+    for i in _one_of_each_kind_first(slots):
         slot, work = slots[i], id(slots[i].candidate.work)
         seconds = slot.scoring if work in done else slot.seconds
         if seconds and spent + seconds > time_limit:
@@ -51,14 +51,14 @@ def scheduled(candidates: Sequence[Candidate], size: Size, time_limit: float | N
     return slots
 
 
-def _reckoned(candidate: Candidate, size: Size) -> Slot:
+def _slot_of(candidate: Candidate, size: Size) -> Slot:
     refusal = candidate.refusal(size)
     if refusal:
         return Slot(candidate, refusal, 0.0, 0.0)
     return Slot(candidate, "", candidate.seconds(size), candidate.scoring_seconds(size))
 
 
-def _by_turns(slots: Sequence[Slot]) -> list[int]:
+def _one_of_each_kind_first(slots: Sequence[Slot]) -> list[int]:
     """The positions of slow candidates: first one of each kind, the quickest first, then the second of each kind."""
     slow = [i for i, slot in enumerate(slots) if slot.seconds > limits.QUICK_SECONDS]
     kinds = [slot.candidate.trial().group for slot in slots]
@@ -66,7 +66,7 @@ def _by_turns(slots: Sequence[Slot]) -> list[int]:
     return sorted(slow, key=lambda i: (turns[i], slots[i].seconds))
 
 
-def announce(schedule: Sequence[Slot]) -> None:
+def log_expected_time(schedule: Sequence[Slot]) -> None:
     """Log the expected total time, if it is more than a few seconds."""
     tried = [slot for slot in schedule if not slot.refusal]
     seconds = sum({id(slot.candidate.work): slot.fitting for slot in tried}.values())

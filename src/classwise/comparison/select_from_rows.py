@@ -17,7 +17,7 @@ from classwise.estimators.answers import read_seed
 from classwise.estimators.summary import SummaryEstimator, crosses
 from classwise.rows.device_rows import to_host
 from classwise.rows.sources import open_source
-from classwise.selection.column_search import ColumnSearch, Losses, Search, backward, best_subsets, forward
+from classwise.selection.column_search import ColumnSearch, FoldLosses, Search, backward, best_subsets, forward
 from classwise.selection.crossing import Crossing
 from classwise.statistics import ClassStatistics, FullScatter
 from classwise.statistics.copies import find_copies
@@ -116,7 +116,7 @@ def select_columns(
     >>> round(found.log_loss, 3), round(found.nested_log_loss, 3)
     (0.061, 0.096)
     """
-    asked, chosen = choose("nested", nested, NESTED), choose("rule", rule, RULES)
+    repeats, chosen = choose("nested", nested, NESTED), choose("rule", rule, RULES)
     search = choose("method", method, METHODS)
     _refuse(model)
     with BLAS.held(), warnings.catch_warnings():
@@ -134,7 +134,7 @@ def select_columns(
         count = len(tried) if most is None else min(whole("most", most, 1), len(tried))
         looking = ColumnSearch(plan, crossing, tried, search, count)
         sets = tuple(looking.sets())
-        again = looking.nested(chosen) if _is_repeated(asked, folds, len(crossing)) else None
+        again = looking.nested(chosen) if _is_repeated(repeats, folds, len(crossing)) else None
         everything = looking.of(tried)
     names = total.features or range(total.n_features)
     reasons = {names[j]: why for j, why in left_out.items()}
@@ -202,16 +202,16 @@ def _left_out(plan: Plan, total: ClassStatistics) -> dict[int, str]:
     return found
 
 
-def _is_repeated(asked: bool | None, folds: Any, count: int) -> bool:
-    if asked is None:
+def _is_repeated(repeats: bool | None, folds: Any, count: int) -> bool:
+    if repeats is None:
         return not isinstance(folds, str) and count >= FEWEST_FOLDS
-    if asked and (isinstance(folds, str) or count < FEWEST_FOLDS):
+    if repeats and (isinstance(folds, str) or count < FEWEST_FOLDS):
         raise ClasswiseError(
             f"nested=True repeats the search without each fold, and folds={folds!r} has "
             f"{'one for every row' if isinstance(folds, str) else f'only {count}'}; give folds=10, or nested=False."
         )
-    return asked
+    return repeats
 
 
-def _finite(losses: Losses) -> Losses | None:
+def _finite(losses: FoldLosses) -> FoldLosses | None:
     return losses if np.isfinite(losses.log_loss) else None

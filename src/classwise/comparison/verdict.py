@@ -24,7 +24,7 @@ from classwise.rows.codes import positions
 from classwise.rows.roles import Chunk, as_arrow
 from classwise.rows.sampling import ALL
 from classwise.selection.crossing import Crossing
-from classwise.selection.folds import Dealer, Hand
+from classwise.selection.folds import FoldAssigner, FoldedChunk
 
 
 class Version(NamedTuple):
@@ -100,12 +100,12 @@ class Ready:
         answers, likelihood = self._answers(held), 0.0
         if self.whole is not None:
             likelihood = float(self.candidate.own_log_density(self.whole, held) @ held.weights)
-        told = np.flatnonzero(held.scored)
-        if not len(told):
+        scored = np.flatnonzero(held.scored)
+        if not len(scored):
             return Score(log_likelihood=likelihood)
-        if len(told) < len(held):
-            answers = answers[told]
-        codes, weights, labels = held.codes[told], held.scored[told], held.fold.crossing.labels
+        if len(scored) < len(held):
+            answers = answers[scored]
+        codes, weights, labels = held.codes[scored], held.scored[scored], held.fold.crossing.labels
         versions = {Version(held.number, False): answers}
         if self.powers is not None:
             versions[Version(held.number, True)] = self.powers[held.number] * answers
@@ -166,30 +166,30 @@ class SecondPass:
     of the folds with rows; share: of the rows that are scored, drawn at random.
     """
 
-    dealer: Dealer
+    assigner: FoldAssigner
     ready: tuple[Ready, ...]
     crossing: Crossing
     kept: Codes
     share: float = 1.0
 
     def __call__(self, chunk: Chunk) -> Verdict:
-        hand = self.dealer.deal(chunk)
-        if not len(hand.rows):
-            return Verdict(tuple(Score() for _ in self.ready), hand.counted.rows, 0)
-        parts = list(self._parts(hand.drawn(self.share, self.dealer.seed)))
-        return Verdict(tuple(one.score(parts) for one in self.ready), hand.counted.rows, hand.mark())
+        folded = self.assigner.assign(chunk)
+        if not len(folded.rows):
+            return Verdict(tuple(Score() for _ in self.ready), folded.counted.rows, 0)
+        parts = list(self._parts(folded.sampled(self.share, self.assigner.seed)))
+        return Verdict(tuple(one.score(parts) for one in self.ready), folded.counted.rows, folded.mark())
 
-    def _parts(self, hand: Hand) -> Iterator[HeldOut]:
+    def _parts(self, folded: FoldedChunk) -> Iterator[HeldOut]:
         """The rows of each fold, separately."""
-        labels, codes = hand.counted.coded()
+        labels, codes = folded.counted.coded()
         if not set(labels.tolist()) <= set(self.crossing.labels.tolist()):
             raise ChangedRowsError(CHANGED)
         codes = positions(labels, self.crossing.labels)[codes]
-        weights = np.ones(len(codes)) if hand.counted.weights is None else hand.counted.weights
-        order = np.argsort(hand.folds, kind="stable")
-        rows = as_arrow(hand.counted.frame.select(list(self.dealer.roles.features))[order])
-        ends = np.searchsorted(hand.folds[order], self.kept, side="right")
-        starts = np.searchsorted(hand.folds[order], self.kept, side="left")
+        weights = np.ones(len(codes)) if folded.counted.weights is None else folded.counted.weights
+        order = np.argsort(folded.folds, kind="stable")
+        rows = as_arrow(folded.counted.frame.select(list(self.assigner.roles.features))[order])
+        ends = np.searchsorted(folded.folds[order], self.kept, side="right")
+        starts = np.searchsorted(folded.folds[order], self.kept, side="left")
         for fold, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
             if end > start:
                 own = order[start:end]

@@ -1,6 +1,5 @@
 """How features vary together: structures, sharing and shrinkage."""
 
-from classwise.covariance.borrowing import borrowed
 from classwise.covariance.completion import (
     TOLERANCE,
     Completion,
@@ -20,6 +19,7 @@ from classwise.covariance.diagonal import DiagonalCovariance, SphericalCovarianc
 from classwise.covariance.expectation import GaussianParameters
 from classwise.covariance.full import FullCovariance
 from classwise.covariance.named_priors import check_prior, most_probable_form, read_prior
+from classwise.covariance.overall_moments import with_overall_moments
 from classwise.covariance.recipe import (
     ESTIMATES,
     STRUCTURES,
@@ -67,7 +67,6 @@ __all__ = [
     "Shrinkage",
     "SphericalCovariance",
     "StructureTable",
-    "borrowed",
     "check_prior",
     "complete",
     "complete_by",
@@ -82,4 +81,5 @@ __all__ = [
     "read_sharing",
     "read_shrinkage",
     "read_structure",
+    "with_overall_moments",
 ]

@@ -17,9 +17,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from classwise.arrays import Array, Codes
-from classwise.covariance.spectra import Spectrum
+from classwise.covariance.spectra import SpectrumModel
 
-# So many of the starts are followed, those of the greatest likelihood; the best of them is followed to its end.
+# This many of the starts are followed, those of the greatest likelihood; the best of them is followed to its end.
 FOLLOWED = 4
 FIRST_STEPS = 60
 FEW_STEPS = 10
@@ -29,25 +29,27 @@ MOST_STEPS = 500
 MOST_PLANES = 20
 LITTLE = 1e-13
 
-# Newton's method ends what F itself has no digits to tell: its steps, the pairs of axes that it is for, the angle by
+# Newton's method goes on where F itself has no more digits: its steps, the pairs of axes that it is for, the angle by
 # which the gradient is differentiated, and what is left to gain for each row where it ends.
 MOST_NEWTON = 8
 MOST_PAIRS = 200
 SMALL_ANGLE = 1e-5
 ENDED = 1e-28
 
-# Where two axes are alike, any turn of them does: what keeps their curvature from zero, for each row.
+# Where two axes are alike, any rotation of them does: what keeps their curvature from zero, for each row.
 LEAST_CURVATURE = 1e-3
 
 
-def common_axes(scatters: Array, weight: Array, spectrum: Spectrum, near: Array | None = None) -> Array:
+def common_axes(scatters: Array, weight: Array, spectrum: SpectrumModel, near: Array | None = None) -> Array:
     """D, one axis in each column, from scatters (g, p, p) and weights (g, 1); (p, p).
 
     near: axes that are good already, from which a few steps suffice.
     """
     if near is not None and len(near) > 1:
-        return _in_plane(Turned(scatters, weight, spectrum, near), FEW_STEPS).axes
-    starts = sorted((Turned(scatters, weight, spectrum, axes) for axes in _starts(scatters, weight)), key=_height)
+        return _in_plane(RotatedScatters(scatters, weight, spectrum, near), FEW_STEPS).axes
+    starts = sorted(
+        (RotatedScatters(scatters, weight, spectrum, axes) for axes in _starts(scatters, weight)), key=_height
+    )
     if scatters.shape[1] == 1:
         return starts[0].axes
     begun = min((_in_plane(start, FIRST_STEPS) for start in starts[:FOLLOWED]), key=_height)
@@ -61,20 +63,20 @@ def _starts(scatters: Array, weight: Array) -> list[Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class Turned:
+class RotatedScatters:
     """Scatters, seen along some axes."""
 
     scatters: Array
     weight: Array
-    spectrum: Spectrum
+    spectrum: SpectrumModel
     axes: Array
 
-    def along(self, axes: Array) -> "Turned":
+    def along(self, axes: Array) -> "RotatedScatters":
         """The same along others."""
-        return Turned(self.scatters, self.weight, self.spectrum, axes)
+        return RotatedScatters(self.scatters, self.weight, self.spectrum, axes)
 
-    def turned(self, angles: Array) -> "Turned":
-        """The same along axes turned by an angle for each pair."""
+    def rotated(self, angles: Array) -> "RotatedScatters":
+        """The same along axes rotated by an angle for each pair."""
         return self.along(self.axes @ _cayley(angles, self)[1])
 
     @cached_property
@@ -120,11 +122,11 @@ class Turned:
         return np.maximum(found, LEAST_CURVATURE * self.weight.sum())
 
 
-def _height(turned: Turned) -> float:
-    return turned.height
+def _height(rotated: RotatedScatters) -> float:
+    return rotated.height
 
 
-def _descended(here: Turned) -> Turned:
+def _descended(here: RotatedScatters) -> RotatedScatters:
     """Where F is least, near a start."""
     for _ in range(MOST_PLANES):
         before, here = here, _in_plane(here, MOST_STEPS)
@@ -133,28 +135,28 @@ def _descended(here: Turned) -> Turned:
     return here
 
 
-def _in_plane(center: Turned, steps: int) -> Turned:
-    """The least F among rotations near a center, after so many steps, or the center; in units of its curvature."""
+def _in_plane(center: RotatedScatters, steps: int) -> RotatedScatters:
+    """The least F among rotations near a center, after `steps` steps, or the center; in units of its curvature."""
     unit = 1 / np.sqrt(center.curvature)
 
     def height_and_gradient(angles: Array) -> tuple[float, Array]:
-        inverse, turn = _cayley(angles * unit, center)
-        there = center.along(center.axes @ turn)
-        slope = inverse.T @ (turn @ there.slope) @ (np.eye(len(turn)) + turn).T / 2
+        inverse, rotation = _cayley(angles * unit, center)
+        there = center.along(center.axes @ rotation)
+        slope = inverse.T @ (rotation @ there.slope) @ (np.eye(len(rotation)) + rotation).T / 2
         return there.height - center.height, (slope - slope.T)[center.pairs] * unit
 
     options = {"maxiter": steps, "maxfun": 2 * steps}
     found = minimize(height_and_gradient, np.zeros(len(unit)), jac=True, method="L-BFGS-B", options=options)
-    there = center.turned(found.x * unit)
+    there = center.rotated(found.x * unit)
     return there if there.height <= center.height else center
 
 
-def _polished(here: Turned) -> Turned:
+def _polished(here: RotatedScatters) -> RotatedScatters:
     """Newton's steps, as long as the gradient gets smaller."""
     if len(here.pairs[0]) > MOST_PAIRS:
         return here
     for _ in range(MOST_NEWTON):
-        there = here.turned(-_solved(here))
+        there = here.rotated(-_solved(here))
         if not _steepness(there) < _steepness(here):
             break
         here = there
@@ -163,20 +165,20 @@ def _polished(here: Turned) -> Turned:
     return here
 
 
-def _solved(here: Turned) -> Array:
+def _solved(here: RotatedScatters) -> Array:
     """H^-1 g, with the second derivatives H from differences of the gradient g."""
     unit = 1 / np.sqrt(here.curvature)
     steps = SMALL_ANGLE * np.diag(unit)
-    ahead, back = (np.array([here.turned(sign * step).gradient for step in steps]) for sign in (1, -1))
+    ahead, back = (np.array([here.rotated(sign * step).gradient for step in steps]) for sign in (1, -1))
     second = (ahead - back) * unit / (2 * SMALL_ANGLE)
     return unit * np.linalg.lstsq((second + second.T) / 2, unit * here.gradient, rcond=1e-9)[0]
 
 
-def _steepness(turned: Turned) -> float:
-    return float((turned.gradient**2 / turned.curvature).sum())
+def _steepness(rotated: RotatedScatters) -> float:
+    return float((rotated.gradient**2 / rotated.curvature).sum())
 
 
-def _cayley(angles: Array, here: Turned) -> tuple[Array, Array]:
+def _cayley(angles: Array, here: RotatedScatters) -> tuple[Array, Array]:
     """(I - K/2)^-1, and the rotation (I - K/2)^-1 (I + K/2), for the angles of all pairs of axes."""
     half, one = np.zeros(here.axes.shape), np.eye(len(here.axes))
     half[here.pairs] = angles / 2

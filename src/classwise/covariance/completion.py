@@ -12,9 +12,9 @@ from typing import TypeAlias
 import numpy as np
 
 from classwise.arrays import Array, product, ratio, row_norms
-from classwise.covariance.borrowing import Lent, with_valueless
 from classwise.covariance.expectation import Expectation, GapRows, GaussianParameters
 from classwise.covariance.full import FullCovariance
+from classwise.covariance.overall_moments import OverallMoments, with_valueless
 from classwise.covariance.rank import refuse_singular
 from classwise.covariance.recipe import Blend, Fixed, MaximumLikelihood, Recipe
 from classwise.errors import SingularCovarianceError
@@ -27,7 +27,7 @@ Maximize: TypeAlias = Callable[[ClassStatistics], GaussianParameters]
 TOLERANCE = 1e-10
 MOST_ITERATIONS = 1000
 
-# What has not settled after so many leaps hardly ever does: it has nowhere to go. From the second tolerance on, half.
+# What has not settled after this many leaps hardly ever does: it has nowhere to go. From the second tolerance on, half.
 MOST_LEAPS = 300
 COARSE = 1e-9
 
@@ -86,7 +86,7 @@ def complete(
         return GaussianParameters(full.mean, likeliest.blend(full).matrices())
 
     is_likeliest = recipe.shrinkage == Fixed(0.0) and recipe.sharing in (Blend(0.0), Blend(1.0))
-    return complete_by(statistics, maximize, tolerance, start, _Climb if is_likeliest else _Settle)
+    return complete_by(statistics, maximize, tolerance, start, _MaximumLikelihoodEM if is_likeliest else _FixedPointEM)
 
 
 def complete_by(
@@ -94,20 +94,20 @@ def complete_by(
     maximize: Maximize,
     tolerance: float = TOLERANCE,
     start: Completion | None = None,
-    way: "type[_Way] | None" = None,
+    algorithm: "type[_EM] | None" = None,
 ) -> Completion:
     """The same with any estimates of means and covariances from complete statistics."""
     statistics = with_valueless(statistics)
     if not statistics.numbers.has_gaps:
         return _nothing_missing(statistics)
-    return (way or _Settle)(statistics, maximize, tolerance).run(start)
+    return (algorithm or _FixedPointEM)(statistics, maximize, tolerance).run(start)
 
 
 def _nothing_missing(statistics: ClassStatistics) -> Completion:
     return Completion(statistics, np.empty(0), converged=True)
 
 
-class _Way(ABC):
+class _EM(ABC):
     """EM from the start to where it stays. enough: the gain of log-likelihood below which it does."""
 
     def __init__(self, statistics: ClassStatistics, maximize: Maximize, tolerance: float) -> None:
@@ -117,7 +117,7 @@ class _Way(ABC):
         self.rows = GapRows(statistics.numbers.gaps, len(statistics.labels))
         self.enough = tolerance * float(statistics.moments.weight.sum() + self.rows.classes.weight().sum())
         self.path: list[float] = []
-        self.lent = Lent.of(statistics)
+        self.overall = OverallMoments.of(statistics)
 
     def run(self, start: Completion | None) -> Completion:
         near = start is not None and _are_alike(start.statistics, self.statistics)
@@ -125,7 +125,7 @@ class _Way(ABC):
         return Completion(self._completed(self._expect(last)), np.array(self.path), converged)
 
     def _start(self) -> GaussianParameters:
-        return _start(self.statistics, self.lent)
+        return _start(self.statistics, self.overall)
 
     @abstractmethod
     def _from(self, current: GaussianParameters) -> tuple[GaussianParameters, bool]:
@@ -136,7 +136,7 @@ class _Way(ABC):
 
     def _completed(self, expectation: Expectation) -> ClassStatistics:
         shared = len(expectation.parameters.covariances) < len(self.statistics.labels)
-        return self.statistics.with_moments(self.lent.placed(expectation.moments(), shared))
+        return self.statistics.with_moments(self.overall.placed(expectation.moments(), shared))
 
     def _step(self, expectation: Expectation) -> GaussianParameters:
         """The rest of an iteration: what was expected is maximized."""
@@ -149,7 +149,7 @@ class _Way(ABC):
         return len(self.path) > 1 and abs(self.path[-1] - self.path[-2]) <= self.enough
 
 
-class _Climb(_Way):
+class _MaximumLikelihoodEM(_EM):
     """To the largest likelihood, with every second step stretched (SQUAREM: Varadhan and Roland 2008)."""
 
     def _from(self, current: GaussianParameters) -> tuple[GaussianParameters, bool]:
@@ -174,7 +174,7 @@ class _Climb(_Way):
         return self._step(expectation)
 
 
-class _Settle(_Way):
+class _FixedPointEM(_EM):
     """To where estimates that maximize no likelihood no longer move (Anderson 1965, Walker and Ni 2011).
 
     With x the parameters in units of the standard deviations, f = EM(x) - x, and their last few changes dx and df:
@@ -267,14 +267,14 @@ def _are_alike(one: ClassStatistics, other: ClassStatistics) -> bool:
     return same and type(one.moments.scatter) is type(other.moments.scatter)
 
 
-def _start(statistics: ClassStatistics, lent: Lent) -> GaussianParameters:
+def _start(statistics: ClassStatistics, overall: OverallMoments) -> GaussianParameters:
     """What each column has by itself: the means of the classes, and variances within them."""
     numbers = statistics.numbers
     parts = numbers.gaps.by_column(len(statistics.labels))
     complete = numbers.moments
     weight = complete.weight + parts.weight
     sums = complete.weight * complete.mean + parts.weight * parts.mean
-    means = np.where(lent.absent, lent.mean, ratio(sums, weight))
+    means = np.where(overall.absent, overall.mean, ratio(sums, weight))
     away = complete.weight * (complete.mean - means) ** 2 + parts.weight * (parts.mean - means) ** 2
     squares = complete.scatter.pooled_diagonal() + parts.scatter.pooled_diagonal() + away.sum(axis=0)
     variances = squares / weight.sum(axis=0)

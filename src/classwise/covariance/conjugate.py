@@ -14,9 +14,9 @@ says itself how many there are, and of what dimension.
 
 Priors that have names:
 
-weak      worth little, in the units of the data: mean at the overall mean with kappa = 0.1, and C expected half way
-          between the pooled covariance within classes and its diagonal, which is worth p rows (nu = 2 p + 1), about
-          as many as it takes for a covariance to have an inverse; a variance by itself is worth one row
+weak      counts little, in the units of the data: mean at the overall mean with kappa = 0.1, and C expected half way
+          between the pooled covariance within classes and its diagonal, which counts as p rows (nu = 2 p + 1), about
+          as many as it takes for a covariance to have an inverse; a variance by itself counts as one row
 geisser   the limiting prior |C|^-(p+1)/2, improper: it needs more rows than features (Geisser 1964)
 evidence  of the weak prior's form, with kappa, nu and the size of scale that make the rows most probable
 cv, loo   of the weak prior's form, with the nu and the place between covariance and diagonal under which rows held
@@ -150,7 +150,7 @@ class Conjugate:
         return np.broadcast_to(nu, (len(self.scale), 1)) if nu.ndim == 0 else nu
 
     def log_normalizer(self) -> float:
-        """log of the integral over covariances, summed over the k of them; but for a constant of the dimension."""
+        """log of the integral over covariances, summed over the k of them; up to a constant of the dimension."""
         log_dets = self.structure.log_dets(self.scale)
         nu = np.broadcast_to(self.freedom(), log_dets.shape)
         return float((log_gammas(nu, self.dimension) - nu / 2 * log_dets).sum())
@@ -167,7 +167,7 @@ class Conjugate:
 
 
 def log_gammas(nu: Array, dimension: int) -> Array:
-    """log of the multivariate gamma function at nu / 2, but for a constant of the dimension; of the shape of nu."""
+    """log of the multivariate gamma function at nu / 2, up to a constant of the dimension; of the shape of nu."""
     return np.asarray(gammaln((nu[..., None] - np.arange(dimension)) / 2).sum(axis=-1))
 
 
@@ -209,8 +209,8 @@ class PriorForm:
         return self.kappa > 0 and self.freedom > 0 and self.size > 0 and 0 <= self.diagonal <= 1
 
     @classmethod
-    def worth(cls, rows: float, diagonal: float = 0.5) -> "PriorForm":
-        """C is expected at E, and that is worth so many rows: nu = p + 1 + rows."""
+    def of_strength(cls, rows: float, diagonal: float = 0.5) -> "PriorForm":
+        """C is expected at E, and that counts as `rows` rows: nu = p + 1 + rows."""
         return cls(KAPPA, rows + 2, rows / (rows + 2), diagonal)
 
     def of(self, moments: Moments) -> Hyperparameters:
@@ -226,8 +226,8 @@ class PriorForm:
 
 
 def weak_form(features: int, structure: type[Covariance]) -> PriorForm:
-    """Worth as many rows as it takes for a covariance to have an inverse: p if it is full, one for a variance."""
-    return PriorForm.worth(float(structure.dimension(features)))
+    """Counts as many rows as it takes for a covariance to have an inverse: p if it is full, one for a variance."""
+    return PriorForm.of_strength(float(structure.dimension(features)))
 
 
 def expected_covariance(moments: Moments, diagonal: float = 0.5) -> Array:
@@ -237,7 +237,7 @@ def expected_covariance(moments: Moments, diagonal: float = 0.5) -> Array:
     """
     within = moments.scatter.pooled_diagonal() / np.maximum(moments.weight.sum(axis=0), 1.0)
     overall = moments.overall_variance()
-    # What is tiny beside the overall variance is rounding, or a single row in each class.
+    # What is tiny relative to the overall variance is rounding, or a single row in each class.
     variances = np.where(within > 1e-12 * overall, within, np.where(overall > 0, overall, 1.0))
     if moments.scatter.name == "diagonal":
         return np.diag(variances)

@@ -16,12 +16,19 @@ import numpy as np
 
 from classwise.arrays import Array
 from classwise.covariance.axes import common_axes
-from classwise.covariance.borrowing import borrowed
 from classwise.covariance.diagonal import DiagonalCovariance, SphericalCovariance
 from classwise.covariance.full import FullCovariance
+from classwise.covariance.overall_moments import with_overall_moments
 from classwise.covariance.rank import is_regular
 from classwise.covariance.recipe import STRUCTURES, Blend, Divisor, Sharing
-from classwise.covariance.spectra import OwnSpectra, SharedShape, SharedSpectrum, SharedVolume, Spectrum, in_turns
+from classwise.covariance.spectra import (
+    OwnSpectra,
+    SharedShape,
+    SharedSpectrum,
+    SharedVolume,
+    SpectrumModel,
+    fixed_point,
+)
 from classwise.covariance.structures import Covariance
 from classwise.errors import ClasswiseError
 from classwise.statistics import ClassStatistics, Scatter
@@ -46,7 +53,7 @@ class PartlyShared(Sharing):
     """Classes share some of volume, shape and orientation, and not all."""
 
     letters: str
-    spectrum: Spectrum
+    spectrum: SpectrumModel
 
     structure: ClassVar[type[Covariance]] = FullCovariance
     is_linear = False
@@ -55,7 +62,7 @@ class PartlyShared(Sharing):
     depends_on_units: ClassVar[bool] = False
 
     def combine(self, structure: type[Covariance], divisor: Divisor, statistics: ClassStatistics) -> Array:
-        statistics = borrowed(statistics, structure.apart)
+        statistics = with_overall_moments(statistics, structure.apart)
         sums, weight = structure.sums(statistics.moments.scatter, shared=False), divisor.own(statistics)
         needed = self._needed(sums, weight)
         return self.likeliest(sums, weight) if needed is None or is_regular(structure(needed)) else needed
@@ -100,14 +107,14 @@ class AlongOwnAxes(PartlyShared):
 
     def likeliest(self, sums: Array, weight: Array, near: Array | None = None) -> Array:
         squares, axes = np.linalg.eigh(sums)
-        return _turned(axes, self.spectrum.variances(np.maximum(squares, 0.0), weight))
+        return _rotated(axes, self.spectrum.variances(np.maximum(squares, 0.0), weight))
 
     def _needed(self, sums: Array, weight: Array) -> Array:
         """One class must vary in all directions, and each in one."""
         squares, axes = np.linalg.eigh(sums)
         if not (squares[:, -1] > 0).all():
             return self.structure.divided(sums, weight)
-        return _turned(axes, SharedSpectrum().variances(np.maximum(squares, 0.0), weight))
+        return _rotated(axes, SharedSpectrum().variances(np.maximum(squares, 0.0), weight))
 
 
 class AlongCommonAxes(PartlyShared):
@@ -119,11 +126,11 @@ class AlongCommonAxes(PartlyShared):
         start = None if near is None else np.linalg.eigh(near.sum(axis=0)).eigenvectors
         axes = common_axes(sums, weight, self.spectrum, start)
         squares = np.einsum("ij,kil,lj->kj", axes, sums, axes, optimize=True)
-        return _turned(axes[None], self.spectrum.variances(squares, weight))
+        return _rotated(axes[None], self.spectrum.variances(squares, weight))
 
 
 class Proportional(PartlyShared):
-    """VEE: λ_k C, with λ_k = tr(S_k C^-1) / (p n_k) and C in proportion to sum_k S_k / λ_k, in turns.
+    """VEE: λ_k C, with λ_k = tr(S_k C^-1) / (p n_k) and C in proportion to sum_k S_k / λ_k, a fixed point.
 
     In the logs of λ it is a convex problem, so that there is one solution.
     """
@@ -138,7 +145,7 @@ class Proportional(PartlyShared):
         def volume(shared: Array) -> Array:
             return FullCovariance.ratios(shared[None], sums)[:, :, None] / (features * weight[:, :, None])
 
-        last = in_turns(lambda before: volume(shared(before)), np.trace(sums, axis1=1, axis2=2)[:, None, None])
+        last = fixed_point(lambda before: volume(shared(before)), np.trace(sums, axis1=1, axis2=2)[:, None, None])
         return last * shared(last)
 
     def _needed(self, sums: Array, weight: Array) -> Array:
@@ -156,7 +163,7 @@ class EqualVolume(PartlyShared):
         return sums / size * (size.sum() / weight.sum())
 
 
-def _turned(axes: Array, variances: Array) -> Array:
+def _rotated(axes: Array, variances: Array) -> Array:
     """D_k diag(v_k) D_k'; (g, p, p), (g, p) -> (g, p, p)."""
     return np.asarray((axes * variances[:, None, :]) @ axes.transpose(0, 2, 1))
 

@@ -24,7 +24,7 @@ from classwise.arrays import Array, Codes, marked_places
 from classwise.statistics import DiagonalScatter, FullScatter, Gaps, Moments, PooledScatter
 from classwise.statistics.scatter import Groups
 
-# So many multiplications for blocks of one size are less work than to sort groups by size.
+# This many multiplications for blocks of one size are less work than to sort groups by size.
 SMALL = 200_000
 
 

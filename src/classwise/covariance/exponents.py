@@ -23,7 +23,7 @@ PANEL = 32
 
 
 class Metric(Protocol):
-    """What a covariance that all classes share is asked for."""
+    """What a covariance that all classes share must have."""
 
     def whiten(self, rows: Array, k: int) -> Array: ...
 

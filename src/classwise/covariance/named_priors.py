@@ -36,7 +36,7 @@ from classwise.errors import ClasswiseError
 from classwise.statistics import ClassStatistics
 
 
-class Point(NamedTuple):
+class EvidencePoint(NamedTuple):
     """Where the evidence is looked at: logs of kappa, of nu - p + 1, and of the size of scale."""
 
     log_kappa: float
@@ -51,7 +51,7 @@ class Evidence(ABC):
     """log p(rows | labels) as a function of the prior."""
 
     @abstractmethod
-    def at(self, point: Point) -> tuple[float, Array]:
+    def at(self, point: EvidencePoint) -> tuple[float, Array]:
         """Its value at a point, and its slope there (3,)."""
 
 
@@ -66,13 +66,13 @@ def most_probable_form(statistics: ClassStatistics, structure: type[Covariance],
     evidence = evidence_of(statistics, structure, shared)
 
     def loss(values: Array) -> tuple[float, Array]:
-        value, slope = evidence.at(Point(*values))
+        value, slope = evidence.at(EvidencePoint(*values))
         return -value, -slope
 
     start = np.array([log(KAPPA), log(3.0), 0.0])
     bounds = [(log(1e-4), log(1e3)), (log(1e-2), log(1e5)), (log(1e-3), log(1e3))]
     best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    return Point(*best.x).form()
+    return EvidencePoint(*best.x).form()
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class FullEvidence(Evidence):
         turned_away = np.swapaxes(vectors, 1, 2) @ away
         return cls(np.maximum(values, 0.0), turned_away, weight, float(np.log(np.diagonal(root)).sum()))
 
-    def at(self, point: Point) -> tuple[float, Array]:
+    def at(self, point: EvidencePoint) -> tuple[float, Array]:
         form, features = point.form(), self.values.shape[1]
         size, nu, kappa = form.size * form.freedom, features - 1 + form.freedom, form.kappa
         rows, count = self.weight.sum(axis=1), len(self.values)
@@ -149,7 +149,7 @@ class PlainEvidence(Evidence):
     structure: type[Covariance]
     shared: bool
 
-    def at(self, point: Point) -> tuple[float, Array]:
+    def at(self, point: EvidencePoint) -> tuple[float, Array]:
         form = point.form()
         prior = form.of(self.statistics.moments).within(self.structure)
         posterior = prior.updated(self.statistics, self.shared)
@@ -201,7 +201,7 @@ def read_prior(prior: Any, statistics: ClassStatistics, structure: type[Covarian
 
 
 def limiting_prior(statistics: ClassStatistics, structure: type[Covariance], shared: bool) -> Conjugate:
-    """|C|^-(p+1)/2: no rows' worth, and each mean takes one degree of freedom."""
+    """|C|^-(p+1)/2: it counts as no rows, and each mean takes one degree of freedom."""
     count, features = statistics.moments.mean.shape
     weight = statistics.moments.weight
     rows = weight.sum(axis=0, keepdims=True) - count if shared else weight - 1

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.covariance.borrowing import borrowed
 from classwise.covariance.diagonal import DiagonalCovariance, SphericalCovariance
 from classwise.covariance.full import FullCovariance
+from classwise.covariance.overall_moments import with_overall_moments
 from classwise.covariance.rank import refuse_singular
 from classwise.covariance.structures import Covariance
 from classwise.errors import ClasswiseError, StatisticsError, fraction
@@ -149,7 +149,7 @@ def read_sharing(share: Any) -> Sharing:
 
 
 def _own(structure: type[Covariance], divisor: Divisor, statistics: ClassStatistics) -> Array:
-    statistics = borrowed(statistics, structure.apart)
+    statistics = with_overall_moments(statistics, structure.apart)
     return structure.own(statistics.moments.scatter, divisor.own(statistics))
 
 

@@ -9,7 +9,7 @@ sums of squares s_kj and weights n_k, the likelihood is largest where sum_kj n_k
     shared, own       v_kj = λ s_kj / G_k;   G_k = (s_k1 ... s_kp)^(1/p);   λ = sum_k G_k / n
     own, own          v_kj = s_kj / n_k
 
-The second is solved in turns. In the logs of λ and a it is a convex problem, so that there is one solution.
+The second is solved by fixed-point steps. In the logs of λ and a it is a convex problem, so that there is one solution.
 """
 
 from abc import ABC, abstractmethod
@@ -21,16 +21,16 @@ import numpy as np
 
 from classwise.arrays import Array, ratio
 
-# Turns end when volumes change by less than this, relative to themselves; or when they have not come nearer to that for
-# so many turns: what is left then is rounding, of which there is more where axes differ much in length.
+# Steps end when volumes change by less than SETTLED, relative to themselves; or when they have not come nearer to that
+# for PATIENCE steps: what is left then is rounding, of which there is more where axes differ much in length.
 SETTLED, PATIENCE = 1e-14, 20
-MOST_TURNS = 100_000
+MOST_STEPS = 100_000
 
-# With gaps, turns end when variances change by less.
+# With gaps, steps end when variances change by less.
 FILLED = 1e-12
 
 
-class Spectrum(ABC):
+class SpectrumModel(ABC):
     """Which of volume and shape the classes share."""
 
     def variances(self, squares: Array, weight: Array) -> Array:
@@ -41,7 +41,7 @@ class Spectrum(ABC):
         if weight.shape[1] == 1:
             return self._of_whole(squares, weight)
         whole = weight.max(axis=1, keepdims=True)
-        return in_turns(
+        return fixed_point(
             lambda found: self._of_whole(squares + (whole - weight) * found, whole), squares / weight, FILLED
         )
 
@@ -57,7 +57,7 @@ class Spectrum(ABC):
 
 
 @dataclass(frozen=True)
-class SharedSpectrum(Spectrum):
+class SharedSpectrum(SpectrumModel):
     """One volume and one shape."""
 
     def _likeliest(self, squares: Array, weight: Array) -> Array:
@@ -68,7 +68,7 @@ class SharedSpectrum(Spectrum):
 
 
 @dataclass(frozen=True)
-class SharedShape(Spectrum):
+class SharedShape(SpectrumModel):
     """Own volumes, one shape."""
 
     def _likeliest(self, squares: Array, weight: Array) -> Array:
@@ -79,7 +79,7 @@ class SharedShape(Spectrum):
         def volume(shape: Array) -> Array:
             return np.asarray((squares / shape).mean(axis=1, keepdims=True) / weight)
 
-        last = in_turns(lambda before: volume(shape(before)), squares.mean(axis=1, keepdims=True) / weight)
+        last = fixed_point(lambda before: volume(shape(before)), squares.mean(axis=1, keepdims=True) / weight)
         return last * shape(last)
 
     def _exists(self, squares: Array) -> bool:
@@ -87,7 +87,7 @@ class SharedShape(Spectrum):
 
 
 @dataclass(frozen=True)
-class SharedVolume(Spectrum):
+class SharedVolume(SpectrumModel):
     """One volume, own shapes."""
 
     def _likeliest(self, squares: Array, weight: Array) -> Array:
@@ -96,22 +96,22 @@ class SharedVolume(Spectrum):
 
 
 @dataclass(frozen=True)
-class OwnSpectra(Spectrum):
+class OwnSpectra(SpectrumModel):
     """Own volumes and shapes."""
 
     def _likeliest(self, squares: Array, weight: Array) -> Array:
         return squares / weight
 
 
-def in_turns(turn: Callable[[Array], Array], start: Array, settled: float = SETTLED) -> Array:
-    """Where turn(x) = x > 0, by taking turn after turn.
+def fixed_point(step: Callable[[Array], Array], start: Array, settled: float = SETTLED) -> Array:
+    """Where step(x) = x > 0, by one step after the other.
 
-    >>> in_turns(lambda x: 0.5 * (x + 2 / x), np.array([1.0]))
+    >>> fixed_point(lambda x: 0.5 * (x + 2 / x), np.array([1.0]))
     array([1.41421356])
     """
     last, least, waited = start, inf, 0
-    for _ in range(MOST_TURNS):
-        before, last = last, turn(last)
+    for _ in range(MOST_STEPS):
+        before, last = last, step(last)
         changes = np.abs(last - before)
         if (changes <= settled * last).all() or waited == PATIENCE:
             break

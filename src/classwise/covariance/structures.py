@@ -1,7 +1,7 @@
-"""What a structure of covariances is asked for; each structure is a file of its own.
+"""The interface of a structure of covariances; each structure is a file of its own.
 
-A Gaussian asks little of a covariance: the exponent -1/2 |whiten(x - m)|², and half the log determinant. A conjugate
-prior asks how many inverse Wisharts there are, of what dimension, and for their determinants and traces.
+A Gaussian needs little of a covariance: the exponent -1/2 |whiten(x - m)|², and half the log determinant. A conjugate
+prior needs the number and dimension of its inverse Wisharts, and their determinants and traces.
 """
 
 from abc import ABC, abstractmethod

@@ -87,8 +87,8 @@ class SubspaceCovariance(Covariance):
         return type(self)(values, spread=spread, noise=self.noise)
 
     def _restricted(self, k: int, columns: Sequence[int] | Codes) -> tuple[Array, Array]:
-        basis, turn = np.linalg.qr(self.values[k][columns])
-        more, vectors = np.linalg.eigh(product(turn * (self.spread[k] - self.noise[k]), turn.T))
+        basis, rotation = np.linalg.qr(self.values[k][columns])
+        more, vectors = np.linalg.eigh(product(rotation * (self.spread[k] - self.noise[k]), rotation.T))
         spread = self.noise[k] + more
         used = np.abs(more) > 1e-12 * self.noise[k]
         return product(basis, vectors) * used, np.where(used, spread, self.noise[k])
@@ -131,8 +131,8 @@ class SubspaceCovariance(Covariance):
 
     def _changed(self, rows: Array, along: Array, elsewhere: float, k: int) -> Array:
         """Rows times `along` in the directions, and times `elsewhere` in all others."""
-        turned = product(rows, self.values[k])
-        return elsewhere * (rows - product(turned, self.values[k].T)) + product(turned * along, self.values[k].T)
+        rotated = product(rows, self.values[k])
+        return elsewhere * (rows - product(rotated, self.values[k].T)) + product(rotated * along, self.values[k].T)
 
     def project(self, basis: Array, k: int) -> Array:
         if basis.shape[1] >= self._features:
@@ -196,9 +196,9 @@ class OwnSubspace(Exponents):
     def _of_class(self, rows: Array, k: int) -> Array:
         """The part along the directions and the rest by themselves: their difference from |x|² would cost digits."""
         away, basis = rows - self.means[k], self.covariance.values[k]
-        turned = product(away, basis)
-        away -= product(turned, basis.T)
-        along = turned / np.sqrt(self.covariance.spread[k])
+        rotated = product(away, basis)
+        away -= product(rotated, basis.T)
+        along = rotated / np.sqrt(self.covariance.spread[k])
         return -0.5 * (row_norms(along) + row_norms(away) / self.covariance.noise[k])
 
     def scores(self, origin: Array, offset: Array) -> Scores | None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Codes, product, spread
-from classwise.densities.density import Density, Polynomial, Wrapper
+from classwise.densities.density import ColumnPolynomial, Density, Wrapper
 from classwise.errors import ClasswiseError
 from classwise.storage import stored
 
@@ -47,8 +47,8 @@ class Constant(Density):
     def common(self, rows: Array) -> float:
         return 0.0
 
-    def polynomial(self) -> Polynomial:
-        return Polynomial(np.zeros(self.count), np.zeros((self.count, self.n_features)))
+    def polynomial(self) -> ColumnPolynomial:
+        return ColumnPolynomial(np.zeros(self.count), np.zeros((self.count, self.n_features)))
 
     def observed(self, rows: Array, offset: Array) -> Array:
         return self.relative(rows, offset)
@@ -198,13 +198,13 @@ class Unseen(Wrapper):
     def of_seen_classes(self) -> Density:
         return self.seen
 
-    def polynomial(self) -> Polynomial | None:
+    def polynomial(self) -> ColumnPolynomial | None:
         found = self.seen.polynomial()
         if found is None:
             return None
         constant = spread(found.constant, self.places, self.classes, -np.inf)
         others = [None if of is None else spread(of, self.places, self.classes) for of in found[1:]]
-        return Polynomial(constant, *others)  # type: ignore[arg-type]
+        return ColumnPolynomial(constant, *others)  # type: ignore[arg-type]
 
     def sparse_common(self, rows: Any) -> Array | float:
         return self.seen.sparse_common(rows)

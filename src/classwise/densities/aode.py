@@ -3,7 +3,7 @@
     p(x | k) = mean over columns i of  p(x_i | k)  product over j != i of  p(x_j | x_i, k)
 
 So a column may depend on one other at a time, and no structure has to be searched for. Probabilities are counts that
-back off to what is better known, by so many pseudo-rows:
+back off to what is better known, by some pseudo-rows:
 
     q_b         = (n_b + 1) / (n + L)                               the level's share in all classes
     p(b | k)    = (n_kb + smoothing q_b) / (n_k + smoothing)

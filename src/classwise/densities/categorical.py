@@ -186,6 +186,6 @@ def _draw(column: Levels, codes: Codes, generator: np.random.Generator) -> Array
     is_level = (column.missing < 1).any()
     probability = np.hstack([column.probability * column.within, column.missing if is_level else 0 * column.missing])
     cumulative = (probability / probability.sum(axis=1, keepdims=True)).cumsum(axis=1)
-    # The last bound is one but for rounding, and lots are below one.
+    # The last bound is one except for rounding, and lots are below one.
     drawn = (generator.random(len(codes))[:, None] >= cumulative[codes, :-1]).sum(axis=1)
     return np.where(drawn == len(column.names), -1.0, drawn)

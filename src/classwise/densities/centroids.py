@@ -5,7 +5,7 @@
     m'_kj = m_j + e_k (s_j + s0) d'_kj
 
 where m_j is the mean of all rows, s_j² = S_j / (n - g) the variance within classes, and s0 a quantile of the s_j. A
-column whose d' are all zero has the same mean in every class: it tells classes apart no more. Weights, means and sums
+column whose d' are all zero has the same mean in every class: it no longer separates classes. Weights, means and sums
 of squares of each column are all that this takes, so memory grows with the number of columns.
 """
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
 from classwise.arrays import Array, Codes, product
-from classwise.densities.density import Density, Polynomial
+from classwise.densities.density import ColumnPolynomial, Density
 from classwise.errors import UnscorableError
 from classwise.storage import stored
 
@@ -86,9 +86,9 @@ class CountDensity(Density):
             return product(slope, rows.T) + (constant.sum(axis=1, keepdims=True) + offset)
         return np.stack([self._terms(rows, k).sum(axis=1) for k in range(self.count)]) + offset
 
-    def polynomial(self) -> Polynomial:
+    def polynomial(self) -> ColumnPolynomial:
         slope, constant = self.line
-        return Polynomial(constant.sum(axis=1), slope)
+        return ColumnPolynomial(constant.sum(axis=1), slope)
 
     def common(self, rows: Array) -> Array:
         return self._log_base(rows).sum(axis=1)
@@ -132,7 +132,7 @@ class Poisson(CountDensity):
     def estimate(cls, weight: Array, mean: Array, smoothing: float) -> "Poisson":
         """rate = (sum x + smoothing m) / (n + smoothing), with m the mean over all classes; weight n and mean (g, p).
 
-        The posterior mean under a gamma prior that is worth `smoothing` rows; 0 is maximum likelihood, sum x / n.
+        The posterior mean under a gamma prior that counts as `smoothing` rows; 0 is maximum likelihood, sum x / n.
         """
         overall = (weight * mean).sum(axis=0) / weight.sum(axis=0)
         return cls((weight * mean + smoothing * overall) / (weight + smoothing))

@@ -1,4 +1,4 @@
-"""What a classifier asks of the densities of its classes."""
+"""The interface of the densities of classes, as classifiers use it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from classwise.kernels.scores import Scores
 from classwise.storage import stored
 
 
-class Polynomial(NamedTuple):
+class ColumnPolynomial(NamedTuple):
     """constant_k + sum over columns of slope_kj x_j + curve_kj x_j²; (g,), (g, p), (g, p) or None for no squares."""
 
     constant: Array
@@ -63,7 +63,7 @@ class Density(ABC):
         """`relative` as polynomials of the rows, where it is such: then a compiled kernel may evaluate it."""
         return None
 
-    def polynomial(self) -> Polynomial | None:
+    def polynomial(self) -> ColumnPolynomial | None:
         """`relative` as a sum over columns of polynomials of the second degree, where it is one; for sparse rows."""
         return None
 
@@ -79,7 +79,7 @@ class Density(ABC):
     def shares(self, row: Array, first: int, second: int) -> Array:
         """Each column's share of log p(x | first) - log p(x | second), 0 where it is missing; (p,) -> (p,).
 
-        They add up to it but for a term that belongs to no column (the volumes of joint Gaussians).
+        They add up to it except for a term that belongs to no column (the volumes of joint Gaussians).
         """
 
     @abstractmethod
@@ -177,7 +177,7 @@ def by_pattern(rows: Array, empty: Array, score: Callable[[Codes, Array], Array]
 
 
 class Wrapper(Density):
-    """A density that changes another in one respect, and asks that one for the rest."""
+    """A density that changes another in one respect, and leaves the rest to it."""
 
     @property
     @abstractmethod
@@ -276,7 +276,7 @@ class Product(Density):
             total += score(block, np.zeros_like(offset))
         return total
 
-    def polynomial(self) -> Polynomial | None:
+    def polynomial(self) -> ColumnPolynomial | None:
         constant, slope, curve = np.zeros(self.count), *np.zeros((2, self.count, self.n_features))
         for block in self.blocks:
             found = block.density.polynomial()
@@ -285,7 +285,7 @@ class Product(Density):
             constant += found.constant
             slope[:, block.columns] = found.slope
             curve[:, block.columns] = 0.0 if found.curve is None else found.curve
-        return Polynomial(constant, slope, curve if curve.any() else None)
+        return ColumnPolynomial(constant, slope, curve if curve.any() else None)
 
     def sparse_common(self, rows: Any) -> Array | float:
         return reduce(add, (block.density.sparse_common(rows[:, block.columns]) for block in self.blocks))

@@ -1,6 +1,6 @@
 """Which family describes a column: the one with the largest marginal likelihood, summed over the classes.
 
-Each prior is worth one row, at the column's overall mean and spread (Kass and Wasserman 1995: unit information):
+Each prior counts as one row, at the column's overall mean and spread (Kass and Wasserman 1995: unit information):
 
     gaussian, lognormal   normal-inverse-gamma     needs moments of x, of log x
     poisson               gamma                    needs sum x and sum log x!
@@ -60,7 +60,7 @@ def choose_families(statistics: ClassStatistics) -> dict[int, FamilyChoice]:
 
 
 def within_ranges(some: ClassStatistics, every: ClassStatistics) -> ClassStatistics:
-    """Statistics of some of the rows, less what tells of families that cannot take each value of every row.
+    """Statistics of some of the rows, without those of families that cannot take each value of every row.
 
     So a model of some rows can be asked about the others: a column that holds a 0 elsewhere is not lognormal.
     """

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from classwise.arrays import Array, Codes, patterns, row_norms
 from classwise.covariance import Covariance
 from classwise.covariance.exponents import Exponents
-from classwise.densities.density import Density, Located, Polynomial, Wrapper, by_pattern
+from classwise.densities.density import ColumnPolynomial, Density, Located, Wrapper, by_pattern
 from classwise.errors import UnscorableError
 from classwise.kernels.scores import Scores
 from classwise.statistics import Moments
@@ -72,13 +72,13 @@ class Gaussian(Located):
         common = self._exponents.common(self._about_origin(rows))
         return common + self._log_scale[0] if self._is_shared else common
 
-    def polynomial(self) -> Polynomial | None:
+    def polynomial(self) -> ColumnPolynomial | None:
         """log p(x | k) itself, where columns are independent: x m / v - x² / 2v, and what all zeros have."""
         if self.covariance.correlated:
             return None
         variances = np.broadcast_to(self.covariance.variances(), self.means.shape)
         constant = self._log_scale - 0.5 * (self.means**2 / variances).sum(axis=1)
-        return Polynomial(constant, self.means / variances, -0.5 / variances)
+        return ColumnPolynomial(constant, self.means / variances, -0.5 / variances)
 
     def exponents(self, rows: Array) -> Array:
         """-1/2 (x - m_k)' C_k^-1 (x - m_k), nothing left out; (m, p) -> (g, m)."""

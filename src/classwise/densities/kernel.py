@@ -33,13 +33,13 @@ from classwise.rows.schema import Family
 from classwise.statistics.bins import MOST_BINS, Histogram, Histograms
 from classwise.storage import stored
 
-# Bandwidths are looked for from Silverman's rule over this to this many times the rule, first at so many of them.
+# Bandwidths are looked for from Silverman's rule over this to this many times the rule, first at this many of them.
 FINER, COARSER, TRIED = 32.0, 4.0, 10
 
 # The table: steps in a bandwidth, and how many bandwidths it reaches beyond values.
 STEPS, REACH = 8, 5
 
-# Values are compared with centers in blocks of so many pairs.
+# Values are compared with centers in blocks of this many pairs.
 PAIRS = 1 << 19
 
 
@@ -155,7 +155,7 @@ class Kernel(Density):
     @classmethod
     def estimate(cls, bins: Histograms, families: Sequence[Family], rows_per_weight: float = 1.0) -> Self:
         """From bins; a class without a value takes the values of all rows. rows_per_weight: 1 where weights count."""
-        held = [_borrowing(column) for column in bins.columns]
+        held = [_with_overall_weight(column) for column in bins.columns]
         tasks = list(pairs_of(range(len(held)), range(len(held[0].weight))))
 
         def chosen(task: tuple[int, int]) -> float:
@@ -211,7 +211,7 @@ class Kernel(Density):
         return np.column_stack([column.draw(codes, generator) for column in self.columns])
 
 
-def _borrowing(column: Histogram) -> Histogram:
+def _with_overall_weight(column: Histogram) -> Histogram:
     empty = np.logical_not(np.any(column.weight, axis=1))
     return column.with_weight(np.where(empty[:, None], column.weight.sum(axis=0), column.weight))
 

@@ -1,4 +1,4 @@
-"""A mixture of Gaussians within each class: one class may be several clusters, or bent (Hastie and Tibshirani 1996).
+"""A mixture of Gaussians within each class: one class may be several clusters, or curved (Hastie and Tibshirani 1996).
 
     log p(x | k) = log sum over the components c of class k of  share_c N(x | m_c, C_c)
 
@@ -101,7 +101,7 @@ class Mixture(Density):
         cumulative = np.cumsum(self.share)
         whole = np.append(0.0, cumulative)[self._starts]  # what the classes before have
         drawn = np.searchsorted(cumulative, whole[codes] + generator.random(len(codes)), side="right")
-        # Sums of shares are one but for rounding: none is drawn of another class.
+        # Sums of shares are one except for rounding: none is drawn of another class.
         return self.components.sample(np.clip(drawn, self._starts[codes], self._ends[codes]), generator)
 
     def _averaged(self, values: Array) -> Array:

@@ -9,7 +9,7 @@ each column θ is the posterior mean; 0 is maximum likelihood.
     complement    score_k(x) = sum over j of x_j w_kj,   w_kj = -log of θ_j as the rows of all other classes have it
 
 Rennie, Shih, Teevan and Karger (2003), as scikit-learn has it (norm=False): where a class has few rows, those of all
-others tell more surely which words are unlike it. These are scores, not densities: rows have no density under them.
+others show more surely which words are unlike it. These are scores, not densities: rows have no density under them.
 """
 
 from abc import abstractmethod
@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from classwise.arrays import Array, Codes, product
-from classwise.densities.density import Density, Polynomial
+from classwise.densities.density import ColumnPolynomial, Density
 from classwise.errors import NotAvailableError, UnscorableError
 from classwise.storage import stored
 
@@ -56,8 +56,8 @@ class CountsTogether(Density):
             return product(self.slope, rows.T) + offset
         return np.stack([self._terms(rows, k).sum(axis=1) for k in range(self.count)]) + offset
 
-    def polynomial(self) -> Polynomial:
-        return Polynomial(np.zeros(self.count), self.slope)
+    def polynomial(self) -> ColumnPolynomial:
+        return ColumnPolynomial(np.zeros(self.count), self.slope)
 
     def shares(self, row: Array, first: int, second: int) -> Array:
         with np.errstate(invalid="ignore"):
@@ -176,7 +176,7 @@ class Complement(CountsTogether):
 
 
 def _no_density() -> NotAvailableError:
-    """The error of whoever asks scores for a density."""
+    """The error for methods that need a density."""
     return NotAvailableError(
         "families='complement' scores classes against each other, and is no density of rows: it has no sample, "
         "log_density, log_joint or log_evidence. families='multinomial' has them."

@@ -25,12 +25,12 @@ from classwise.covariance import (
     NormalInverseWishart,
     Recipe,
     StructureTable,
-    borrowed,
     complete,
     complete_by,
     log_evidence,
     most_probable_form,
     read_prior,
+    with_overall_moments,
 )
 from classwise.densities.density import Density
 from classwise.densities.gaussian import Gaussian
@@ -43,7 +43,7 @@ from classwise.statistics import ClassStatistics, DiagonalScatter, Scatter
 ROUGH = 1e-8
 
 
-# A warning names at most so many columns, and counts the others.
+# A warning names at most this many columns, and counts the others.
 MOST_NAMED = 100
 
 
@@ -87,7 +87,7 @@ class NumbersPlan(Protocol):
     @property
     def keeps_copies(self) -> bool:
         """Whether columns that follow from others are described too: under a prior that was given, and where
-        statistics do not tell, as those of columns one by one.
+        statistics do not say, as those of columns one by one.
         """
         ...
 
@@ -130,7 +130,7 @@ class Estimated:
 
     @property
     def keeps_copies(self) -> bool:
-        # Sums of |d|⁴ are of all columns together: what they were without one, nobody knows.
+        # Sums of |d|⁴ are of all columns together: what they would be without one is not known.
         return self.recipe.structure is not FullCovariance or self.needs_quartics
 
     @property
@@ -221,7 +221,7 @@ class Floored:
     form = DiagonalScatter
 
     def joint(self, statistics: ClassStatistics) -> NumbersFit:
-        filled = borrowed(statistics.by_column())
+        filled = with_overall_moments(statistics.by_column())
         variances, low = self._floored(filled)
         return NumbersFit(Gaussian(filled.mean, DiagonalCovariance(variances)), self._remarks(filled, low))
 
@@ -265,7 +265,7 @@ def diagonal_recipe(divisor: Divisor) -> Recipe:
 def _one_by_one(statistics: ClassStatistics, recipe: Recipe) -> NumbersFit:
     """Columns one by one, each with what it has."""
     statistics = statistics.by_column() if statistics.numbers.has_gaps else statistics
-    return NumbersFit(Gaussian(borrowed(statistics).mean, recipe.estimate(statistics)))
+    return NumbersFit(Gaussian(with_overall_moments(statistics).mean, recipe.estimate(statistics)))
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ class Smoothed(ABC):
 
     @abstractmethod
     def log_evidence(self, smoothing: float) -> float:
-        """log p(counts | labels), but for terms without the smoothing."""
+        """log p(counts | labels), up to terms without the smoothing."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.densities.density import Density, Polynomial, Wrapper
+from classwise.densities.density import ColumnPolynomial, Density, Wrapper
 from classwise.errors import ClasswiseError
 
 
@@ -50,7 +50,7 @@ class OnSparse(Wrapper):
         return found.constant, np.ascontiguousarray(found.slope.T), curve
 
     @property
-    def _polynomial(self) -> Polynomial:
+    def _polynomial(self) -> ColumnPolynomial:
         found = self.whole.polynomial()
         if found is None:
             raise ClasswiseError(

@@ -17,7 +17,7 @@ from classwise.statistics import ClassStatistics
 
 
 class SparseBlocks(Blocks):
-    """Statistics of columns that are all alike. Columns that never vary say nothing, but for a bag of counts."""
+    """Statistics of columns that are all alike. Columns that never vary say nothing, except for a bag of counts."""
 
     def density(self) -> Density:
         """The density over all columns."""

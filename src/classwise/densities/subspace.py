@@ -23,7 +23,7 @@ from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.statistics import ClassStatistics, DiagonalScatter, FullScatter, PooledScatter, Scatter
 
 
-class Spectrum(NamedTuple):
+class EigenSpectrum(NamedTuple):
     """Eigenvalues (r,), the largest first, and eigenvectors (p, r) of a covariance; weight: of its rows; name: of its
     class, for errors.
     """
@@ -68,16 +68,16 @@ def _above_rounding(values: Array, vectors: Array) -> tuple[Array, Array]:
 class Dimension(Protocol):
     """A rule for the number of directions."""
 
-    def own(self, spectrum: Spectrum) -> int:
+    def own(self, spectrum: EigenSpectrum) -> int:
         """Of one class."""
         ...
 
-    def common(self, spectra: Sequence[Spectrum]) -> int:
+    def common(self, spectra: Sequence[EigenSpectrum]) -> int:
         """One number for all classes."""
         ...
 
 
-def _with_directions(spectra: Sequence[Spectrum]) -> tuple[list[Spectrum], int]:
+def _with_directions(spectra: Sequence[EigenSpectrum]) -> tuple[list[EigenSpectrum], int]:
     """The spectra that have directions, and how many they all can have. A class of one or two rows has none, and keeps
     no other from having some.
     """
@@ -87,11 +87,11 @@ def _with_directions(spectra: Sequence[Spectrum]) -> tuple[list[Spectrum], int]:
 
 @dataclass(frozen=True)
 class Given:
-    """So many."""
+    """A given number."""
 
     count: int
 
-    def own(self, spectrum: Spectrum) -> int:
+    def own(self, spectrum: EigenSpectrum) -> int:
         if self.count >= spectrum.features:
             raise ClasswiseError(
                 f"dimension={self.count} is too much for {spectrum.features} columns: at most {spectrum.features - 1} "
@@ -99,7 +99,7 @@ class Given:
             )
         return min(self.count, spectrum.most)
 
-    def common(self, spectra: Sequence[Spectrum]) -> int:
+    def common(self, spectra: Sequence[EigenSpectrum]) -> int:
         return max(map(self.own, spectra))
 
 
@@ -109,10 +109,10 @@ class Scree:
 
     threshold: float
 
-    def own(self, spectrum: Spectrum) -> int:
+    def own(self, spectrum: EigenSpectrum) -> int:
         return self._last(spectrum.values[: spectrum.most + 1])
 
-    def common(self, spectra: Sequence[Spectrum]) -> int:
+    def common(self, spectra: Sequence[EigenSpectrum]) -> int:
         """Of the mean of the eigenvalues."""
         some, most = _with_directions(spectra)
         values = np.array([spectrum.values[: most + 1] for spectrum in some])
@@ -130,10 +130,10 @@ class LeastBic:
     hardly any noise, is without bounds.
     """
 
-    def own(self, spectrum: Spectrum) -> int:
+    def own(self, spectrum: EigenSpectrum) -> int:
         return self._first(self._criteria(spectrum))
 
-    def common(self, spectra: Sequence[Spectrum]) -> int:
+    def common(self, spectra: Sequence[EigenSpectrum]) -> int:
         """Of the sum of the criteria."""
         some, most = _with_directions(spectra)
         return self._first(np.sum([self._criteria(spectrum)[: most + 1] for spectrum in some], axis=0)) if some else 0
@@ -143,8 +143,8 @@ class LeastBic:
         worse = np.append(np.diff(criteria) >= 0, True)
         return int(np.argmax(worse))
 
-    def _criteria(self, spectrum: Spectrum) -> Array:
-        """Of 0 to the most directions, but for what is the same in all."""
+    def _criteria(self, spectrum: EigenSpectrum) -> Array:
+        """Of 0 to the most directions, except for what is the same in all."""
         most = spectrum.most
         count, p = np.arange(most + 1), spectrum.features
         along = np.concatenate([[0.0], np.cumsum(np.log(spectrum.values[:most]))])
@@ -169,7 +169,7 @@ class SubspaceModel:
     dimension: bool
     directions: bool = True
 
-    def covariance(self, spectra: Sequence[Spectrum], rule: Dimension) -> SubspaceCovariance:
+    def covariance(self, spectra: Sequence[EigenSpectrum], rule: Dimension) -> SubspaceCovariance:
         """The likeliest covariances of the model."""
         counts = self._counts(spectra, rule)
         noise = self._noise(spectra, counts)
@@ -182,7 +182,7 @@ class SubspaceModel:
             spread = np.where(np.arange(values.shape[2]) < counts[:, None], self._one(spectra, counts), spread)
         return SubspaceCovariance(values, self._constraints(counts), spread=spread, noise=noise)
 
-    def _counts(self, spectra: Sequence[Spectrum], rule: Dimension) -> Codes:
+    def _counts(self, spectra: Sequence[EigenSpectrum], rule: Dimension) -> Codes:
         """How many directions each class has: where their number is common, fewer if its rows are too few."""
         if self.dimension:
             return np.array([rule.own(spectrum) for spectrum in spectra])
@@ -191,13 +191,13 @@ class SubspaceModel:
     def _variances(self, values: Array) -> Array:
         return values if self.variances == "kj" or not len(values) else np.full_like(values, values.mean())
 
-    def _one(self, spectra: Sequence[Spectrum], counts: Codes) -> float:
+    def _one(self, spectra: Sequence[EigenSpectrum], counts: Codes) -> float:
         """The variance along all directions of all classes."""
         pairs = list(zip(spectra, counts.tolist(), strict=True))
         total = sum(spectrum.weight * d for spectrum, d in pairs)
         return float(sum(spectrum.weight * spectrum.values[:d].sum() for spectrum, d in pairs) / max(total, EPS))
 
-    def _noise(self, spectra: Sequence[Spectrum], counts: Codes) -> Array:
+    def _noise(self, spectra: Sequence[EigenSpectrum], counts: Codes) -> Array:
         weight = np.array([spectrum.weight for spectrum in spectra])
         rest = np.array([spectrum.values[d:].sum() for spectrum, d in zip(spectra, counts.tolist(), strict=True)])
         left = spectra[0].features - counts
@@ -214,7 +214,7 @@ class SubspaceModel:
         return variances + (0 if self.noise else len(counts) - 1)
 
 
-def _refuse_noiseless(spectrum: Spectrum, rest: float) -> None:
+def _refuse_noiseless(spectrum: EigenSpectrum, rest: float) -> None:
     if not rest > 0:
         raise SingularCovarianceError(
             f"No variance is left for the noise of {spectrum.name}, which has weight {spectrum.weight:g}: its rows are "
@@ -278,21 +278,21 @@ class Subspaces:
         moments = statistics.denoised().moments
         weight = moments.weight[:, 0]
         if not self.model.directions:
-            pooled = Spectrum.of_scatter(moments.scatter.pooled(), float(weight.sum()), "the classes together")
+            pooled = EigenSpectrum.of_scatter(moments.scatter.pooled(), float(weight.sum()), "the classes together")
             return self.model.covariance([pooled], self.rule)
         parts = zip(moments.scatter.by_class(), weight.tolist(), _names(statistics), strict=True)
-        return self.model.covariance([Spectrum.of_scatter(*part) for part in parts], self.rule)
+        return self.model.covariance([EigenSpectrum.of_scatter(*part) for part in parts], self.rule)
 
     def of_rows(self, statistics: ClassStatistics, rows: Array, codes: Codes, weights: Array) -> NumbersFit:
         """The same from rows without gaps (n, p), their classes (n,) and weights (n,); statistics: of each column."""
         means = statistics.mean
         if not self.model.directions:
-            pooled = Spectrum.of_rows(rows - means[codes], weights, "the classes together")
+            pooled = EigenSpectrum.of_rows(rows - means[codes], weights, "the classes together")
             return NumbersFit(Gaussian(means, self.model.covariance([pooled], self.rule)))
         spectra = []
         for k, name in enumerate(_names(statistics)):
             own = np.flatnonzero(codes == k)
-            spectra.append(Spectrum.of_rows(rows[own] - means[k], weights[own], name))
+            spectra.append(EigenSpectrum.of_rows(rows[own] - means[k], weights[own], name))
         return NumbersFit(Gaussian(means, self.model.covariance(spectra, self.rule)))
 
     def alone(self, statistics: ClassStatistics) -> NumbersFit:

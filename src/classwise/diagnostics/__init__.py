@@ -1,7 +1,7 @@
 """What the rows say about the choice of a model before it is fitted, and whether it looks like them afterwards.
 
 First of all: what is wrong with the table. Before: covariances, Normality, rank and overlap, each with its advice.
-After: samples of the model beside the rows.
+After: samples of the model, compared with the rows.
 """
 
 from classwise.diagnostics.advice import Claim

@@ -12,7 +12,7 @@ from classwise.tabular import aligned, html_table
 # A test rejects where chance alone would do so this often.
 LEVEL = 0.05
 
-# Log density per row: a rise below NEGLIGIBLE changes no decision that matters, one of NOTABLE is worth having.
+# Log density per row: a rise below NEGLIGIBLE changes no decision that matters, one of NOTABLE matters.
 NEGLIGIBLE, NOTABLE = 0.01, 0.05
 
 # With fewer rows than this for each number of a covariance, estimating it costs a tenth of log density a row and more.
@@ -27,7 +27,7 @@ ILL = 1e4
 
 @dataclass(frozen=True)
 class Claim:
-    """What a sentence claims, for whoever would check it on held-out rows.
+    """What a sentence claims, in a form that held-out rows can check.
 
     kind: what it is about. better, worse: kinds of models, as `compare` calls them; the best of the first is said to do
     no worse than the best of the second. classes: two of them, of whose rows a share between least and most is said to
@@ -55,11 +55,11 @@ class Advice:
     rank: int = 0
 
     @classmethod
-    def say(cls, claim: Claim, sentence: "Callable[[Words], str] | str", rank: int = 0) -> "Advice":
-        """Advice that is the same in both places, or is told which words it is to use."""
+    def say(cls, claim: Claim, sentence: "Callable[[AdviceWording], str] | str", rank: int = 0) -> "Advice":
+        """Advice that is the same in both places, or a sentence made from the words of each."""
         if isinstance(sentence, str):
             return cls(claim, sentence, sentence, rank)
-        return cls(claim, sentence(Words(shell=False)), sentence(Words(shell=True)), rank)
+        return cls(claim, sentence(AdviceWording(shell=False)), sentence(AdviceWording(shell=True)), rank)
 
 
 MODELS = {
@@ -69,7 +69,7 @@ MODELS = {
 }
 
 
-class Words(NamedTuple):
+class AdviceWording(NamedTuple):
     """How a place says what to do: Python by arguments, a shell by flags."""
 
     shell: bool
@@ -77,7 +77,7 @@ class Words(NamedTuple):
     def models(self, kinds: Sequence[str]) -> str:
         """Models to try.
 
-        >>> Words(shell=False).models(["QDA", "RDA"]), Words(shell=True).models(["QDA", "RDA"])
+        >>> AdviceWording(shell=False).models(["QDA", "RDA"]), AdviceWording(shell=True).models(["QDA", "RDA"])
         ('cw.QDA() or cw.RDA()', 'classwise compare --models qda,rda')
         """
         if not self.shell:

@@ -78,15 +78,15 @@ class PredictiveCheck:
         return heading + pairs
 
     def __str__(self) -> str:
-        told = self.summary()
-        more = [f"{len(told) - SHOWN} more: see .table()."] if len(told) > SHOWN else []
-        return "\n".join([self._heading(), wrapped([*told[:SHOWN], *more])]).rstrip()
+        sentences = self.summary()
+        more = [f"{len(sentences) - SHOWN} more: see .table()."] if len(sentences) > SHOWN else []
+        return "\n".join([self._heading(), wrapped([*sentences[:SHOWN], *more])]).rstrip()
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        told = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.summary()[:SHOWN])
-        return f"<p>{escape(self._heading())}</p><ul>{told}</ul>"
+        items = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.summary()[:SHOWN])
+        return f"<p>{escape(self._heading())}</p><ul>{items}</ul>"
 
 
 def check(
@@ -200,7 +200,7 @@ class HistogramBins:
         return np.bincount(places.ravel(), minlength=count * bins).reshape(count, bins) / values.shape[1]
 
     def histogram(self, observed: Array, samples: Array) -> Histogram:
-        """The shares of the rows beside those of the samples; observed (bins,), samples (draws, bins)."""
+        """The shares of the rows, compared with those of the samples; observed (bins,), samples (draws, bins)."""
         low, middle, high = np.quantile(samples, [0.025, 0.5, 0.975], axis=0)
         edges = self.edges if self.levels is None else None
         return Histogram(edges, self.levels, observed, low, middle, high)
@@ -254,7 +254,7 @@ class Measurements:
         keys, samples = list(self.observed), np.vstack(self.samples)
         observed = np.array(list(self.observed.values()))
         alone = tail_probabilities(observed, samples)
-        sizes = surprises(self._evened(np.vstack([observed, samples])))
+        sizes = surprises(self._symmetrized(np.vstack([observed, samples])))
         adjusted = adjusted_probabilities(sizes)
         low, middle, high = np.quantile(samples, [0.025, 0.5, 0.975], axis=0)
         order = np.argsort(-sizes[0], kind="stable")
@@ -262,13 +262,13 @@ class Measurements:
         lines = [self._line(key, *map(float, numbers)) for key, numbers in zip(keys, made, strict=True)]
         return tuple(lines[i] for i in order)
 
-    def _evened(self, every: Array) -> Array:
+    def _symmetrized(self, every: Array) -> Array:
         """Measures transformed so that their distribution over samples is roughly symmetric; (sets, t) -> (sets, t)."""
-        evened = every.copy()
+        symmetrized = every.copy()
         for i, (_, key) in enumerate(self.observed):
             if key.measure in EVEN_SCALES:
-                evened[:, i] = EVEN_SCALES[key.measure](every[:, i])
-        return evened
+                symmetrized[:, i] = EVEN_SCALES[key.measure](every[:, i])
+        return symmetrized
 
     def _line(self, key: tuple[int, Measured], *numbers: float) -> CheckLine:
         """numbers: observed, low, middle, high, p_value, adjusted."""

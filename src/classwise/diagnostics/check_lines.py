@@ -9,13 +9,13 @@ from classwise.diagnostics.advice import chance, classes, number
 from classwise.tabular import Tabular, data_frame
 
 
-class Words(NamedTuple):
-    """above, below: what to say if the measure is larger, or smaller, in the rows; mend_...: what may help."""
+class MeasureWording(NamedTuple):
+    """above, below: what to say if the measure is larger, or smaller, in the rows; remedy_...: what may help."""
 
     above: str
     below: str
-    mend_above: str
-    mend_below: str
+    remedy_above: str
+    remedy_below: str
 
 
 SHIFTED = "are these rows like those that the model was fitted on? If so, its prior or smoothing is too strong"
@@ -24,37 +24,37 @@ LIMITED = "it may end at a limit: a column above 0 may be 'lognormal', whole num
 FAR = "look at the rows farthest out, which m.leave_one_out_evidence(X, y) finds"
 FEW_VALUES = "take it for 'categorical', if its values are few"
 
-WORDS = {
-    "mean": Words("is larger than in the model", "is smaller than in the model", SHIFTED, SHIFTED),
-    "deviation": Words("varies more than in the model", "varies less than in the model", OWN, OWN),
-    "skewness": Words(
+WORDING = {
+    "mean": MeasureWording("is larger than in the model", "is smaller than in the model", SHIFTED, SHIFTED),
+    "deviation": MeasureWording("varies more than in the model", "varies less than in the model", OWN, OWN),
+    "skewness": MeasureWording(
         "is more skewed to the right than the model allows",
         "is more skewed to the left than the model allows",
         "if its values are positive, families={{{column}: 'lognormal'}} takes logarithms; else transform it",
         "transform it so that the long tail becomes shorter, by its square for example",
     ),
-    "kurtosis": Words(
+    "kurtosis": MeasureWording(
         "has more values far out than the model allows",
         "has fewer values far out than in the model",
         FAR,
         "it may be two groups in one class, which deserve labels of their own, or end at limits",
     ),
-    "smallest": Words("stops higher than in the model", "reaches lower than the model allows", LIMITED, FAR),
-    "largest": Words("reaches higher than the model allows", "stops lower than in the model", FAR, LIMITED),
-    "rate": Words("is larger than in the model", "is smaller than in the model", SHIFTED, SHIFTED),
-    "dispersion": Words(
+    "smallest": MeasureWording("stops higher than in the model", "reaches lower than the model allows", LIMITED, FAR),
+    "largest": MeasureWording("reaches higher than the model allows", "stops lower than in the model", FAR, LIMITED),
+    "rate": MeasureWording("is larger than in the model", "is smaller than in the model", SHIFTED, SHIFTED),
+    "dispersion": MeasureWording(
         "varies more than its family can",
         "varies less than its family can",
         "take it for 'categorical' if its values are few, for 'gaussian' if not, or let families='best' choose",
         "take it for 'binomial(N)' if there is a largest number N, or for 'categorical'",
     ),
-    "share of zeros": Words(
+    "share of zeros": MeasureWording(
         "has more zeros than the model allows",
         "has fewer zeros than in the model",
         f"add a column that tells zeros from the rest, or {FEW_VALUES}",
         FEW_VALUES,
     ),
-    "share": Words(
+    "share": MeasureWording(
         "is more often {level} than in the model", "is less often {level} than in the model", SHIFTED, SHIFTED
     ),
 }
@@ -123,7 +123,7 @@ class CheckLine:
         """How the rows differ from the model."""
         if len(self.columns) == 2:
             return dependence(self.measure, self.observed, self.is_above)
-        words = WORDS[self.measure]
+        words = WORDING[self.measure]
         return (words.above if self.is_above else words.below).format(level=repr(self.level))
 
     @property
@@ -131,8 +131,8 @@ class CheckLine:
         """What may help."""
         if len(self.columns) == 2:
             return DEPENDENT[self.how, self.measure]
-        words = WORDS[self.measure]
-        return (words.mend_above if self.is_above else words.mend_below).format(column=repr(self.columns[0]))
+        words = WORDING[self.measure]
+        return (words.remedy_above if self.is_above else words.remedy_below).format(column=repr(self.columns[0]))
 
 
 class Histogram(NamedTuple):

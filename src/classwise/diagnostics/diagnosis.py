@@ -66,14 +66,14 @@ class Diagnosis:
 
         shell: whether they speak of flags of the command line, rather than of arguments in Python.
         """
-        return tuple(advice.shell if shell else advice.python for advice in self._told())
+        return tuple(advice.shell if shell else advice.python for advice in self._most_useful())
 
     @property
     def claims(self) -> tuple[Claim, ...]:
         """What each of the sentences claims, to be checked on held-out rows."""
-        return tuple(advice.claim for advice in self._told())
+        return tuple(advice.claim for advice in self._most_useful())
 
-    def _told(self) -> list[Advice]:
+    def _most_useful(self) -> list[Advice]:
         return sorted((advice for advice in self.found.values() if advice.rank), key=lambda advice: advice.rank)[:MOST]
 
     @property

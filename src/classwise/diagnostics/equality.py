@@ -43,7 +43,7 @@ class Equality:
 
     chi2, dof and f, dof, f_dof: Box's approximations, to compare with other programs. p_value: by exact moments.
     difference, cost: what own covariances add to the log density of a row, and what estimating them takes away.
-    power: the chance to find a difference that is worth having.
+    power: the chance to find a difference that matters.
     """
 
     labels: tuple[Any, ...]

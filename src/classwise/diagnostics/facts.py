@@ -19,7 +19,7 @@ from classwise.errors import ClasswiseError
 # Held-out rows --------------------------------------------------------------------------------------------------------
 
 
-# A difference of log loss below this matters to nobody, and is not worth a sentence.
+# A difference of log loss below this does not matter, and is not reported.
 WORTH = 0.01
 
 

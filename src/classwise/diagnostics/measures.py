@@ -1,4 +1,4 @@
-"""How surprising measures of the rows are beside those of samples, one by one and all together.
+"""How surprising measures of the rows are compared with those of samples, one by one and all together.
 
     p_value   2 min(share of samples at or above, share at or below), the rows counted as one more sample
     adjusted  the share of samples whose largest surprise, over all measures, is at least this one

@@ -235,7 +235,7 @@ def sums_by_pairs(white: Array, weights: Array) -> tuple[float, float]:
 
 
 def rejected(tests: Sequence[Normality]) -> list[Normality]:
-    """The classes that are not Gaussian, allowing for so many tests (Bonferroni)."""
+    """The classes that are not Gaussian, allowing for the number of tests (Bonferroni)."""
     tested = [test for test in tests if test.tested]
     return [test for test in tested if test.p_value * len(tested) < LEVEL]
 

@@ -1,4 +1,4 @@
-"""How well single columns tell two classes apart, with nothing assumed of them: counts of levels and of ranges.
+"""How well single columns separate two classes, with nothing assumed of them: counts of levels and of ranges.
 
 Text and yes/no are counted as they are; every number is cut into ranges of about equal weight. For the counts c of L
 places in two classes of n_a and n_b rows, and p = (c + 1/2) / (n + L/2),
@@ -24,7 +24,7 @@ from classwise.arrays import Array, sums_by
 from classwise.rows.table import Table
 from classwise.statistics.binning import learn_places
 
-# Numbers are cut into so many ranges.
+# Numbers are cut into this many ranges.
 RANGES = 16
 
 # A share of errors is taken for this many standard errors larger: it is an estimate, and the least of many columns.
@@ -58,7 +58,7 @@ class Separation:
             least[: 1 + by_itself] = np.minimum(least[: 1 + by_itself], _errors(counts, weight))
         total = weight[:, None] + weight
         share = np.clip(least / total, 0, 0.5)
-        # Where no row is mistaken, one of so many may still be by chance.
+        # Where no row is mistaken, one in `total` may still be, by chance.
         share += MARGIN * np.sqrt(np.maximum(share * (1 - share), 1 / total) / total)
         return cls(weight, distance.clip(0), apart, *share)
 

@@ -100,7 +100,7 @@ OWN_SHARE = 1e-9
 def followers(statistics: ClassStatistics) -> list[int]:
     """The columns that follow linearly from those before them: within classes, and from class to class.
 
-    One that is another plus a number for each class follows within classes, and yet tells them apart: it is none.
+    One that is another plus a number for each class follows within classes, and yet separates them: it is none.
     """
     moments = statistics.moments
     middle = (moments.weight * moments.mean).sum(axis=0) / moments.weight.sum()

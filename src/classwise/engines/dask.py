@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from classwise.engines.engine import Answer, S, total
+from classwise.engines.engine import AddedColumns, S, total
 from classwise.errors import ClasswiseError
 from classwise.rows.roles import ArrayChunk, Chunk
 from classwise.rows.sampling import PLACES
 
-# So many statistics are added by one task.
+# This many statistics are added by one task.
 FAN = 8
 
 
@@ -61,14 +61,14 @@ class DaskEngine:
             return _tree(summarize, rows.parts())
         return _tree(summarize, [(part,) for part in rows.to_delayed()])
 
-    def apply(self, answer: Answer, rows: Any, size: int) -> Any:
+    def apply(self, answer: AddedColumns, rows: Any, size: int) -> Any:
         """A DataFrame of Dask."""
         keys = list(answer.carried.values())
         meta = rows._meta[keys].assign(**answer.empty)
         return rows.map_partitions(_answered, answer, keys, meta=meta)
 
 
-def _answered(partition: Any, answer: Answer, keys: list[str]) -> Any:
+def _answered(partition: Any, answer: AddedColumns, keys: list[str]) -> Any:
     return partition[keys].assign(**answer.columns(Chunk(partition)))
 
 

@@ -1,4 +1,4 @@
-"""Rows of a database: what can be asked as sums over all rows is computed there, and everything else from its rows."""
+"""Rows of a database: sums over all rows are computed there, and everything else from its rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from classwise.rows.streams import Stream
 
 @runtime_checkable
 class Asking(Protocol):
-    """What a database may be asked for, rather than for its rows."""
+    """What a database may compute, rather than send its rows."""
 
     def of_query(self, query: Query) -> Any:
         """The same as of all rows of a query; None where rows have to be read, or that is faster."""

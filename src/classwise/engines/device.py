@@ -4,7 +4,7 @@
              r = x - c_k, sum w r, sum w r r' (or r²); sums are kept in float64
     scores   linear, c_k + (x - o)'L_k, or quadratic, c_k - 1/2 |(x - m_k) V_k|²; then Bayes' rule
 
-Only what adds up, or what is asked for, leaves the device. Operations are those of the array API standard, in float64;
+Only sums, or the answers, leave the device. Operations are those of the array API standard, in float64;
 where the library has none (JAX as it comes), products are of blocks of a few rows, which are added in NumPy. Of rows in
 float32 on a CUDA device of torch, kernels of Triton do the same in one pass. Sums are in device_sums, scores in
 device_scores, kernels in device_kernels.
@@ -47,7 +47,7 @@ def values_of(table: Table) -> Any:
 
 
 def block_rows(width: int) -> int:
-    """How many rows to work on at once, if so many numbers are held for each."""
+    """How many rows to work on at once, if `width` numbers are held for each."""
     return max(DEVICE_BLOCK // max(width, 1), 1024)
 
 
@@ -57,7 +57,7 @@ def widened(values: Any) -> Any:
     return xp.astype(values, xp.float64 if has_double(values) else xp.float32, copy=False)
 
 
-def beside(values: Array, rows: Any) -> Any:
+def on_device_of(values: Array, rows: Any) -> Any:
     """Numbers of a model, on the device of rows, in the precision that is computed in."""
     xp = namespace(rows)
     return from_host(np.asarray(values), rows, xp.float64 if has_double(rows) else xp.float32)
@@ -65,8 +65,8 @@ def beside(values: Array, rows: Any) -> Any:
 
 def away_from(rows: Any, center: Array) -> Any:
     """x - c, to the last digit of the rows: what float32 cuts off a center is subtracted by itself."""
-    away = widened(rows) - beside(center, rows)
-    return away if has_double(rows) else away - beside(center - center.astype(np.float32), rows)
+    away = widened(rows) - on_device_of(center, rows)
+    return away if has_double(rows) else away - on_device_of(center - center.astype(np.float32), rows)
 
 
 def has_kernels(values: Any) -> bool:

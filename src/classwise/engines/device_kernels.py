@@ -16,7 +16,7 @@ from classwise.arrays import Array
 # Tiles are as wide as the columns, or as the classes, in powers of two from 16 on.
 WIDEST = 64
 
-# A program adds up so many blocks at least.
+# A program adds up this many blocks at least.
 LEAST_BLOCKS = 32
 
 
@@ -30,7 +30,7 @@ class Tiling(NamedTuple):
 
 NARROW, WIDE, ALONE = Tiling(32, 1, 24), Tiling(32, 4, 8), Tiling(256, 8, 4)
 
-# Of so many classes, each may have all the programs that a device can run.
+# Of this many classes, each may have all the programs that a device can run.
 FEW_CLASSES = 8
 
 

@@ -19,7 +19,7 @@ import triton.language as tl
 from classwise.arrays import Array
 from classwise.engines.device_kernels import held, padded
 
-# Few: their scores, and rows of so many columns, fit in the registers of threads.
+# Few: their scores, and rows of this many columns, fit in the registers of threads.
 FEW_CLASSES = 8
 FEW_COLUMNS = 16
 
@@ -27,7 +27,7 @@ LINEAR, DIAGONAL, FULL = 0, 1, 2
 ANSWERS = {"scores": 0, "posterior": 1, "log_posterior": 2, "log_evidence": 3, "decide": 4}
 
 
-class Coefficients(NamedTuple):
+class DeviceCoefficients(NamedTuple):
     """Of a model, on a device, with zeros up to widths that are powers of two: (P,), (g, P), and by form (g, P) or
     (P, G) of LINEAR, (g, P) of DIAGONAL, (g, P, P) of FULL; (G,), (g,) and (g,).
 
@@ -46,7 +46,7 @@ class Coefficients(NamedTuple):
 
 
 # What was sent to devices before, for as long as the scores are there.
-SENT: WeakKeyDictionary[Any, dict[Any, Coefficients]] = WeakKeyDictionary()
+SENT: WeakKeyDictionary[Any, dict[Any, DeviceCoefficients]] = WeakKeyDictionary()
 
 
 def answer(scores: Any, name: str, rows: Any) -> Any:
@@ -64,7 +64,7 @@ def answer(scores: Any, name: str, rows: Any) -> Any:
     return out if is_single else out.T
 
 
-def _linear_model(scores: Any, rows: Any) -> Coefficients:
+def _linear_model(scores: Any, rows: Any) -> DeviceCoefficients:
     count, width = len(scores.constants), padded(rows.shape[1])
     # What float32 cuts off the origin is a matter of the constants.
     cut = scores.origin - scores.origin.astype(np.float32)
@@ -72,10 +72,10 @@ def _linear_model(scores: Any, rows: Any) -> Coefficients:
     few = count <= FEW_CLASSES
     slopes = held(scores.slopes.T, rows, count, width) if few else held(scores.slopes, rows, width, padded(count))
     origin = held(scores.origin, rows, width)
-    return Coefficients(origin, origin, slopes, constants, constants, constants, LINEAR, False, False)
+    return DeviceCoefficients(origin, origin, slopes, constants, constants, constants, LINEAR, False, False)
 
 
-def _quadratic_model(scores: Any, rows: Any) -> Coefficients:
+def _quadratic_model(scores: Any, rows: Any) -> DeviceCoefficients:
     count, width = len(scores.constants), padded(rows.shape[1])
     is_diagonal, is_student = scores.whitening.ndim == 2, scores.freedom is not None
     origin = scores.means.mean(axis=0).astype(np.float32).astype(np.float64)
@@ -85,7 +85,7 @@ def _quadratic_model(scores: Any, rows: Any) -> Coefficients:
     few = not is_diagonal and count <= FEW_CLASSES and rows.shape[1] <= FEW_COLUMNS
     is_triangular = few and not np.tril(matrices, -1).any()
     turned = np.swapaxes(matrices, 1, 2) if is_triangular else matrices
-    return Coefficients(
+    return DeviceCoefficients(
         held(origin, rows, width),
         held(scores.means - origin, rows, count, width),
         held(turned, rows, *((count, width) if is_diagonal else (count, width, width))),
@@ -105,7 +105,7 @@ def _constants(values: Array, rows: Any) -> Any:
     return torch.from_numpy(wide).to(rows.device, non_blocking=True)
 
 
-def _launch(model: Coefficients, rows: Any, out: Any, flag: Any, count: int, what: int) -> None:
+def _launch(model: DeviceCoefficients, rows: Any, out: Any, flag: Any, count: int, what: int) -> None:
     """The kernel that serves, in blocks and warps as measured."""
     features, width = rows.shape[1], len(model.origin)
     given = (rows, rows.stride(0), rows.stride(1), len(rows), *model[:6], out, flag)

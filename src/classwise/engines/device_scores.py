@@ -9,10 +9,10 @@ from classwise.arrays import TIE, Array
 from classwise.engines.device import (
     DeviceEngine,
     away_from,
-    beside,
     block_rows,
     exact_product,
     has_kernels,
+    on_device_of,
     values_of,
     widened,
 )
@@ -43,7 +43,9 @@ class LinearScores:
 
     def __call__(self, rows: Any) -> Any:
         """(m, p) -> (g, m)."""
-        scores = exact_product(away_from(rows, self.origin), beside(self.slopes, rows)) + beside(self.constants, rows)
+        scores = exact_product(away_from(rows, self.origin), on_device_of(self.slopes, rows)) + on_device_of(
+            self.constants, rows
+        )
         return namespace(rows).matrix_transpose(scores)
 
 
@@ -77,7 +79,7 @@ class QuadraticScores:
         return xp.stack([self._score(xp, wide, k) for k in range(len(self.means))], axis=0)
 
     def _score(self, xp: Any, rows: Any, k: int) -> Any:
-        away, own = away_from(rows, self.means[k]), beside(self.whitening[k], rows)
+        away, own = away_from(rows, self.means[k]), on_device_of(self.whitening[k], rows)
         white = away * own if own.ndim == 1 else exact_product(away, own)
         distances = xp.sum(white * white, axis=1)
         if self.freedom is None:
@@ -108,7 +110,7 @@ def answer_in_place(scores: Scores, name: str, table: Table) -> Any:
 def answer(scores: Scores, name: str, rows: Any) -> Any:
     """What is made of scores (g, m): "scores", "posterior", "log_posterior"; (m,): "log_evidence", "decide".
 
-    In the precision of the rows. A row without a finite score is an error, for whoever knows about gaps.
+    In the precision of the rows. A row without a finite score is an error; callers handle gaps.
     """
     kernels = _kernels(scores, rows)
     found = _ruled(namespace(rows), name, scores(rows), rows.dtype) if kernels is None else None

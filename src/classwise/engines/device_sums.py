@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from classwise.arrays import Array, Codes, slices
-from classwise.engines.device import beside, block_rows, has_kernels, multiplied, summed, widened
+from classwise.engines.device import block_rows, has_kernels, multiplied, on_device_of, summed, widened
 from classwise.rows.device_rows import from_host, namespace, to_host
 
-# So many rows of a class give its provisional mean.
+# This many rows of a class give its provisional mean.
 PILOT_ROWS = 32
 
 
@@ -95,7 +95,7 @@ class ClassedRows:
         """sum w |d|² d (g, p) and sum w |d|⁴ (g,), of distances from means."""
         third, fourth = np.zeros(mean.shape), np.zeros(self.count)
         for k, rows, weights in self._parts(mean):
-            away = rows - beside(rest[k], rows)
+            away = rows - on_device_of(rest[k], rows)
             squares = namespace(away).sum(away * away, axis=1)[:, None]
             own = squares if weights is None else squares * weights[:, None]
             third[k] += summed(away * own)
@@ -118,7 +118,7 @@ class ClassedRows:
         """Blocks of rows of one class, about its provisional mean, with their weights."""
         size = block_rows(self.rows.shape[1])
         for k, (start, stop) in enumerate(zip(self.bounds[:-1].tolist(), self.bounds[1:].tolist(), strict=True)):
-            center = beside(provisional[k], self.rows)
+            center = on_device_of(provisional[k], self.rows)
             # JAX compiles for every length anew: there, all blocks have one, and rows that do not count weigh nothing.
             length = size if type(self.rows).__module__.startswith("jax") else None
             for part in slices(stop - start, min(size, int(self.rows.shape[0]))):

@@ -1,7 +1,7 @@
 """Rows that a pass brings into memory: how many there are, all of them, or some of them drawn by chance.
 
-One law of chance: row i has the random bits of its number (rows/sampling.py), whatever chunks it comes in and whoever
-reads it. The rows of least rank are a uniform sample of all; those of least rank of a class, one of that class.
+Row i has the random bits of its number (rows/sampling.py), whatever chunks it comes in and whatever engine reads it.
+The rows of least rank are a uniform sample of all; those of least rank of a class, one of that class.
 """
 
 from dataclasses import dataclass
@@ -142,7 +142,7 @@ class Drawing:
 
 
 def draw(counted: Counted, size: int, seed: int, folds: Codes) -> Sample:
-    """Of the rows of a chunk, those that may be in a sample of so many, with their folds (m,)."""
+    """Of the rows of a chunk, those that may be in a sample of `size` rows, with their folds (m,)."""
     ranks = ranks_of_rows(counted.numbers, seed)
     return _kept(counted, size, ranks, may_be_drawn(ranks, counted.numbers, size), folds)
 

@@ -1,4 +1,4 @@
-"""What an engine is asked for: to gather and to apply, with the same arguments wherever the rows are.
+"""What an engine does: it gathers and applies, with the same arguments wherever the rows are.
 
 A new engine is a SourceEngine, and a line in the table `ENGINES` that says which rows are its own. From outside the
 package, `register_engine` adds that line; docs/extending.md has an example.
@@ -15,8 +15,8 @@ from classwise.rows.roles import Chunk, as_arrow
 S = TypeVar("S")
 
 
-class Answer(Protocol):
-    """What is asked of rows where they are: columns to be put beside some of theirs.
+class AddedColumns(Protocol):
+    """Columns that are computed for rows where these are, and put next to some of their own.
 
     carried: the columns that go along, by the names that they are to have, with those under which chunks have them;
     empty: the columns that are added, without a row.
@@ -44,7 +44,7 @@ class Engine(Protocol):
         """Every chunk's answer, in the order of the rows and in the place where they are.
 
         Of a table in memory an array; of a stream an iterator of tables of pyarrow's, and of a cluster's DataFrame a
-        DataFrame, where `answer` is an Answer.
+        DataFrame, where `answer` is AddedColumns.
         """
         ...
 
@@ -61,7 +61,7 @@ class SourceEngine(Engine, Protocol):
         ...
 
     def numbering(self, count: Callable[[Any], int]) -> "SourceEngine":
-        """The same, where only some rows have numbers: so many of a table.
+        """The same, where only some rows have numbers: count(table) of a table.
 
         An engine whose chunks have numbers of their own, as the partitions of a cluster do, need not care.
         """
@@ -80,7 +80,7 @@ def total(parts: Iterable[S]) -> S:
     return cast("S", whole)
 
 
-def beside(answer: Answer, chunk: Chunk) -> Any:
+def beside(answer: AddedColumns, chunk: Chunk) -> Any:
     """The keys of a chunk and what is added to them, as a table of pyarrow's."""
     import pyarrow as pa
 

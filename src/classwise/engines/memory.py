@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.engines.engine import S, total
-from classwise.engines.pool import KEPT, Pool, keeping
+from classwise.engines.pool import LOCAL, ThreadPool, keeping
 from classwise.kernels import BLAS, OURS
 from classwise.rows.table import Table
 
@@ -70,15 +70,15 @@ def kept_threads() -> Iterator[None]:
 
 
 @contextmanager
-def threads(tasks: int) -> Iterator[Pool]:
+def threads(tasks: int) -> Iterator[ThreadPool]:
     """A pool of as many threads as BLAS may use, with BLAS itself held to one; of one thread, where others of ours that
     know no pool are at work.
     """
-    if KEPT.pool is not None:
-        yield KEPT.pool
+    if LOCAL.pool is not None:
+        yield LOCAL.pool
         return
     with BLAS.held() as allowed:
-        pool = Pool(1 if OURS.working else min(allowed, tasks))
+        pool = ThreadPool(1 if OURS.working else min(allowed, tasks))
         try:
             yield pool
         finally:

@@ -1,8 +1,8 @@
 """A pool of threads whose tasks may hand out tasks of their own.
 
-Whoever hands out tasks does them itself, one after the other, and idle threads take some of them off it. While it waits
-for the last of these, another thread works in its place. So one long task does not leave cores idle, and nothing waits
-for a thread that never comes.
+The thread that hands out tasks does them itself, one after the other, and idle threads take some of them. While it
+waits for the last of these, another thread works in its place. So one long task does not leave cores idle, and
+nothing waits for a thread that never comes.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +20,13 @@ class Stopped(BaseException):
     """The caller of the pool was interrupted: what has not begun never will."""
 
 
-class Kept(local):
+class ThreadLocalPool(local):
     """The pool that this thread works in, or keeps while much of its work is short."""
 
-    pool: "Pool | None" = None
+    pool: "ThreadPool | None" = None
 
 
-KEPT = Kept()
+LOCAL = ThreadLocalPool()
 
 
 class Batch(Generic[T, R]):
@@ -49,7 +49,7 @@ class Batch(Generic[T, R]):
         self.begun = len(self.tasks)
 
 
-class Pool:
+class ThreadPool:
     """At most `size` threads at work, the caller's included; those that wait for others do not count."""
 
     def __init__(self, size: int) -> None:
@@ -99,20 +99,20 @@ class Pool:
         for thread in self._threads:
             thread.join()
 
-    # The rest is called with the lock, but for what works. -----------------------------------------------------------
+    # The rest is called with the lock, except for what works. -------------------------------------------------------
 
     def _see_through(self, batch: Batch[Any, Any], step: Callable[[], None]) -> None:
         """Do tasks of a batch until there are none, then wait for others to do theirs."""
-        told = 0
-        while told < len(batch.tasks) and batch.problem is None:
+        reported = 0
+        while reported < len(batch.tasks) and batch.problem is None:
             with self._lock:
                 number = self._take(batch)
-                if number is None and not batch.is_done[told]:
+                if number is None and not batch.is_done[reported]:
                     self._wait(batch)
             if number is not None:
                 self._do(batch, number)
-            while told < len(batch.tasks) and batch.is_done[told]:
-                told += 1
+            while reported < len(batch.tasks) and batch.is_done[reported]:
+                reported += 1
                 step()
 
     def _take(self, batch: Batch[Any, Any]) -> int | None:
@@ -177,7 +177,7 @@ class Pool:
 
     def _live(self) -> None:
         """The life of a thread: the tasks of the oldest batch first, which are the largest."""
-        KEPT.pool = self
+        LOCAL.pool = self
         OURS.begin()
         with self._lock:
             self._called -= 1
@@ -207,12 +207,12 @@ class Pool:
 class keeping:  # noqa: N801  a context, as those of contextlib are
     """This thread keeps a pool for everything inside."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: ThreadPool) -> None:
         self.pool = pool
 
-    def __enter__(self) -> Pool:
-        self.before, KEPT.pool = KEPT.pool, self.pool
+    def __enter__(self) -> ThreadPool:
+        self.before, LOCAL.pool = LOCAL.pool, self.pool
         return self.pool
 
     def __exit__(self, *error: Any) -> None:
-        KEPT.pool = self.before
+        LOCAL.pool = self.before

@@ -19,7 +19,7 @@ from classwise.errors import OutOfTimeError
 PATIENCE = 2.0
 PACE = 0.1
 
-# Where progress is told that nobody watches, and the seconds between two lines.
+# Where progress is logged without a display, and the seconds between two lines.
 LOG = logging.getLogger("classwise")
 LOG_PACE = 10.0
 
@@ -32,7 +32,7 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float | None) -> Self:
-        """So many seconds from now on; None: never."""
+        """Some seconds from now; None: never."""
         return cls() if seconds is None else cls(time.monotonic() + seconds)
 
     @property
@@ -109,7 +109,7 @@ class Progress:
 
 
 class Log:
-    """The same as lines of the log "classwise", for work that nobody watches."""
+    """The same as lines of the log "classwise", for work without a display."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -125,7 +125,7 @@ class Log:
 
 
 class MeteredPart(Protocol):
-    """Part of the rows. size: its bytes; count(): about how many rows it has, None where nobody knows."""
+    """Part of the rows. size: its bytes; count(): about how many rows it has, None where that is not known."""
 
     @property
     def size(self) -> int: ...
@@ -134,7 +134,7 @@ class MeteredPart(Protocol):
 
 
 class Meter:
-    """Counts rows as they go by: how many, of how many bytes, how fast, and how long it will take."""
+    """Counts rows as they are read: how many, of how many bytes, how fast, and how long it will take."""
 
     def __init__(self, what: str, parts: Sequence[MeteredPart], display: Callable[[str], Any] | None) -> None:
         self.what, self._make = what, display
@@ -146,7 +146,7 @@ class Meter:
         self._expected = _sum_known([part.count() for part in parts]) if display else None
 
     def advance(self, rows: int) -> None:
-        """So many rows more."""
+        """Count more rows."""
         self._rows += rows
         self._inside += rows
         now = time.monotonic()
@@ -157,7 +157,7 @@ class Meter:
         self._next = now + PACE
 
     def forget(self) -> None:
-        """The rows of the part at hand do not count: it is begun again."""
+        """The rows of the current part do not count: it is begun again."""
         self._rows, self._inside = self._rows - self._inside, 0
 
     def finish(self, part: MeteredPart) -> None:
@@ -174,13 +174,13 @@ class Meter:
 
     def about(self, seconds: float) -> str:
         """What is shown."""
-        told = [_short(self._rows, " rows")]
+        parts = [_short(self._rows, " rows")]
         if self._bytes:
-            told.append(f"{_short(self.share * self._bytes, 'B')} of {_short(self._bytes, 'B')}")
-        told.append(_short(self._rows / max(seconds, 1e-9), " rows/s"))
+            parts.append(f"{_short(self.share * self._bytes, 'B')} of {_short(self._bytes, 'B')}")
+        parts.append(_short(self._rows / max(seconds, 1e-9), " rows/s"))
         if self.share:
-            told.append(f"{span(seconds * (1 / self.share - 1))} left")
-        return ", ".join(told)
+            parts.append(f"{span(seconds * (1 / self.share - 1))} left")
+        return ", ".join(parts)
 
     def __enter__(self) -> Self:
         return self
@@ -240,7 +240,7 @@ def watched_by(display: Callable[[str], Any]) -> Iterator[None]:
 
 
 def _patience() -> float:
-    """Seconds before anything is shown: a program that watches is told at once."""
+    """Seconds before anything is shown: none for a program that watches."""
     return PATIENCE if _watcher.get() is None else 0.0
 
 
@@ -259,7 +259,7 @@ def silent() -> Iterator[None]:
 
 
 def _is_silent() -> bool:
-    """Work that a program watches is silenced by larger work of the same thread alone: others may go on beside it."""
+    """Work that a program watches is silenced by larger work of the same thread alone: other threads may go on."""
     return _silence[0] > 0 if _watcher.get() is None else _own_silence.get()
 
 
@@ -269,7 +269,7 @@ def progress(what: str, steps: int) -> Progress:
 
 
 def metered(what: str, parts: Sequence[MeteredPart]) -> Meter:
-    """A meter of rows, shown where somebody is looking, and else told to the log, if it listens."""
+    """A meter of rows, shown on a terminal or in a notebook, and else logged, if the log listens."""
     logged = Log if LOG.isEnabledFor(logging.INFO) else None
     return Meter(what, parts, None if _is_silent() else _display() or logged)
 

@@ -20,7 +20,7 @@ from classwise.arrays import Array, Labels
 from classwise.engines.dask import DaskEngine, is_dask
 from classwise.engines.database import DatabaseEngine, is_database
 from classwise.engines.drawn_rows import Count, Drawing, Keeping
-from classwise.engines.engine import Answer, S, SourceEngine
+from classwise.engines.engine import AddedColumns, S, SourceEngine
 from classwise.engines.spark import SparkEngine, is_spark
 from classwise.engines.stream import StreamEngine
 from classwise.errors import ClasswiseError
@@ -39,7 +39,7 @@ from classwise.rows.roles import (
 from classwise.rows.streams import ChunkPiece, FilePiece, Stream, open_stream
 from classwise.rows.texts import SAMPLE, WiderTypeError
 
-# Where a glance does not tell how many rows there are, as in compressed text, so many bytes stand for a value.
+# Where a glance does not show how many rows there are, as in compressed text, this many bytes stand for a value.
 PACKED = 2.0
 
 GONE = (
@@ -61,7 +61,7 @@ class Held(NamedTuple):
 class Rows:
     """open: gives the rows, from their beginning; roles: of their columns; name: what messages call them.
 
-    levels: columns that are asked to be categories. is_gone: whether rows that have been read cannot be read again.
+    levels: columns that are to be categories. is_gone: whether rows that have been read cannot be read again.
     passes: how many there were.
     """
 
@@ -95,7 +95,7 @@ class Rows:
             engine = engine.numbering(partial(count_rows, roles=self.roles))
         return engine.gather(summarize, self.chosen(numbered), max(self.chunk_rows, least))
 
-    def apply(self, answer: Answer) -> Any:
+    def apply(self, answer: AddedColumns) -> Any:
         """One pass: every chunk's answer beside its keys, in the order of the rows and where the rows are."""
         self.passes += 1
         return self.engine.apply(answer, self.chosen(), self.chunk_rows)
@@ -127,20 +127,20 @@ class Rows:
 
     @cached_property
     def decided(self) -> Roles:
-        """The roles of the columns, and which of text hold dates or numbers, as far as the first rows tell."""
+        """The roles of the columns, and which of text hold dates or numbers, as far as the first rows show."""
         features = [name for name in self.roles.features if name not in self.levels]
         first = self._first(self.roles.needed) if features else None
         texts = {} if first is None else text_conversions(first, features)
-        if texts and isinstance(self.open, _Opening):
+        if texts and isinstance(self.open, _SourceOpener):
             self.open.read_as_text(texts)
         return replace(self.roles, texts=texts)
 
     def _first(self, columns: Sequence[str]) -> Any:
         """The first rows, as a table; None where there are none, or an engine does not hand them over.
 
-        All columns that will be read are asked for at once: text files then say only once what they hold.
+        All columns that will be read are requested at once: their kinds in text files are then inferred only once.
         """
-        if isinstance(self.open, _Opening) and isinstance(self.open(), Stream):
+        if isinstance(self.open, _SourceOpener) and isinstance(self.open(), Stream):
             return self.open.first(columns, SAMPLE)
         first = getattr(self.engine, "first", None)
         return None if first is None else first(self.open(), columns, SAMPLE)
@@ -163,7 +163,7 @@ class Rows:
         return None if tables.is_full else as_frame(tables.whole())
 
     def expected_values(self) -> float:
-        """About how many values the columns hold, as far as a glance tells; of a cluster's rows, by counting them."""
+        """About how many values the columns hold, as far as a glance shows; of a cluster's rows, by counting them."""
         rows, columns = self.open(), len(self.roles.needed)
         if isinstance(rows, Stream):
             return expected_values(rows, columns)
@@ -189,7 +189,7 @@ class Rows:
         return weights
 
     def sample(self, size: int, of_each: int = 0, seed: int = 0) -> tuple[Any, Labels, Array]:
-        """At most so many rows, each with the same chance, and some of each class at least; in one pass.
+        """At most `size` rows, each with the same chance, and some of each class at least; in one pass.
 
         The rows (m, p), their labels and their weights (m,): where classes are thinned out, rows stand for several.
         """
@@ -226,7 +226,7 @@ def open_rows(
     a stream. DataFrames of Dask and Spark, and rows whose engine is registered: their engine's own.
     """
     whole = [name for name in (target, *level_columns(families), *exact) if isinstance(name, str)]
-    opening = _Opening(source, whole, text, missing)
+    opening = _SourceOpener(source, whole, text, missing)
     first = opening()
     engine = own_engine(first) or (DatabaseEngine if is_database(first) else StreamEngine)(skip=skip)
     name = first.name if isinstance(first, Stream) else "the table"
@@ -236,7 +236,7 @@ def open_rows(
 
 
 @dataclass(eq=False)
-class _Opening:
+class _SourceOpener:
     """source: rows, or a function that makes them; exact: columns whose whole numbers stay whole in text files."""
 
     source: Any
@@ -259,7 +259,7 @@ class _Opening:
         stream: Stream = self()
         if stream.kind == "file":
             return next(
-                (table for piece in stream.pieces if (table := _glanced(piece, columns, rows)) is not None),
+                (table for piece in stream.pieces if (table := _first_rows(piece, columns, rows)) is not None),
                 None,
             )
         piece = stream.pieces[0]
@@ -294,8 +294,8 @@ class _Opening:
         return made if own_engine(made) else open_stream(made, **options) or sliced(made)
 
 
-def _glanced(piece: Any, columns: Sequence[str], rows: int) -> Any:
-    """The first rows of a file; None, where there are none, or where whoever reads on will say what is wrong."""
+def _first_rows(piece: Any, columns: Sequence[str], rows: int) -> Any:
+    """The first rows of a file; None, where there are none, or where reading on will say what is wrong."""
     while True:
         try:
             return piece.first(columns, rows)
@@ -306,14 +306,14 @@ def _glanced(piece: Any, columns: Sequence[str], rows: int) -> Any:
 
 
 def expected_values(stream: Stream, columns: int) -> float:
-    """About how many values so many columns of a stream hold; a table is in memory already, and counts as none."""
+    """About how many values this many columns of a stream hold; a table is in memory already, and counts as none."""
     if stream.kind == "table":
         return 0.0
     counts = ((piece.count(), piece.size) for piece in stream.pieces)
     return sum(size / PACKED if count is None else count * columns for count, size in counts)
 
 
-# Which rows are whose, and what makes their engine; rows that nobody claims are a stream.
+# Which rows an engine owns, and what makes the engine; all other rows are a stream.
 ENGINES: list[tuple[Callable[[Any], bool], Callable[[], SourceEngine]]] = [
     (is_dask, DaskEngine),
     (is_spark, SparkEngine),
@@ -323,7 +323,7 @@ ENGINES: list[tuple[Callable[[Any], bool], Callable[[], SourceEngine]]] = [
 def register_engine(owns: Callable[[Any], bool], make: Callable[[], SourceEngine]) -> None:
     """From now on rows are read by this engine wherever they are given, if `owns` says that they are its own.
 
-    The engine that is registered last is asked first. make: the class of the engine, or a function that makes one.
+    The engine that is registered last is tried first. make: the class of the engine, or a function that makes one.
     """
     ENGINES.insert(0, (owns, make))
 

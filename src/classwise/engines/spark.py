@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from classwise.engines.engine import Answer, S, beside, total
+from classwise.engines.engine import AddedColumns, S, beside, total
 from classwise.errors import ClasswiseError
 from classwise.rows.roles import Chunk
 
-# Spark's batches are short: at least so many rows of them are put together for a chunk.
+# Spark's batches are short: at least this many rows of them are put together for a chunk.
 CHUNK = 1 << 16
 
-# So many tasks add the statistics of many partitions, before they are sent here.
+# This many tasks add the statistics of many partitions, before they are sent here.
 FAN = 16
 
 # A row that holds a statistic.
@@ -25,7 +25,8 @@ PART = "part binary"
 # The column that holds the number of each row: that of its partition, and its place there.
 NUMBER = "classwise row number"
 
-TOLD = re.compile(r"classwise\.errors\.\w+: (.*)")
+# The message of an error of ours, within the text of one of Spark's.
+OWN_MESSAGE = re.compile(r"classwise\.errors\.\w+: (.*)")
 
 
 def is_spark(rows: Any) -> bool:
@@ -63,12 +64,12 @@ class SparkEngine:
 
     def gather(self, summarize: Callable[[Any], S], rows: Any, size: int) -> S:
         parts = _quietly(rows.mapInArrow, partial(_summarize_partition, summarize, max(size, CHUNK), self.count), PART)
-        with _complaining():
+        with _own_errors():
             if _has_many_partitions(rows):
                 parts = _quietly(parts.repartition(FAN).mapInArrow, _add_parts, PART)
             return total(pickle.loads(row.part) for row in parts.collect())
 
-    def apply(self, answer: Answer, rows: Any, size: int) -> Any:
+    def apply(self, answer: AddedColumns, rows: Any, size: int) -> Any:
         """A DataFrame of the same session."""
         from pyspark.sql import types
 
@@ -83,7 +84,7 @@ class SparkEngine:
 
 
 def _has_many_partitions(rows: Any) -> bool:
-    """Whether their statistics are better added by executors first; Spark Connect does not tell how many."""
+    """Whether their statistics are better added by executors first; Spark Connect does not say how many."""
     return ".connect." in type(rows).__module__ or rows.rdd.getNumPartitions() > 2 * FAN
 
 
@@ -125,7 +126,7 @@ def _sent(statistic: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(statistic)], pa.binary())], ["part"])
 
 
-def _answer_partition(answer: Answer, size: int, batches: Iterator[Any]) -> Iterator[Any]:
+def _answer_partition(answer: AddedColumns, size: int, batches: Iterator[Any]) -> Iterator[Any]:
     for chunk in _chunks(batches, size):
         yield from beside(answer, Chunk(chunk)).to_batches()
 
@@ -145,14 +146,14 @@ def _chunks(batches: Iterator[Any], size: int) -> Iterator[Any]:
 
 
 @contextmanager
-def _complaining() -> Iterator[None]:
-    """What a worker complained of is an error here, without Spark's pages around it."""
+def _own_errors() -> Iterator[None]:
+    """Raise an error of ours in a worker as that error, without Spark's text around it."""
     from pyspark.errors import PySparkException
 
     try:
         yield
     except Exception as problem:
-        told = TOLD.findall(str(problem))
-        if not told or not (isinstance(problem, PySparkException) or type(problem).__module__.startswith("py4j")):
+        messages = OWN_MESSAGE.findall(str(problem))
+        if not messages or not (isinstance(problem, PySparkException) or type(problem).__module__.startswith("py4j")):
             raise
-        raise ClasswiseError(told[-1]) from problem
+        raise ClasswiseError(messages[-1]) from problem

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from classwise.engines.engine import Answer, S, beside, total
+from classwise.engines.engine import AddedColumns, S, beside, total
 from classwise.engines.progress import Meter, metered
 from classwise.errors import ClasswiseError
 from classwise.kernels import BLAS, OURS
@@ -91,7 +91,7 @@ class StreamEngine:
                 else:
                     whole = total([whole, part])
 
-    def apply(self, answer: Answer, rows: Stream, size: int) -> Iterator[Any]:
+    def apply(self, answer: AddedColumns, rows: Stream, size: int) -> Iterator[Any]:
         """Tables of pyarrow's, as soon as they are there.
 
         WiderTypeError where a file must be begun again, of which some answers are given already.
@@ -151,7 +151,7 @@ def _refuse_other_columns(rows: Stream, batch: Any, piece: Piece) -> None:
 
 
 def overlapped(function: Callable[[T], R], items: Iterable[T], ahead: int) -> Iterator[R]:
-    """function of each item, in their order; while threads work, so many for each are fetched ahead."""
+    """function of each item, in their order; while threads work, `ahead` items for each are fetched before."""
     pending: deque[Future[R]] = deque()
     with BLAS.held() as count:
         pool = ThreadPoolExecutor(count, initializer=OURS.begin)
@@ -170,9 +170,9 @@ def named(problem: ClasswiseError, piece: Piece) -> ClasswiseError:
     """The problem with the name of the piece in front, unless it is there."""
     if piece.name in str(problem):
         return problem
-    told = type(problem)(f"{piece.name}: {problem}")
-    told.__cause__ = problem
-    return told
+    prefixed = type(problem)(f"{piece.name}: {problem}")
+    prefixed.__cause__ = problem
+    return prefixed
 
 
 def _attempt(function: Callable[[Any], R]) -> Callable[[tuple[Piece, Any]], tuple[Piece, Any]]:

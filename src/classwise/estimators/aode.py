@@ -150,8 +150,8 @@ class AODE(SummaryEstimator):
         if self._model is None:
             return facts
         families = self.families_.values()
-        told = [{**column, "family": family} for column, family in zip(facts["columns"], families, strict=True)]
-        return {**facts, "columns": told}
+        columns = [{**column, "family": family} for column, family in zip(facts["columns"], families, strict=True)]
+        return {**facts, "columns": columns}
 
     def _plan(self) -> "OneDependencePlan":
         choose("ties", self.ties, TIES)
@@ -162,8 +162,8 @@ class AODE(SummaryEstimator):
         return OneDependencePlan(self.families, self.priors, smoothing, self.missing == "level", strict, bins, backoff)
 
     def _refuse_families(self) -> None:
-        asked = self.families if isinstance(self.families, Mapping) else {}
-        other = {key: family for key, family in asked.items() if family not in LEVELS}
+        given = self.families if isinstance(self.families, Mapping) else {}
+        other = {key: family for key, family in given.items() if family not in LEVELS}
         if other or (isinstance(self.families, str) and self.families != "auto"):
             raise ClasswiseError(
                 f"families={other or self.families!r} is not for AODE, which counts all numbers in ranges; name only "

@@ -1,4 +1,4 @@
-"""Nearest shrunken centroids: for many columns, of which few tell classes apart."""
+"""Nearest shrunken centroids: for many columns, of which few separate classes."""
 
 from typing import Any, ClassVar, Literal
 

@@ -413,19 +413,19 @@ class Decision(ExplainsUnavailable, MetaEstimatorMixin, ClassifierMixin, BaseEst
     @property
     def reject_label_(self) -> Any:
         """The label of rejected rows."""
-        return _announced(self.reject_label, "reject", -1, self.classes_)
+        return _refusal_label(self.reject_label, "reject", -1, self.classes_)
 
     @property
     def novel_label_(self) -> Any:
         """The label of novel rows."""
-        return _announced(self.novel_label, "novel", -2, self.classes_)
+        return _refusal_label(self.novel_label, "novel", -2, self.classes_)
 
     @property
     def announced_(self) -> Labels:
         """All labels that predict may return: the classes, and with reject or novelty their labels; of one dtype."""
-        asked = [(self.reject, self.reject_label_), (self.novelty, self.novel_label_)]
+        options = [(self.reject, self.reject_label_), (self.novelty, self.novel_label_)]
         labels = self.classes_
-        for label in [label for option, label in asked if option is not None]:
+        for label in [label for option, label in options if option is not None]:
             labels = _marked(np.append(labels, labels[:1]), np.arange(len(labels) + 1) == len(labels), label)
         return labels
 
@@ -455,9 +455,9 @@ class Decision(ExplainsUnavailable, MetaEstimatorMixin, ClassifierMixin, BaseEst
         return hasattr(self, "model_")
 
     def _policy(self, classes: Labels) -> Policy:
-        for name, text, asked in (("reject_label", "reject", self.reject), ("novel_label", "novel", self.novelty)):
-            label = _announced(getattr(self, name), text, -1, classes)
-            if asked is not None and label in classes.tolist():
+        for name, text, option in (("reject_label", "reject", self.reject), ("novel_label", "novel", self.novelty)):
+            label = _refusal_label(getattr(self, name), text, -1, classes)
+            if option is not None and label in classes.tolist():
                 raise ClasswiseError(f"{name}={label!r} is one of the classes, {classes.tolist()}; give another.")
         return read_policy(self.costs, None if read_coverage(self.reject) is not None else self.reject, classes)
 
@@ -547,11 +547,11 @@ def read_policy(costs: Any, reject: Any, labels: Labels) -> Policy:
     )
 
 
-def _announced(given: Any, text: str, below: int, classes: Labels) -> Any:
+def _refusal_label(given: Any, text: str, below: int, classes: Labels) -> Any:
     """The label of rejected or novel rows. given: the option; "auto" is the text, or, where the classes are numbers, a
     number `below` the smallest of them.
 
-    >>> _announced("auto", "reject", -1, np.array([0, 1])), _announced("auto", "reject", -1, np.array([-1, 1]))
+    >>> _refusal_label("auto", "reject", -1, np.array([0, 1])), _refusal_label("auto", "reject", -1, np.array([-1, 1]))
     (-1, -2)
     """
     if not (isinstance(given, str) and given == "auto"):
@@ -567,7 +567,7 @@ def _marked(labels: Labels, where: NDArray[np.bool_], label: Any) -> Labels:
         return labels
     kinds = {labels.dtype.kind, np.asarray(label).dtype.kind}
     common = np.result_type(labels, np.asarray(label)) if kinds <= set("iuf") or kinds == {"U"} else np.dtype(object)
-    if common.kind == "f" and "f" not in kinds:  # unsigned integers beside a signed one: keep all digits
+    if common.kind == "f" and "f" not in kinds:  # unsigned integers and a signed one: keep all digits
         common = np.dtype(np.int64 if labels.max() <= np.iinfo(np.int64).max else object)
     marked = labels.astype(common)
     marked[where] = label

@@ -81,8 +81,8 @@ def directions_table(model: "DiscriminantAnswers", directions: Array, ratios: Ar
     if ratios is None:
         return table
     shares = [f"{name} {ratio:.4f}" for name, ratio in zip(names, ratios, strict=True)]
-    told = f"Proportion of trace: {', '.join(shares[: limits.SUMMARY_COLUMNS])}"
-    return replace(table, notes=(*table.notes, told))
+    note = f"Proportion of trace: {', '.join(shares[: limits.SUMMARY_COLUMNS])}"
+    return replace(table, notes=(*table.notes, note))
 
 
 def column_tables(model: "GenerativeAnswers", but: Collection[int] = ()) -> list[SummaryTable]:
@@ -170,6 +170,6 @@ def left_out(model: "Answers") -> dict[int, str]:
 
 def _left_out(model: "Answers") -> list[str]:
     """A note that names the columns that were left out, and why."""
-    told = [f"{_names(model)[j]} ({note.removeprefix(LEFT_OUT)})" for j, note in left_out(model).items()]
-    more = _more(len(told) - limits.SUMMARY_LINES, "column")
-    return ["Left out: " + "; ".join(told[: limits.SUMMARY_LINES] + more)] if told else []
+    names = [f"{_names(model)[j]} ({note.removeprefix(LEFT_OUT)})" for j, note in left_out(model).items()]
+    more = _more(len(names) - limits.SUMMARY_LINES, "column")
+    return ["Left out: " + "; ".join(names[: limits.SUMMARY_LINES] + more)] if names else []

@@ -335,9 +335,9 @@ class ForestClassifier(Answers):
         """The options, checked before any row is read."""
         random, count = choose("cuts", self.cuts, CUTS), whole("trees", self.trees, 1)
         least = None if self.min_leaf is None else whole("min_leaf", self.min_leaf, 1)
-        asked = choose("belief", self.belief, CHOICES)
-        is_judged = choose("calibrate", self.calibrate, CALIBRATIONS) or len(asked) > 1
-        return ForestPlan(random, count, least, asked if is_judged else {}, self.folds, read_seed(self.random_state))
+        beliefs = choose("belief", self.belief, CHOICES)
+        is_judged = choose("calibrate", self.calibrate, CALIBRATIONS) or len(beliefs) > 1
+        return ForestPlan(random, count, least, beliefs if is_judged else {}, self.folds, read_seed(self.random_state))
 
     def _keep_grown(self, grown: Grown, statistics: ClassStatistics) -> Self:
         powers = grown.powers() if self.calibrate else {}
@@ -461,10 +461,10 @@ class ForestClassifier(Answers):
     def _summary_tables(self) -> list[SummaryTable]:
         forest = self.classifier_
         counted = (str(len(forest.trees)), str(forest.trees.n_leaves), self.belief_)
-        told = [SummaryTable("Trees", [("trees", "leaves", "belief"), counted])]
+        tables = [SummaryTable("Trees", [("trees", "leaves", "belief"), counted])]
         losses = [(name, f"{loss:.5g}") for name, loss in self.__dict__.get("belief_losses_", {}).items()]
         held_out = SummaryTable("Log loss of held-out rows", [("belief", "log loss"), *losses])
-        return [*told, held_out] if losses else told
+        return [*tables, held_out] if losses else tables
 
     def _weight_learned(self) -> tuple[int, Array]:
         return self.statistics_.rows, self.statistics_.weight

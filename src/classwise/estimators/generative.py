@@ -57,7 +57,7 @@ class GenerativeAnswers(Answers):
     random_state: Any
 
     # Fitted attributes that record how the model was chosen; with_priors copies them.
-    _told: ClassVar[tuple[str, ...]] = ()
+    _records: ClassVar[tuple[str, ...]] = ()
     _fitted_by = ("statistics_", "fit, partial_fit or fit_statistics")
 
     statistics_: ClassStatistics
@@ -140,7 +140,7 @@ class GenerativeAnswers(Answers):
         model = self.model_
         given = replace(self._plan(), priors=priors).class_priors(self.statistics_)
         other._keep(model.with_classifier(model.classifier.with_priors(given)), self.statistics_)
-        for name in self._told:
+        for name in self._records:
             if name in self.__dict__:
                 setattr(other, name, self.__dict__[name])
         if other.classifier_.calibration is not None:
@@ -396,7 +396,7 @@ class GenerativeAnswers(Answers):
 
     def _keep(self, model: Model | None, statistics: ClassStatistics) -> None:
         """Keep a new model and its statistics, and delete what an earlier fit has recorded."""
-        for name in self._told:
+        for name in self._records:
             self.__dict__.pop(name, None)
         self._model, self.statistics_ = model, statistics
         remember_columns(self, statistics.schema)

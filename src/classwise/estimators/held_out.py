@@ -85,7 +85,9 @@ def held_out_importance(
     if len(counted) > whole("most_rows", most_rows, 2):
         drawn = np.sort(np.random.default_rng(seed).choice(len(counted), most_rows, replace=False))
         counted, own = counted[drawn], own[drawn]
-    rows = _Rows(X if hasattr(X, "__getitem__") else np.asarray(X), labels, None if sample_weight is None else weights)
+    rows = _GivenRows(
+        X if hasattr(X, "__getitem__") else np.asarray(X), labels, None if sample_weight is None else weights
+    )
     found: list[LossSums] = []
     with progress("Importance, fold by fold", len(np.unique(own))) as bar, silent(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fit to all rows gives the same warnings
@@ -103,16 +105,16 @@ def held_out_importance(
     return Importance.of(reduce(add, found), names, left_out(inner) if ours else {}, ours and inner._integrates, True)
 
 
-class _Rows(NamedTuple):
+class _GivenRows(NamedTuple):
     """Rows as the caller gave them, labels (n,), and weights (n,) if given."""
 
     X: Any
     y: Labels
     weights: Array | None
 
-    def take(self, places: Any) -> "_Rows":
+    def take(self, places: Any) -> "_GivenRows":
         weights = None if self.weights is None else self.weights[places]
-        return _Rows(_safe_indexing(self.X, places), self.y[places], weights)
+        return _GivenRows(_safe_indexing(self.X, places), self.y[places], weights)
 
     def fit(self, model: Any, places: Any) -> Any:
         """The model, fitted to some of the rows."""
@@ -120,7 +122,7 @@ class _Rows(NamedTuple):
         return model.fit(X, y) if weights is None else model.fit(X, y, sample_weight=weights)
 
 
-def _sums(model: Any, rows: _Rows, repeats: int, seed: int) -> LossSums:
+def _sums(model: Any, rows: _GivenRows, repeats: int, seed: int) -> LossSums:
     """The sums of the losses of some rows, with all columns and without each."""
     if isinstance(model, Answers):
         return model._loss_sums(model._labeled(*rows), repeats, seed)

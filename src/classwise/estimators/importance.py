@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from classwise.estimators.answers import Answers
 
 # The most rows in a chunk that is scored without each column.
-ASKED_AT_ONCE = 4096
+ROWS_AT_ONCE = 4096
 
 # Smaller log probabilities are raised to that of the smallest normal float64, so that every log loss is finite.
 LEAST_LOG = float(np.log(np.finfo(np.float64).tiny))
@@ -88,16 +88,20 @@ def loss_sums(model: "Answers", table: Table, repeats: int, seed: int) -> LossSu
     orders, exact = shuffles(len(table), repeats, seed), model._integrates
     blank = np.array([-1.0 if j in table.levels else np.nan for j in range(len(table.schema))])
     classifier: Any = model._classifier
-    parts = slices(len(table), min(classifier.chunk_rows(table.is_copied), ASKED_AT_ONCE))
+    parts = slices(len(table), min(classifier.chunk_rows(table.is_copied), ROWS_AT_ONCE))
 
     def without(part: slice) -> Iterator[list[Array]]:
         rows = np.array(table.take(part).rows, dtype=np.float64)
         shuffled = [] if exact else [table.take(order[part]).rows for order in orders]
-        logs = ([log] for log in classifier.log_posteriors_without(rows, blank)) if exact else asked(rows, shuffled)
+        logs = (
+            ([log] for log in classifier.log_posteriors_without(rows, blank))
+            if exact
+            else shuffled_logs(rows, shuffled)
+        )
         for of_column in logs:
             yield _stepped(bar, [own_losses(log, codes[part]) for log in of_column])
 
-    def asked(rows: Array, shuffled: list[Array]) -> Iterator[list[Array]]:
+    def shuffled_logs(rows: Array, shuffled: list[Array]) -> Iterator[list[Array]]:
         for j in range(rows.shape[1]):
             own, logs = rows[:, j].copy(), []
             for other in shuffled:

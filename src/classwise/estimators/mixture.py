@@ -26,8 +26,8 @@ from classwise.densities.em import (
     Ascent,
     ClassRows,
     ComponentChoice,
+    ComponentSearch,
     PseudoRows,
-    Search,
     learn_by_bic,
     learn_mixture,
     learn_structured,
@@ -169,7 +169,7 @@ class MixtureClassifier(RowsEstimator):
         self.ties = ties
         self.random_state = random_state
 
-    _told = ("em_", "choices_")
+    _records = ("em_", "choices_")
 
     em_: Ascent | None
     """How EM went: objective, iterations, convergence; None where no column is a number."""
@@ -233,7 +233,7 @@ class MixtureClassifier(RowsEstimator):
         codes = codes_among(numbers.labels, table.labels)
         weights = np.ones(len(rows)) if table.weights is None else table.weights
         counts = MOST_COMPONENTS if self._is_open else self._counts(numbers)
-        search = Search(counts, int(self.starts), float(self.tol), int(self.max_iter))
+        search = ComponentSearch(counts, int(self.starts), float(self.tol), int(self.max_iter))
         generator = read_generator(self.random_state)
         if structures:
             classes = [ClassRows(rows[codes == k], weights[codes == k], prior) for k in range(len(numbers.labels))]

@@ -122,7 +122,7 @@ class SetEstimator(SummaryEstimator):
         self._refuse_sparse("prediction_sets")
         source = open_asked(to_host(X), self.model_.schema.names)
         check_columns(self, source)
-        sets = self._sets().sets(_Posteriors(source, self._strict, self._pseudo_rows), wanted, bool(per_class)).T
+        sets = self._sets().sets(_ModelPosteriors(source, self._strict, self._pseudo_rows), wanted, bool(per_class)).T
         empty = np.flatnonzero(~sets.any(axis=1))
         if len(empty):
             likely = codes_among(self.classes_, np.asarray(self.predict(X))[empty])
@@ -195,7 +195,7 @@ class SetEstimator(SummaryEstimator):
         return {name: value for name, value in state.items() if name != "_rows"}
 
 
-class _Posteriors:
+class _ModelPosteriors:
     """The log posteriors of rows under one model after another, read anew where levels differ."""
 
     def __init__(self, source: Source, strict: bool, smoothing: float) -> None:

@@ -181,7 +181,7 @@ class RobustClassifier(DiscriminantAnswers, RowsEstimator):
         self.ties = ties
         self.random_state = random_state
 
-    _told = ("em_", "log_determinants_", "row_weights_")
+    _records = ("em_", "log_determinants_", "row_weights_")
     _unavailable = many_passes("a robust fit")
 
     em_: Ascent | None

@@ -54,17 +54,17 @@ class RowScorer:
 
     def predict(self, row: Sequence[Any] | Mapping[str, Any]) -> Any:
         """The most probable label."""
-        return self.labels[self._asked(Answer.DECISION, row)[0]]
+        return self.labels[self._answer_row(Answer.DECISION, row)[0]]
 
     def predict_proba(self, row: Sequence[Any] | Mapping[str, Any]) -> Array:
         """P(k | x), in the order of `classes_`; (g,)."""
-        return self._asked(Answer.POSTERIOR, row)[:, 0]
+        return self._answer_row(Answer.POSTERIOR, row)[:, 0]
 
     def predict_log_proba(self, row: Sequence[Any] | Mapping[str, Any]) -> Array:
         """log P(k | x); (g,)."""
-        return self._asked(Answer.LOG_POSTERIOR, row)[:, 0]
+        return self._answer_row(Answer.LOG_POSTERIOR, row)[:, 0]
 
-    def _asked(self, answer: Answer, row: Sequence[Any] | Mapping[str, Any]) -> Any:
+    def _answer_row(self, answer: Answer, row: Sequence[Any] | Mapping[str, Any]) -> Any:
         values = self._values(row)
         fused = self.classifier.fused(values, answer)
         if fused is not None:

@@ -1,4 +1,4 @@
-"""predict and evaluate for any source of rows: write predictions beside the rows, and measure them on labeled rows."""
+"""predict and evaluate for any source of rows: write predictions next to the rows, and measure them on labeled rows."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -132,7 +132,7 @@ def _unused(names: Sequence[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, eq=False)
 class ModelAnswer:
-    """From a chunk of rows, in a table of any library, to the keys with the predictions beside them.
+    """From a chunk of rows, in a table of any library, to the keys, followed by the predictions.
 
     copies: the names under which chunks hold unchanged copies of keys that the model reads too.
     """
@@ -207,19 +207,19 @@ class ModelAnswer:
     @property
     def labels(self) -> Labels:
         """All labels that may be predicted, of one type."""
-        return self._of_one_type(self._announced)
+        return self._of_one_type(self._possible_labels)
 
     @cached_property
-    def _announced(self) -> Labels:
+    def _possible_labels(self) -> Labels:
         return np.asarray(getattr(self.model, "announced_", self.model.classes_))
 
     def _of_one_type(self, labels: Labels) -> Labels:
         """Labels in a type that is the same for all chunks: text if numbers are mixed with text such as "reject", or
         have more digits than a column of numbers keeps.
         """
-        announced = self._announced
-        if announced.dtype.kind != "O":
-            return labels.astype(announced.dtype, copy=False)
+        possible = self._possible_labels
+        if possible.dtype.kind != "O":
+            return labels.astype(possible.dtype, copy=False)
         return np.array([None if label is None else str(label) for label in labels.tolist()], dtype=object)
 
     def _of_labels(self, labels: NDArray[Any], posterior: Array) -> Array:

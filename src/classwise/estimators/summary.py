@@ -61,7 +61,7 @@ class SummaryEstimator(GenerativeAnswers):
     # Whether statistics are sums over rows: those outside a fold are then those of all rows minus those of the fold.
     _crosses: ClassVar[bool] = True
     _choices = ("dials_", "prior_choice_", "smoothing_choice_", "_structure_choice", "threshold_path_")
-    _told = ("calibration_", *_choices)
+    _records = ("calibration_", *_choices)
 
     # What smoothing may be, beside a number.
     _smoothings: ClassVar[tuple[str, ...]] = ()

@@ -19,7 +19,7 @@ from classwise.export.check_rows import CheckRows
 # How long node may take.
 SECONDS = 120
 
-# Labels and posteriors (n, g) of rows; None and NaN where there are none. Posteriors: None where only labels are told.
+# Labels and posteriors (n, g) of rows; None and NaN where there are none. Posteriors: None where there are only labels.
 Answered = tuple[list[Any], Array | None]
 
 
@@ -45,7 +45,7 @@ class Agreement:
 
 
 def compared(model: Any, rows: CheckRows, answered: Answered) -> Agreement:
-    """What a model says of rows, beside what its export says."""
+    """The answers of a model for rows, and those of its export."""
     labels, posteriors = answered
     expected, own = model.predict_proba(rows.X), model.predict(rows.X).tolist()
     known = np.array([label is not None for label in labels])
@@ -87,7 +87,7 @@ def by_node(text: str, rows: CheckRows) -> Answered | None:
         return None
     with TemporaryDirectory() as name:
         folder = Path(name)
-        given = [[_told(value) for value in row] for row in zip(*rows.columns().values(), strict=True)]
+        given = [[_as_json(value) for value in row] for row in zip(*rows.columns().values(), strict=True)]
         contents = {"model.mjs": text, "run.mjs": NODE, "rows.json": json.dumps(given)}
         for file, content in contents.items():
             (folder / file).write_text(content, encoding="utf-8")
@@ -106,8 +106,8 @@ def by_node(text: str, rows: CheckRows) -> Answered | None:
     return labels, np.array(posteriors)
 
 
-def _told(value: Any) -> Any:
-    """A value as JSON tells it; durations as seconds."""
+def _as_json(value: Any) -> Any:
+    """A value as JSON has it; durations as seconds."""
     if isinstance(value, dt.timedelta):
         return value.total_seconds()
     if isinstance(value, (dt.date, dt.time)):
@@ -129,17 +129,17 @@ def by_duckdb(write: Callable[[str, str], str], rows: CheckRows) -> Answered | N
     table = pa.table(columns | {ROW: list(range(len(rows)))})
     with duckdb.connect() as connection:
         connection.register(CHECKED, table)
-        labels = [label for _, label in _asked(connection, write(CHECKED, "label"), "label")]
+        labels = [label for _, label in _queried(connection, write(CHECKED, "label"), "label")]
         try:
             query = write(CHECKED, "posteriors")
         except ClasswiseError:  # some models are written for their labels alone
             return labels, None
-        posteriors = _asked(connection, query, "posterior_")
+        posteriors = _queried(connection, query, "posterior_")
     numbers = [[np.nan if value is None else value for value in row[1:]] for row in posteriors]
     return labels, np.array(numbers, dtype=np.float64)
 
 
-def _asked(connection: Any, query: str, start: str) -> list[tuple[Any, ...]]:
+def _queried(connection: Any, query: str, start: str) -> list[tuple[Any, ...]]:
     """The rows in order, with their number first, and the columns whose names start so; not why there is no answer."""
     found = connection.sql(query)
     kept = [place for place, name in enumerate(found.columns) if name == ROW or name.startswith(start)]
@@ -153,7 +153,7 @@ CHECKED, ROW = "classwise_checked_rows", "classwise row"
 
 
 def by_onnxruntime(exported: Any, rows: CheckRows) -> Answered | None:
-    """The answers of a graph in onnxruntime, if it is there. Rows that its inputs cannot tell are left out."""
+    """The answers of a graph in onnxruntime, if it is there. Rows that its inputs cannot hold are left out."""
     try:
         import onnxruntime
     except ImportError:
@@ -161,15 +161,15 @@ def by_onnxruntime(exported: Any, rows: CheckRows) -> Answered | None:
     session = onnxruntime.InferenceSession(exported.SerializeToString())
     inputs = {value.name: value.type for value in session.get_inputs()}
     columns = _numbered(rows)
-    told = np.ones(len(rows), dtype=bool)
+    held = np.ones(len(rows), dtype=bool)
     for name, kind in inputs.items():
         if kind in WITHOUT_GAPS:
-            told &= np.array([value is not None for value in columns[name]])
-    matrix = None if set(inputs) != {"X"} or "X" in columns else np.array([*columns.values()], dtype=np.float64).T[told]
-    given = {"X": matrix} if matrix is not None else {n: _input(columns[n], k, told) for n, k in inputs.items()}
+            held &= np.array([value is not None for value in columns[name]])
+    matrix = None if set(inputs) != {"X"} or "X" in columns else np.array([*columns.values()], dtype=np.float64).T[held]
+    given = {"X": matrix} if matrix is not None else {n: _input(columns[n], k, held) for n, k in inputs.items()}
     found, probabilities = session.run(None, given)
     labels, posteriors = np.full(len(rows), None), np.full((len(rows), probabilities.shape[1]), np.nan)
-    labels[told], posteriors[told] = found, probabilities
+    labels[held], posteriors[held] = found, probabilities
     facts = {fact.key: fact.value for fact in exported.metadata_props}
     labels[labels == json.loads(facts["unscorable_label"])] = None
     return labels.tolist(), posteriors
@@ -193,8 +193,8 @@ def _numbered(rows: CheckRows) -> dict[str, list[Any]]:
     return columns
 
 
-def _input(values: list[Any], kind: str, told: Any) -> Any:
-    kept = [value for value, is_told in zip(values, told.tolist(), strict=True) if is_told]
+def _input(values: list[Any], kind: str, held: Any) -> Any:
+    kept = [value for value, is_held in zip(values, held.tolist(), strict=True) if is_held]
     if kind == "tensor(string)":
         return np.array(["" if value is None else value for value in kept], dtype=object)[:, None]
     return np.array([np.nan if value is None else value for value in kept]).astype(TYPES[kind])[:, None]

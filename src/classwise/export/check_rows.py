@@ -18,7 +18,7 @@ from classwise.rows.schema import Schema
 from classwise.rows.table import Table
 from classwise.rows.written_numbers import WrittenNumber
 
-# So many rows are drawn; of each fourth, an eighth of the values is missing.
+# This many rows are drawn; of each fourth, an eighth of the values is missing.
 DRAWN = 256
 WITH_GAPS = 4
 GAPS = 1 / 8
@@ -86,7 +86,7 @@ def _drawn(inner: Any, fitted: FittedModel) -> Array:
 
 
 def _make_gaps(rows: Array, fitted: FittedModel, most: int) -> None:
-    """Leave values out, in a row at most so many."""
+    """Leave values out, at most `most` in a row."""
     gone = np.random.default_rng(1).random(rows.shape) < GAPS
     gone[np.arange(len(rows)) % WITH_GAPS != 0] = False
     gone &= gone.cumsum(axis=1) <= most

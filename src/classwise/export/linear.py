@@ -24,7 +24,7 @@ class Variance:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearScores:
+class LinearFormula:
     """Of each entry of y (q',): source, the column; level, its position or -1 for a number; mean, what is subtracted.
 
     slopes (k, q') and constants (k,): of the scores, one for two classes, of the second against the first. variance:
@@ -57,8 +57,8 @@ class LinearScores:
         return values
 
 
-def linear_scores(classifier: LogisticClassifier) -> LinearScores:
-    """The scores of a classifier, at the most probable weights; of two classes moderated, if it asks for that."""
+def linear_scores(classifier: LogisticClassifier) -> LinearFormula:
+    """The scores of a classifier, at the most probable weights; of two classes moderated, if the model does so."""
     design, count = classifier.design, len(classifier.design.source)
     at_mean = (design.mean - design.center) / design.scale  # what y = 0 is to the design
     parts = [classifier.weights.T]
@@ -67,11 +67,11 @@ def linear_scores(classifier: LogisticClassifier) -> LinearScores:
     slopes = [part[:count] / design.scale[:, None] for part in parts]
     constants = [at_mean @ part[:count] + part[count:].sum(axis=0) for part in parts]
     variance = Variance(slopes[1], constants[1]) if len(parts) > 1 else None
-    return LinearScores(design.source, design.level, design.mean, slopes[0].T, constants[0], variance)
+    return LinearFormula(design.source, design.level, design.mean, slopes[0].T, constants[0], variance)
 
 
 def is_symmetric(classifier: LogisticClassifier) -> bool:
-    """Whether the second of two classes is announced where its score is positive, whatever is averaged over."""
+    """Whether the second of two classes is predicted where its score is positive, whatever is averaged over."""
     return len(classifier.labels) == 2 and isinstance(classifier.beliefs, Laplace) and not classifier.shift
 
 
@@ -92,7 +92,7 @@ class WeightAverage:
     scores; roots: of each contrast a, u_a with covariances u_a'u_b. Else draws: of the contrasts, draw by draw (D r).
     """
 
-    entries: LinearScores
+    entries: LinearFormula
     mean: Affine
     roots: tuple[Affine, ...]
     draws: Affine | None
@@ -107,7 +107,7 @@ def weight_average(classifier: LogisticClassifier) -> WeightAverage:
         """Of weights (q, c) of the columns of the design."""
         return Affine(part[:count] / design.scale[:, None], at_mean @ part[:count] + part[count:].sum(axis=0))
 
-    entries = LinearScores(design.source, design.level, design.mean, np.zeros((0, count)), np.zeros(0))
+    entries = LinearFormula(design.source, design.level, design.mean, np.zeros((0, count)), np.zeros(0))
     mean = affine(beliefs.mean.T)
     if isinstance(beliefs, Laplace):
         contrasts, width = beliefs.mode.shape

@@ -22,7 +22,7 @@ from classwise.estimators.decisions import LAWS, Decision
 from classwise.statistics import ClassStatistics
 from classwise.statistics.parts import NUMBERS
 
-# Thresholds are known for so many patterns of missing values at most, those of few gaps first.
+# Thresholds are known for this many patterns of missing values at most, those of few gaps first.
 MOST_PATTERNS = 128
 
 # log sqrt(2 π): a Gaussian density has it once for each number that is there.
@@ -36,7 +36,7 @@ STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680)
 @dataclass(frozen=True, eq=False)
 class EvidenceRule:
     """present (q, p): which values are there, at first all; thresholds (q,): of log p(x), minus infinity where no row
-    is novel. gaps: every pattern of so many missing values is known.
+    is novel. gaps: every pattern of up to this many missing values is known.
     """
 
     present: NDArray[np.bool_]
@@ -108,7 +108,7 @@ def present_patterns(width: int) -> NDArray[np.bool_]:
 
 
 def known_gaps(width: int) -> int:
-    """The most missing values of a row of so many columns, all of whose patterns are known.
+    """The most missing values of a row of `width` columns, all of whose patterns are known.
 
     >>> known_gaps(2), known_gaps(20)
     (2, 1)

@@ -48,15 +48,15 @@ def _of_js(model: Any, dtype: str) -> list[str]:
 
 def _of_onnx(model: Any, dtype: str) -> list[str]:
     schema = model_within(model)._fitted_model.schema
-    told = _of_gaps(model, "has no label")
+    promises = _of_gaps(model, "has no label")
     names = [repr(column.name) for column in schema if column.conversion is not None]
     if names:
         days = any(isinstance(column.conversion, Moment) for column in schema)
         how = "numbers (days since 1970-01-01 for dates)" if days else "numbers"
-        told.append(f"Not the same: {listed(names)} must be given as {how}.")
+        promises.append(f"Not the same: {listed(names)} must be given as {how}.")
     if dtype == "float32":
-        told.append("Not the same: numbers and posteriors have about 7 digits, as float32 has.")
-    return told
+        promises.append("Not the same: numbers and posteriors have about 7 digits, as float32 has.")
+    return promises
 
 
 def _of_sql(model: Any, dtype: str) -> list[str]:

@@ -157,7 +157,7 @@ class Prunings(Belief):
             n = [paths.without(depth) for depth in range(len(paths.nodes))]
             alone = np.array([_log_evidence(of) for of in n])
             below = alone.copy()
-            for depth in range(len(n) - 1)[::-1]:  # beside the path nothing changes
+            for depth in range(len(n) - 1)[::-1]:  # off the path nothing changes
                 down = paths.nodes[depth + 1]
                 both = np.logaddexp(alone[depth], below[depth + 1] + subtree[sibling[down]]) - np.log(2)
                 below[depth] = np.where(down != paths.nodes[depth], both, alone[depth])

@@ -83,7 +83,7 @@ class Forest:
             logs = self.power * np.log(p)
         return log_normalize(logs if self.shift is None else logs + self.shift[:, None])
 
-    def announced(self, rows: NDArray[Any]) -> Array:
+    def decision_scores(self, rows: NDArray[Any]) -> Array:
         """The same: what decisions need; (m, p) -> (g, m)."""
         return self.log_posterior(rows)
 

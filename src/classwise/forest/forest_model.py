@@ -97,7 +97,7 @@ def count_leaves(trees: Trees, table: Table) -> ClassStatistics:
     statistics = summarize_table(table, DiagonalScatter)
     assert table.labels is not None
     labels, classes = code_labels(table.labels)
-    trees.leaf_starts, trees._walks  # noqa: B018 - made once, before threads ask for them
+    trees.leaf_starts, trees._walks  # noqa: B018 - made once, before threads need them
 
     def count(chunk: Table) -> LeafCounts:
         assert chunk.labels is not None

@@ -12,19 +12,19 @@ from classwise.arrays import Array, Codes, Labels
 from classwise.engines import in_threads
 from classwise.statistics.trees import Trees
 
-# So many trees are grown in one task.
+# This many trees are grown in one task.
 BLOCK = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Bins:
+class GrowthBins:
     """A column of many numbers, between quantiles. edges (b,): sorted; centers (b + 1,): a number for each bin."""
 
     edges: Array
     centers: Array
 
     @classmethod
-    def of(cls, values: Array) -> "Bins | None":
+    def of(cls, values: Array) -> "GrowthBins | None":
         """None where there are few enough different numbers; values (m,): of a column, without gaps."""
         distinct = np.unique(values)
         if len(distinct) <= limits.MOST_CUTS + 1:
@@ -47,7 +47,7 @@ class Units:
     means: Array
     scales: Array
     levels: Mapping[int, int]
-    bins: Mapping[int, Bins] = field(default_factory=dict)
+    bins: Mapping[int, GrowthBins] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: Array, levels: Mapping[int, int], weights: Array) -> "Units":
@@ -60,7 +60,7 @@ class Units:
                 means[j] = of @ values
                 away = np.abs(values - means[j]).max()
                 scales[j] = away * np.sqrt(of @ ((values - means[j]) / away) ** 2) if away > 0 else 1.0
-                between = Bins.of(values) if len(rows) > limits.MANY_GROWN_ROWS else None
+                between = GrowthBins.of(values) if len(rows) > limits.MANY_GROWN_ROWS else None
                 if between is not None:
                     bins[j] = between
         return cls(means, np.where(scales > 0, scales, 1.0), levels, bins)
@@ -105,14 +105,14 @@ class Growth:
     least: int | None = None
 
     def least_of(self, rows: int) -> int:
-        """How many rows a leaf has at least, where so many rows are there."""
+        """How many rows a leaf has at least, of this many rows in all."""
         if self.least is not None:
             return self.least
         many = not self.random and rows > limits.MANY_GROWN_ROWS
         return limits.LEAF_ROWS_OF_MANY if many else limits.LEAF_ROWS
 
     def grow(self, rows: NDArray[np.float32], codes: Codes, weights: Array, count: int, seed: int) -> list[Any]:
-        """So many trees of rows (m, p) whose classes are codes (m,)."""
+        """`count` trees of rows (m, p) whose classes are codes (m,)."""
         from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # takes a while
 
         maker = ExtraTreesClassifier if self.random else RandomForestClassifier

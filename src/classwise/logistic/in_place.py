@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array
-from classwise.engines.device import away_from, beside, exact_product, multiplied, summed, values_of
+from classwise.engines.device import away_from, exact_product, multiplied, on_device_of, summed, values_of
 from classwise.logistic.design import NUMBER, Design
 from classwise.logistic.likelihood import Likelihood, Logit, Softmax
 from classwise.logistic.posterior import Laplace
@@ -22,8 +22,8 @@ def columns_in_place(design: Design, rows: Any) -> Any:
     """(x - center) / scale, the mean where a value is missing, and a one; (m, p) -> (m, q)."""
     xp = namespace(rows)
     own = rows if design.is_plain and rows.shape[1] == len(design.source) else _taken(xp, rows, design)
-    away = away_from(own, design.center) / beside(design.scale, rows)
-    z = xp.where(xp.isnan(away), beside((design.mean - design.center) / design.scale, rows), away)
+    away = away_from(own, design.center) / on_device_of(design.scale, rows)
+    z = xp.where(xp.isnan(away), on_device_of((design.mean - design.center) / design.scale, rows), away)
     return xp.concat([z, xp.ones_like(z[:, :1])], axis=1) if design.intercept else z
 
 
@@ -47,12 +47,12 @@ def curvature_in_place(
         return None
     codes = held.positions if isinstance(held, DeviceLabels) else from_host(np.asarray(held), rows)
     z = columns_in_place(design, rows)
-    scores = exact_product(z, beside((likelihood.basis @ weights).T, rows))
+    scores = exact_product(z, on_device_of((likelihood.basis @ weights).T, rows))
     of_two = isinstance(likelihood, Logit)
     losses, residuals, factors = (_of_two if of_two else _of_many)(namespace(rows), scores, codes, curved)
     weight = float(len(chunk))
     if chunk.weights is not None:
-        own = beside(chunk.weights, rows)[:, None]
+        own = on_device_of(chunk.weights, rows)[:, None]
         losses, residuals, factors = losses * own, residuals * own, [factor * own for factor in factors]
         weight = float(chunk.weights.sum())
     products = [multiplied(z * factor, z) for factor in factors]
@@ -91,10 +91,10 @@ def _of_many(xp: Any, scores: Any, codes: Any, curved: bool) -> tuple[Any, Any, 
 def gaussian_scores_in_place(design: Design, beliefs: Laplace, rows: Any) -> tuple[Array, Array]:
     """Mean (r, m) and covariance (r, r, m) of the contrasts of scores, in NumPy."""
     xp, z = namespace(rows), columns_in_place(design, rows)
-    mean = np.asarray(to_host(exact_product(z, beside(beliefs.mode.T, rows))), dtype=np.float64).T
+    mean = np.asarray(to_host(exact_product(z, on_device_of(beliefs.mode.T, rows))), dtype=np.float64).T
     covariance = np.empty((len(mean), *mean.shape))
     for a in range(len(mean)):
         for b in range(a + 1):
-            squares = xp.sum(exact_product(z, beside(beliefs.blocks[a, b], rows)) * z, axis=1)
+            squares = xp.sum(exact_product(z, on_device_of(beliefs.blocks[a, b], rows)) * z, axis=1)
             covariance[a, b] = covariance[b, a] = np.asarray(to_host(squares), dtype=np.float64)
     return mean, covariance

@@ -66,7 +66,7 @@ class LogisticClassifier:
         shifted = logs + np.reshape(self.shift, (-1, *[1] * (logs.ndim - 1)))
         return log_normalize(shifted, out=shifted)
 
-    def announced(self, rows: NDArray[Any]) -> Array:
+    def decision_scores(self, rows: NDArray[Any]) -> Array:
         """The same: what decisions need; (m, p) -> (g, m)."""
         return self.log_posterior(rows)
 
@@ -219,7 +219,7 @@ def _log_at_mean(likelihood: Likelihood, mean: Array, covariance: Array) -> Arra
 
 IN_PLACE = {
     "log_posterior": InPlace("log_posterior", np.asarray),
-    "announced": InPlace("log_posterior", np.asarray),
+    "decision_scores": InPlace("log_posterior", np.asarray),
     "posterior": InPlace("posterior", _posterior),
     "decide": InPlace("decide", first_leader),
 }

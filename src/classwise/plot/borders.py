@@ -76,7 +76,7 @@ def _narrowed(points: Array, axes: Sequence[Array], inside: Inside, halvings: in
 # Beyond the last class: refused, then novel.
 HATCHES = ("////", "....")
 
-# Whether a point is novel takes longer to tell; a step of the grid, halved so often, is far less than a pixel.
+# Whether a point is novel takes longer to compute; a step of the grid, halved so often, is far less than a pixel.
 NOVEL_HALVINGS = 16
 
 
@@ -112,7 +112,7 @@ def refused_handles(view: View) -> list[Any]:
     names = []
     if view.decision.reject is not None:
         names.append((view.decision.reject_label_, HATCHES[0]))
-    if view.decision.novelty is not None and view.tells_novelty:
+    if view.decision.novelty is not None and view.knows_novelty:
         names.append((view.decision.novel_label_, HATCHES[1]))
     face = to_rgba(GRAY, 0.3)
     return [Patch(facecolor=face, edgecolor=GRAY, linewidth=0.8, hatch=hatch, label=str(name)) for name, hatch in names]
@@ -120,7 +120,7 @@ def refused_handles(view: View) -> list[Any]:
 
 def note_unseen(axes: Any, view: View) -> None:
     """Write a note if novelty cannot be shown, since the model takes whole rows only."""
-    if view.decision.novelty is not None and not view.tells_novelty:
+    if view.decision.novelty is not None and not view.knows_novelty:
         text = "what is novel shows in whole rows only"
         axes.text(0.01, 0.01, text, color=GRAY, fontsize="x-small", transform=axes.transAxes, zorder=5)
 

@@ -77,8 +77,8 @@ def plot_densities(
     (draw_posterior_bars if is_level else _draw_posterior)(below, view, grid)
     if not is_level:
         _mark_changes((above, below), view, grid)
-    beside = 0.5 if is_level or view.counts[0] else 0.0
-    below.set(xlabel=view.names[0], xlim=(grid[0] - beside, grid[-1] + beside))
+    margin = 0.5 if is_level or view.counts[0] else 0.0
+    below.set(xlabel=view.names[0], xlim=(grid[0] - margin, grid[-1] + margin))
     if is_level:
         name_levels(below, view)
     legend_above(above)

@@ -82,7 +82,7 @@ def plot_pairs(model: Any, X: Any, y: Any, *, columns: Any = None, axes: Any = N
 
 
 def _panels(axes: Any, count: int) -> tuple[Any, Any]:
-    """The figure, and its panels (count, count); new ones, unless given."""
+    """The figure, and its panels (count, count); new ones, by default."""
     if axes is None:
         side = 1.0 + 2.1 * count
         return new_grid(count, count, side, side, sharex="col")

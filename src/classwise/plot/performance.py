@@ -1,4 +1,4 @@
-"""How well a model does: confusion, reliability, the error of rows that it decides; and its samples beside rows."""
+"""How well a model does: confusion, reliability, the error of decided rows; and its samples compared with rows."""
 
 from collections.abc import Mapping
 from math import floor
@@ -131,7 +131,7 @@ def _note(axes: Any, curve: Any, place: int) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Reliability: what was announced, and what came true.
+# Reliability: what was predicted, and what was observed.
 
 # The histogram's share of the height.
 BELOW = 0.2
@@ -217,12 +217,12 @@ def draw_reliability(
 
 
 def _draw_curve(axes: Any, evaluation: Evaluation, label: Any, style: Any) -> None:
-    weight, announced, observed = evaluation.reliability(label)
-    error = np.sqrt(announced * (1 - announced) / weight)
-    axes.errorbar(announced, observed, 2 * error, fmt="none", ecolor=style.color, elinewidth=1, alpha=0.5)
-    axes.plot(announced, observed, color=style.color, linewidth=1, alpha=0.6)
+    weight, predicted, observed = evaluation.reliability(label)
+    error = np.sqrt(predicted * (1 - predicted) / weight)
+    axes.errorbar(predicted, observed, 2 * error, fmt="none", ecolor=style.color, elinewidth=1, alpha=0.5)
+    axes.plot(predicted, observed, color=style.color, linewidth=1, alpha=0.6)
     sizes = 8 + 140 * weight / weight.sum()
-    axes.scatter(announced, observed, sizes, color=style.color, marker=style.marker, label=str(style.label))
+    axes.scatter(predicted, observed, sizes, color=style.color, marker=style.marker, label=str(style.label))
 
 
 def _bins(evaluation: Evaluation, label: Any) -> Array:

@@ -9,7 +9,7 @@ from classwise.plot.canvas import BLUE, GRAY, GREEN, ORANGE, RED, entitle, ink, 
 # ----------------------------------------------------------------------------------------------------------------------
 # Why a row is taken for one class rather than another, as bars.
 
-# Columns of smaller shares than the first so many are put together.
+# This many columns are drawn, those of the largest shares; the others are put together.
 MOST = 15
 
 
@@ -87,9 +87,9 @@ def draw_importance(lines: Sequence[Any], axes: Any = None) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# A stack as a picture: the weight of each member beside its log loss, and the log loss of all together.
+# A stack as a picture: the weight and log loss of each member, and the log loss of all together.
 
-# Members this many times as far behind the best as the one in the middle would squeeze the others together.
+# Members this many times as far from the best as the one in the middle would squeeze the others together.
 FAR = 3.0
 
 
@@ -155,7 +155,7 @@ def draw_comparison(lines: Sequence[Any], axes: Any = None) -> Any:
 
 
 def _limits(shown: Sequence[Any]) -> tuple[float, float]:
-    """The axis reaches over all intervals, unless models far behind would squeeze the others together."""
+    """The axis reaches over all intervals, unless models far worse would squeeze the others together."""
     best, middle = shown[0].final.value, sorted(line.final.value for line in shown)[len(shown) // 2]
     farthest = max(best + 4 * (middle - best), best * 1.2 + 1e-3)
     left = max(min(line.final.low for line in shown), 0.0)

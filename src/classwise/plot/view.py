@@ -28,7 +28,7 @@ from classwise.rows.frames import make_frame
 
 @dataclass(frozen=True, eq=False)
 class View(ColumnView):
-    """A ColumnView with colors. decision: a Decision that announces labels, unless the largest posterior does."""
+    """A ColumnView with colors. decision: a Decision that predicts labels, unless the largest posterior does."""
 
     decision: Any = None
 
@@ -37,8 +37,8 @@ class View(ColumnView):
         return class_styles(self.model.classes_.tolist())
 
     @property
-    def tells_novelty(self) -> bool:
-        """Whether novelty can be asked of points: the model must take rows that lack the other columns."""
+    def knows_novelty(self) -> bool:
+        """Whether points can be novel: the model must take rows that lack the other columns."""
         return self.model.missing != "error" or len(self.seen) == self.model.n_features_in_
 
     @cached_property
@@ -49,7 +49,7 @@ class View(ColumnView):
         return polynomials(self.model.classifier_, self.free, self.held, self._blank(1), tuple(self.names))
 
     def scores(self, points: Array) -> Array:
-        """The class of the largest score is announced; (m, free) -> (g, m).
+        """The class of the largest score is predicted; (m, free) -> (g, m).
 
         It is log P(k | x), up to a term that all classes share, or minus the expected cost where errors have costs.
         Log odds of counts that are straight lines are drawn so between whole numbers, too.
@@ -58,10 +58,10 @@ class View(ColumnView):
             return -self._decider.expected_costs(points).T
         if any(self.counts) and self.polynomials is not None:
             return np.stack([g(points) for g in self.polynomials])
-        return self.classifier.announced(self.rows(points))
+        return self.classifier.decision_scores(self.rows(points))
 
     def answers(self, points: Array) -> Codes:
-        """The position of the class that is announced; beyond the last, one for refused and two for novel; (m,)."""
+        """The position of the class that is predicted; beyond the last, one for refused and two for novel; (m,)."""
         codes, count = self.scores(points).argmax(axis=0), len(self.model.classes_)
         if self.decision is not None:
             codes = np.where(self.refuses(points), count, codes)
@@ -74,22 +74,22 @@ class View(ColumnView):
 
     def is_novel(self, points: Array) -> NDArray[np.bool_]:
         """Which points the decision takes for novel, as rows that lack all other columns; (m,)."""
-        if self.decision.novelty is None or not self.tells_novelty:
+        if self.decision.novelty is None or not self.knows_novelty:
             return np.zeros(len(points), dtype=bool)
         known = self.model.model_
         return np.asarray(self.decision.decide(make_frame(self.rows(points), known.schema, known.levels)).novel)
 
     @cached_property
     def _decider(self) -> Any:
-        """A copy of the decision that is asked about points instead of rows."""
+        """A copy of the decision that takes points instead of rows."""
         decider = copy(self.decision)
-        decider.model_, decider.novelty = Posteriors(self), None
+        decider.model_, decider.novelty = PointPosteriors(self), None
         return decider
 
 
 @dataclass(frozen=True, eq=False)
-class Posteriors:
-    """A view that stands in for the model of a decision, and is asked about points instead of rows."""
+class PointPosteriors:
+    """A view that stands in for the model of a decision, and takes points instead of rows."""
 
     view: View
 
@@ -132,7 +132,7 @@ def polynomials(
 
     Boundaries are then exact, whatever the other columns are. Gaussian columns have the quadratic part. Counts have a
     straight line: log p(x | k) of a Poisson is x log rate_k - rate_k, and of a binomial x log(chance_k / (1 -
-    chance_k)) + N log(1 - chance_k), but for terms without k. A column held at a value adds to the constant alone,
+    chance_k)) + N log(1 - chance_k), up to terms without k. A column held at a value adds to the constant alone,
     unless it varies together with a free one. Student-t and log-normal columns have no polynomials.
 
     row (1, p): the values that columns are held at, missing in all others. names: of the free columns.
@@ -141,13 +141,13 @@ def polynomials(
     own = [block for block in blocks if np.isin(block.columns, free).any()]
     if not all(isinstance(block.density, Gaussian | Poisson | Binomial) for block in own):
         return None
-    bent = {int(j) for block in own if isinstance(block.density, Gaussian) for j in block.columns}
-    lines = {i: _line(own, j) for i, j in enumerate(free) if j not in bent}
+    curved = {int(j) for block in own if isinstance(block.density, Gaussian) for j in block.columns}
+    lines = {i: _line(own, j) for i, j in enumerate(free) if j not in curved}
     if not all(np.isfinite(line).all() for line in lines.values()):
         return None
-    apart = [_log_density(block, row) for block in blocks if not bent & set(block.columns.tolist())]
+    apart = [_log_density(block, row) for block in blocks if not curved & set(block.columns.tolist())]
     constants = classifier.log_prior[:, 0] + sum(apart)
-    curves = _curves(classifier, [j for j in free if j in bent], {j: held[j] for j in held if j in bent})
+    curves = _curves(classifier, [j for j in free if j in curved], {j: held[j] for j in held if j in curved})
     made = [_joined(curve, lines, k, float(constants[k]), names) for k, curve in enumerate(curves)]
     calibration = classifier.calibration
     return made if calibration is None else [g.calibrated(calibration, k) for k, g in enumerate(made)]
@@ -192,9 +192,9 @@ def _joined(
     center, linear = np.zeros(size), np.zeros(size)
     quadratic, covariance = np.zeros((size, size)), np.zeros((size, size))
     if curve is not None:
-        bent = [i for i in range(size) if i not in lines]
-        center[bent], linear[bent], constant = curve.center, curve.linear, constant + curve.constant
-        quadratic[np.ix_(bent, bent)], covariance[np.ix_(bent, bent)] = curve.quadratic, curve.covariance
+        curved = [i for i in range(size) if i not in lines]
+        center[curved], linear[curved], constant = curve.center, curve.linear, constant + curve.constant
+        quadratic[np.ix_(curved, curved)], covariance[np.ix_(curved, curved)] = curve.quadratic, curve.covariance
     for i in straight:
         zero, linear[i], covariance[i, i] = lines[i][:, k]
         constant += float(zero)

@@ -23,7 +23,7 @@ from classwise.tabular import count_text
 
 
 def _tip(text: str) -> Markup:
-    """What is told to the pointer, and to screen readers."""
+    """A text for the pointer, and for screen readers."""
     return f" data-tip='{escape(text)}' role='img' aria-label='{escape(text)}'"
 
 
@@ -44,7 +44,7 @@ class Scale(NamedTuple):
 
 def interval(estimate: Estimate, scale: Scale, best: float, without: float | None) -> Markup:
     """A dot on a line; without: a ring where the log loss is without the temperature; best: a line for comparison."""
-    told = f"log loss {estimate.value:.3g}, 95 % interval {max(estimate.low, 0):.3g} to {estimate.high:.3g}"
+    tip = f"log loss {estimate.value:.3g}, 95 % interval {max(estimate.low, 0):.3g} to {estimate.high:.3g}"
     if estimate.value > scale.high:
         marks = f"<text x='99%' y='72%' text-anchor='end'>{estimate.value:.3g} →</text>"
     else:
@@ -56,7 +56,7 @@ def interval(estimate: Estimate, scale: Scale, best: float, without: float | Non
         )
     line = scale.place(best)
     guide = f"<line class='axis' x1='{line}%' x2='{line}%' y1='0' y2='100%' stroke-dasharray='2 3'/>"
-    return f"<svg class='interval'{_tip(told)}>{guide}{marks}</svg>"
+    return f"<svg class='interval'{_tip(tip)}>{guide}{marks}</svg>"
 
 
 # Bars -----------------------------------------------------------------------------------------------------------------
@@ -133,17 +133,17 @@ def _heat_cell(names: Sequence[str], i: int, j: int, count: float, share: float,
     # The root makes rare mistakes visible. Text stands out from strong colors in white, or in black on a dark page.
     part = round(100 * (share if i == j else np.sqrt(share)))
     kinds = [*(["right"] if i == j else []), *(["strong"] if part > 85 else ["medium"] if part > 55 else [])]
-    told = f"{number} rows of {names[i]} were taken for {names[j]}: {percent(share)} of that class"
+    tip = f"{number} rows of {names[i]} were taken for {names[j]}: {percent(share)} of that class"
     shown = number if many else f"{number}<small>{escape(percent(share))}</small>"
     mark = f" class='{' '.join(kinds)}'" if kinds else ""
-    return f"<td{mark} style='--part: {part}%' data-tip='{escape(told)}'>{shown}</td>"
+    return f"<td{mark} style='--part: {part}%' data-tip='{escape(tip)}'>{shown}</td>"
 
 
 # Pictures of matplotlib's ---------------------------------------------------------------------------------------------
 
 
-# What is said of a point: of which group, the how many-th in it, and its place in the units of the axes.
-Tell: TypeAlias = Callable[[int, int, float, float], str]
+# The text for a point: from its group, its position in the group, and its place in the units of the axes.
+PointTip: TypeAlias = Callable[[int, int, float, float], str]
 
 
 class Picture(NamedTuple):
@@ -159,11 +159,11 @@ class Picture(NamedTuple):
 
 
 def pictured(
-    make: Callable[[], Any], caption: str, tell: Tell | None = None, classes: Sequence[Any] | None = None
+    make: Callable[[], Any], caption: str, point_tip: PointTip | None = None, classes: Sequence[Any] | None = None
 ) -> Markup:
     """A picture with its caption, or why there is none. classes: labels of a legend below it, which may be long."""
     try:
-        return figure(draw(make, tell, classes is None), caption, "" if classes is None else legend(classes))
+        return figure(draw(make, point_tip, classes is None), caption, "" if classes is None else legend(classes))
     except ClasswiseError as problem:
         return paragraph(f"{caption.split(':')[0].rstrip('.')}: this cannot be drawn. {problem}", "small")
 
@@ -211,14 +211,14 @@ DARK = {
 MANY = 300
 
 
-def draw(make: Callable[[], Any], tell: Tell | None = None, has_legend: bool = True) -> Picture:
+def draw(make: Callable[[], Any], point_tip: PointTip | None = None, has_legend: bool = True) -> Picture:
     """The picture that `make` draws on Axes of its own, for light and for dark surroundings."""
-    (light, width, points), (dark, _, _) = (_drawn(make, colors, tell, has_legend) for colors in (LIGHT, DARK))
+    (light, width, points), (dark, _, _) = (_drawn(make, colors, point_tip, has_legend) for colors in (LIGHT, DARK))
     return Picture(light, dark, width, points)
 
 
 def _drawn(
-    make: Callable[[], Any], colors: dict[str, str], tell: Tell | None, has_legend: bool
+    make: Callable[[], Any], colors: dict[str, str], point_tip: PointTip | None, has_legend: bool
 ) -> tuple[str, float, tuple[tuple[float, float, str], ...]]:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -234,12 +234,12 @@ def _drawn(
             legend.remove()
         file = BytesIO()
         figure.savefig(file, format="svg", dpi=150, metadata={"Date": None})
-        points = () if tell is None else tuple(_points(figure, tell))
+        points = () if point_tip is None else tuple(_points(figure, point_tip))
         _close(figure)
     return "data:image/svg+xml;base64," + b64encode(file.getvalue()).decode(), figure.get_figwidth(), points
 
 
-def _points(figure: Any, tell: Tell) -> Iterator[tuple[float, float, str]]:
+def _points(figure: Any, point_tip: PointTip) -> Iterator[tuple[float, float, str]]:
     """Where the points of all groups were drawn."""
     from matplotlib.collections import PathCollection
 
@@ -251,7 +251,7 @@ def _points(figure: Any, tell: Tell) -> Iterator[tuple[float, float, str]]:
             zip(offsets.tolist(), shapes.get_offset_transform().transform(offsets).tolist(), strict=True)
         ):
             if np.isfinite((across, up)).all():
-                yield round(across / width, 4), round(1 - up / height, 4), tell(group, i, x, y)
+                yield round(across / width, 4), round(1 - up / height, 4), point_tip(group, i, x, y)
 
 
 def _lighten(figure: Any) -> None:

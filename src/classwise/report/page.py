@@ -158,12 +158,12 @@ def _class(kind: str) -> str:
 def glossary(sections: Sequence[Markup]) -> Markup:
     """The words that occur in sections, in plain words."""
     used = {word.lower() for made in sections for word in TERMS.findall(made)}
-    told = "".join(
+    entries = "".join(
         f"<dt id='{anchor(word)}'>{escape(word)}</dt><dd>{escape(text)}</dd>"
         for word, text in GLOSSARY.items()
         if word.lower() in used
     )
-    return section("glossary", "Words used here", f"<dl>{told}</dl>")
+    return section("glossary", "Words used here", f"<dl>{entries}</dl>")
 
 
 # The page around the sections: readable on a phone, on paper, in the dark ---------------------------------------------
@@ -195,7 +195,7 @@ POLICY = (
 
 
 def page(title: str, below: str, sections: Sequence[Markup]) -> Markup:
-    """below: a line under the title. A glossary stands before the last section, which tells how the page was made."""
+    """below: a line under the title. A glossary stands before the last section, which says how the page was made."""
     sections = [*sections[:-1], glossary(sections), sections[-1]]
     style, script = (files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
     policy = POLICY.format(hash=b64encode(sha256(script.encode()).digest()).decode())

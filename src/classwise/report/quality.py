@@ -35,7 +35,7 @@ from classwise.report.page import (
 from classwise.report.report_data import ReportData
 from classwise.tabular import count_text
 
-# How a model did beside the one that was chosen: what the legend calls it, and a badge in its row.
+# How a model did compared with the one that was chosen: what the legend calls it, and a badge in its row.
 KINDS = {
     "best": ("the choice", "best"),
     "tie": ("as good", "as good"),
@@ -46,7 +46,7 @@ KINDS = {
 
 
 def models(study: ReportData) -> Markup:
-    """All models in a table that sorts, each with its log loss drawn beside it."""
+    """All models in a table that sorts, each with its log loss drawn in its row."""
     comparison = study.comparison
     fitted = sorted((t for t in comparison.tried if not t.reason), key=lambda t: t.estimate("log_loss").value)
     kinds = [_kind(comparison, trial) for trial in fitted]
@@ -116,7 +116,7 @@ def _ranking(fitted: Sequence[Trial], kinds: Sequence[str], winner: Trial) -> Ma
 
 
 def _scale(losses: Sequence[Estimate]) -> Scale:
-    """From the least log loss to twice as far as the model in the middle: those far behind would squeeze the others."""
+    """From the least log loss to twice as far as the model in the middle: those far worse would squeeze the others."""
     best, middle = losses[0], losses[len(losses) // 2]
     farthest = max(best.value + 2 * (middle.value - best.value), best.high, 1.05 * best.value)
     return Scale(max(min(loss.low for loss in losses), 0.0), min(max(loss.high for loss in losses), farthest))
@@ -151,7 +151,7 @@ def _number(value: float | None, form: str, mark: str = "") -> Cell:
 
 
 def figures(evaluation: Evaluation, accuracy_interval: tuple[float, float]) -> dict[str, str]:
-    """The numbers that say how good a model is, each beside one to hold it against."""
+    """The numbers that say how good a model is, each with one to compare it with."""
     shares = evaluation.support / max(evaluation.weight, 1e-300)
     often, most = evaluation.labels[shares.argmax()], shares.max()
     guessing = -float(shares[shares > 0] @ np.log(shares[shares > 0]))
@@ -168,7 +168,7 @@ def figures(evaluation: Evaluation, accuracy_interval: tuple[float, float]) -> d
 
 # Where it errs, and how sure it is ------------------------------------------------------------------------------------
 
-# A confusion of more classes than this is told as a list of the most frequent mistakes alone.
+# A confusion of more classes than this is shown as a list of the most frequent mistakes alone.
 MOST_CLASSES = 40
 MISTAKES = 10
 
@@ -205,7 +205,7 @@ def mistakes(evaluation: Evaluation) -> Iterator[Markup]:
 
 
 def reliability(study: ReportData) -> Markup:
-    """Whether announced probabilities come true."""
+    """Whether predicted probabilities come true."""
     winner = study.comparison.winner
     words = _sureness(study.evaluation)
     if winner.power is not None:
@@ -217,27 +217,27 @@ def reliability(study: ReportData) -> Markup:
         )
     caption = "Predicted probabilities of held-out rows, and the share that was right."
     return section(
-        "sureness", "How sure it is", paragraph(words), pictured(study.comparison.reliability, caption, told_bin)
+        "sureness", "How sure it is", paragraph(words), pictured(study.comparison.reliability, caption, bin_tip)
     )
 
 
-# A model is called too sure, or not sure enough, if what it announces is off by more than this on average.
+# A model is called too sure, or not sure enough, if its predicted probability is off by more than this on average.
 MUCH_OFF = 0.02
 
 
 def _sureness(evaluation: Evaluation) -> str:
     """Whether the model is right as often as it says, on average."""
-    announced = float(evaluation.bins[0, 1].sum()) / evaluation.weight
-    off = announced - evaluation.accuracy
+    predicted = float(evaluation.bins[0, 1].sum()) / evaluation.weight
+    off = predicted - evaluation.accuracy
     verdict = "as sure as it should be" if abs(off) <= MUCH_OFF else "too sure" if off > 0 else "not sure enough"
     return (
-        f"It predicts with {percent(announced)} on average, and is right on {percent(evaluation.accuracy)}: it is "
+        f"It predicts with {percent(predicted)} on average, and is right on {percent(evaluation.accuracy)}: it is "
         f"{verdict}. On the dotted line, the share of rows that are right equals the probability."
     )
 
 
-def told_bin(group: int, place: int, announced: float, observed: float) -> str:
-    return f"predicted {percent(announced)}, observed {percent(observed)}"
+def bin_tip(group: int, place: int, predicted: float, observed: float) -> str:
+    return f"predicted {percent(predicted)}, observed {percent(observed)}"
 
 
 def made_by() -> dict[str, str]:
@@ -273,7 +273,7 @@ def evaluation_sections(evaluation: Evaluation, facts: dict[str, str]) -> list[M
         return [section("answer", "How good it is", words)]
     notes = (paragraph(note, "small") for note in auc_note(evaluation))
     caption = "Predicted probabilities, and the share that was right. On the dotted line, both are the same."
-    curve = pictured(lambda: draw_reliability({"the model": evaluation}), caption, told_bin)
+    curve = pictured(lambda: draw_reliability({"the model": evaluation}), caption, bin_tip)
     return [
         section(
             "answer",

@@ -1,4 +1,4 @@
-"""What a report is made from, and what is asked of it only once: the winner, its answers, the rows to draw."""
+"""What a report is made from, each computed only once: the winner, its answers, the rows to draw."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ class ReportData:
 
     weights, families: as given to `compare`; source: where the rows came from; target: the name of the labels; seed: of
     the folds; model: the file in which the best model was saved; examination: what `examine` found; importance: what
-    `held_out_importance` found, which is asked if None; advice: sentences, those of `diagnose` if None; command: the
+    `held_out_importance` found, which is called if None; advice: sentences, those of `diagnose` if None; command: the
     line in the shell that asked for the report, "" for Python.
     """
 
@@ -137,7 +137,7 @@ class ReportData:
 
     @cached_property
     def seen(self) -> tuple[str, Any] | None:
-        """The best model that can be asked about two columns alone, with its name.
+        """The best model that can predict from two columns alone, with its name.
 
         A stack cannot: to it, that all others are missing says something of the row.
         """
@@ -164,7 +164,7 @@ def quiet() -> Iterator[None]:
 
 # The two columns that matter most -------------------------------------------------------------------------------------
 
-# Pairs are tried among so many columns, those with the least log loss by themselves.
+# Pairs are tried among this many columns, those with the least log loss by themselves.
 TRIED = 6
 
 # A category with more levels than this makes no picture.
@@ -194,7 +194,7 @@ def _loss(m: Any, X: Any, y: Labels, columns: list[Any]) -> float:
     values = view.values(X)
     there = np.isfinite(values).all(axis=1)
     codes = np.searchsorted(m.classes_, y[there])
-    return _log_loss(view.classifier.announced(view.rows(values[there])), codes) if there.any() else np.inf
+    return _log_loss(view.classifier.decision_scores(view.rows(values[there])), codes) if there.any() else np.inf
 
 
 def _log_loss(scores: Array, codes: Any) -> float:

@@ -49,7 +49,7 @@ HEADER = ["model", "accuracy", "log loss", "verdict"]
 
 # The table ------------------------------------------------------------------------------------------------------------
 
-# So many classes are listed with their shares.
+# This many classes are listed with their shares.
 LISTED = 12
 
 
@@ -71,25 +71,25 @@ def data(study: ReportData) -> Markup:
 
 
 def _remarks(study: ReportData) -> Markup:
-    """What the examination has to say, with what mends it in the words of the place."""
+    """The findings of the examination, with their remedies as flags or arguments."""
     if study.examination is None:
         return ""
     found = study.examination.findings
     if not found:
         return paragraph("Nothing in it looks wrong.")
     shell = bool(study.command)
-    told = (f"<li>{prose(remark.message)}{_remedy(remark, shell)}</li>" for remark in found)
-    return f"<ul>{''.join(told)}</ul>"
+    items = (f"<li>{prose(remark.message)}{_remedy(remark, shell)}</li>" for remark in found)
+    return f"<ul>{''.join(items)}</ul>"
 
 
 def _remedy(remark: Any, shell: bool) -> Markup:
-    mends = remark.flag if shell else remark.argument
-    return f" {escape(remark.when)}: <code>{escape(mends)}</code>" if mends else ""
+    change = remark.flag if shell else remark.argument
+    return f" {escape(remark.when)}: <code>{escape(change)}</code>" if change else ""
 
 
 # What matters ---------------------------------------------------------------------------------------------------------
 
-# So many columns are drawn, and the rest counted.
+# This many columns are drawn, and the rest counted.
 MOST_BARS = 15
 
 
@@ -110,12 +110,12 @@ def importance(study: ReportData) -> Markup:
         )
         for line in found.lines
     ]
-    more, asked = len(lines) - MOST_BARS, study.comparison.asked
-    instead = f"Of {asked.title}, the best single model: a stack takes long to ask."
+    more, model = len(lines) - MOST_BARS, study.comparison.asked
+    instead = f"Of {model.title}, the best single model: a stack takes long to ask."
     return section(
         "importance",
         "What matters",
-        *([paragraph(instead)] if asked is not study.comparison.winner else []),
+        *([paragraph(instead)] if model is not study.comparison.winner else []),
         *map(paragraph, found.sentences()[:1]),
         bars(lines[:MOST_BARS], "What matters"),
         *([folded(f"{more} more columns", bars(lines[MOST_BARS:], "What matters less"))] if more > 0 else []),
@@ -126,7 +126,7 @@ def importance(study: ReportData) -> Markup:
 # Three rows, explained: one that is sure and right, one that is unsure, one that is wrong -----------------------------
 
 
-# So many columns of a row are drawn; what the others add up to is one bar.
+# This many columns of a row are drawn; what the others add up to is one bar.
 MOST_SHARES = 6
 
 TITLES = {"sure": "Sure, and right", "unsure": "Unsure", "wrong": "Wrong"}
@@ -257,12 +257,12 @@ def _teller(study: ReportData) -> Callable[[int, int, float, float], str]:
     groups = [[i for i, label in enumerate(labels) if label == own] for own in study.best.classes_.tolist()]
     sure = study.posteriors.max(axis=1)
 
-    def tell(group: int, place: int, x: float, y: float) -> str:
+    def point_tip(group: int, place: int, x: float, y: float) -> str:
         i = groups[group][place]
         said = f"{study.decided[i]}, {percent(sure[i])}"
         return f"{study.row_name(i)}: {labels[i]}\nthe model says {said}"
 
-    return tell
+    return point_tip
 
 
 # Advice, use, provenance ----------------------------------------------------------------------------------------------

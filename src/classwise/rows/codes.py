@@ -162,7 +162,7 @@ def union_labels(first: Labels, second: Labels, source: str = "y") -> Labels:
     if not len(first) or not len(second):
         return second if len(second) else first
     kinds = {first.dtype.kind, second.dtype.kind}
-    # np.union1d would turn numbers beside strings into strings, and integers beside other numbers into floats.
+    # np.union1d would turn numbers mixed with strings into strings, and integers mixed with other numbers into floats.
     if kinds <= set("iufb") and (kinds <= {"f"} or np.result_type(first, second).kind != "f"):
         return np.union1d(first, second)
     together = sort_labels({*first.tolist(), *second.tolist()}, source)

@@ -6,8 +6,8 @@
     a duration                         a duration       seconds
     "1.234,5", "$12.50", "7 %"         text             the number that is written
 
-Types tell what dates and times are. Text is recognized where all values that are not missing are of one kind. Whoever
-asks for an answer may write a value as it was written in fit, or give the number itself.
+Types say what dates and times are. Text is recognized where all values that are not missing are of one kind. For a
+prediction, a value may be written as it was in fit, or be the number itself.
 """
 
 import datetime as dt
@@ -236,7 +236,7 @@ def _zone(zone: str | None) -> dt.tzinfo | None:
 def written_moment(texts: Sequence[str]) -> Moment | None:
     """The moments that all of these texts are; None, where one is none, or some have a time zone and others none.
 
-    Whether the day or the month comes first is told by a day beyond the 12th. Dots are for days first.
+    Whether the day or the month comes first is decided by a day beyond the 12th. Dots are for days first.
 
     >>> written_moment(["1/2/2026", "1/31/2026"]).order, written_moment(["1.2.2026"]).order
     ('mdy', 'dmy')
@@ -248,7 +248,7 @@ def written_moment(texts: Sequence[str]) -> Moment | None:
 
 
 def ambiguous_dates(texts: Sequence[str]) -> bool:
-    """Whether all of these texts are dates, and nothing tells whether the day or the month comes first."""
+    """Whether all of these texts are dates, and it is not known whether the day or the month comes first."""
     return written_moment(texts) is None and all(_moment_in(texts, order) is not None for order in ORDERS[1:])
 
 

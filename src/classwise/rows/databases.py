@@ -176,7 +176,7 @@ def connected(query: Query) -> Iterator[Any]:
 
 
 def _remote_batches(query: Query, columns: Sequence[str] | None) -> Iterator[Any]:
-    """The server sends its rows as they come, of the columns asked for alone."""
+    """The server sends its rows as they come, of the requested columns alone."""
     with connected(query) as cursor:
         schema = _schema(cursor, query)
         chosen = list(schema.names if columns is None else columns)

@@ -43,7 +43,7 @@ def namespace(values: Any) -> Any:
 
 
 def has_double(values: Any) -> bool:
-    """Whether the library and the device compute in float64: JAX only if it is told to, Apple's devices never."""
+    """Whether the library and the device compute in float64: JAX only if it is configured to, Apple's devices never."""
     library = type(values).__module__.partition(".")[0]
     if library.startswith("jax"):
         config: Any = import_module("jax").config

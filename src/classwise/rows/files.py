@@ -1,6 +1,6 @@
 """Files of rows: DuckDB reads them, and hands over Arrow tables or batches.
 
-The first line of a text file names the columns. What a column of a text file holds is told by all its values: a number,
+The first line of a text file names the columns. All values of a column of a text file decide what it holds: a number,
 if every value is one, yes or no if every value is true or false, a date or a time, and else text. `kinds` has the whole
 of it; what models make of dates, and of text such as 3,14, is theirs. Nothing is left to DuckDB to guess: rows that it
 takes for comments would be lost.
@@ -48,7 +48,7 @@ from classwise.rows.texts import (
     sql_text,
 )
 
-# Rows of a batch, unless another number is asked for.
+# Rows of a batch, by default.
 BATCH = 65_536
 
 TEXTS = (Format.CSV, Format.TSV)
@@ -74,8 +74,8 @@ Typed: TypeAlias = tuple[Any, dict[str, str], dict[str, str]]
 class RowFile:
     """A file of rows, or several alike ("rows/*.parquet"), not yet read.
 
-    columns: which to read, in this order; all unless given. missing: what stands for a missing value, besides nothing;
-    MISSING in text files, unless given. text: columns that hold text even where every value looks like a number.
+    columns: which to read, in this order; all by default. missing: what stands for a missing value, besides nothing;
+    MISSING in text files, by default. text: columns that hold text even where every value looks like a number.
     exact: columns of which every digit counts, as of labels, keys and levels; numbers that would lose some are text
     there. copies: columns by other names, or by their own, that are handed over as they stand in the file.
     """
@@ -114,7 +114,7 @@ class RowFile:
                 continue
 
     def batches(self, size: int = BATCH, wider: dict[str, Kind] | None = None) -> Iterator[Any]:
-        """Record batches of at most so many rows; at no time are all rows in memory.
+        """Record batches of at most `size` rows; at no time are all rows in memory.
 
         Whole numbers in text files are numbers here, unless every digit counts. wider: as for TextReading;
         WiderTypeError where a text file is to be begun again.
@@ -142,35 +142,39 @@ class RowFile:
 
     @contextmanager
     def _chosen(self, wider: dict[str, Kind], whole: bool) -> Iterator[Any]:
-        """The relation of the columns asked for, as they stand in the file or of the types that their values tell."""
+        """The relation of the columns requested, as they stand in the file or of the types of their values."""
         reading = TextReading(self.exact, whole, wider)
         with reading.widening(self.path), self.opened() as opened:
             yield self._typed(opened, reading)
 
     def _typed(self, opened: Opened, reading: TextReading) -> Any:
-        asked = self._asked(list(opened.values))
-        typed = {name: opened.values[name] for name in asked if name not in self.copies}
-        told = self._told(opened, asked)
-        stand = {name: opened.written[self.copies[name]] for name in asked if name in self.copies}
-        if len(told) >= WIDE:
-            texts = _project(opened.rows, typed | stand, asked)
-            return WideTexts(reading, texts, asked, frozenset(told), database().cursor())
-        rows, checked = reading.checked(opened.rows, told)
-        return _project(rows, typed | checked | stand, asked)
+        requested = self._requested(list(opened.values))
+        typed = {name: opened.values[name] for name in requested if name not in self.copies}
+        inferred = self._inferred(opened, requested)
+        stand = {name: opened.written[self.copies[name]] for name in requested if name in self.copies}
+        if len(inferred) >= WIDE:
+            texts = _project(opened.rows, typed | stand, requested)
+            return WideTexts(reading, texts, requested, frozenset(inferred), database().cursor())
+        rows, checked = reading.checked(opened.rows, inferred)
+        return _project(rows, typed | checked | stand, requested)
 
-    def _told(self, opened: Opened, asked: Sequence[str]) -> dict[str, str]:
-        """The columns whose values say what they are, as SQL writes them."""
+    def _inferred(self, opened: Opened, requested: Sequence[str]) -> dict[str, str]:
+        """The columns whose kind is inferred from their values, as SQL writes them."""
         others = self.text.union(self.copies)
-        return {name: opened.values[name] for name in asked if opened.texts and name not in others}
+        return {name: opened.values[name] for name in requested if opened.texts and name not in others}
 
     def _may_be_text(self, opened: Opened, reading: TextReading) -> bool:
-        """Whether some column is, as far as the first rows tell, or there are too many columns to ask."""
-        asked = self._asked(list(opened.values))
-        told = self._told(opened, asked)
-        return len(told) < len(asked) or len(told) >= WIDE or TEXT in reading.found(opened.rows, told).values()
+        """Whether some column is, as far as the first rows show, or there are too many columns to look at."""
+        requested = self._requested(list(opened.values))
+        inferred = self._inferred(opened, requested)
+        return (
+            len(inferred) < len(requested)
+            or len(inferred) >= WIDE
+            or TEXT in reading.found(opened.rows, inferred).values()
+        )
 
-    def _asked(self, names: Sequence[str]) -> Sequence[str]:
-        """The columns asked for, or an error that names one that is not there."""
+    def _requested(self, names: Sequence[str]) -> Sequence[str]:
+        """The columns requested, or an error that names one that is not there."""
         for name in self.columns or ():
             source = self.copies.get(name, name)
             if source not in names:
@@ -190,7 +194,7 @@ class RowFile:
                 raise ClasswiseError(f"{self.path} cannot be read: {self._reason(files, problem)}") from problem
 
     def _reason(self, files: Sequence[str], problem: Exception) -> str:
-        """What DuckDB says, unless the lines themselves tell more plainly."""
+        """What DuckDB says, unless the lines themselves show it more plainly."""
         if not self.is_text or len(files) > 1 or MISFIT.search(str(problem)):
             return _first_sentence(problem)
         try:
@@ -266,7 +270,7 @@ class RowFile:
         return self._without_marks(connection.from_arrow(pa.concat_tables(tables)), own)
 
     def _without_marks(self, rows: Any, own: Mapping[str, str]) -> Opened:
-        """Columns as they stand, and beside them the same with nothing for what is missing."""
+        """Columns as they stand, and the same with nothing for what is missing."""
         marks = self.marks or ()
         values = {name: f"v{i}" for i, name in enumerate(own)}
         kept = [f"{unmarked(own[name], marks)} AS {value}" for name, value in values.items()]
@@ -318,7 +322,7 @@ def database() -> Any:
 
 
 def quieten(connection: Any) -> None:
-    """No progress bar of DuckDB's: ours tells more. In a notebook without ipywidgets it has none, and cannot say so."""
+    """No progress bar of DuckDB's: ours shows more. In a notebook without ipywidgets it has none, and cannot say so."""
     with suppress(import_duckdb().Error):
         connection.execute("SET enable_progress_bar = false")
 
@@ -376,7 +380,7 @@ def _as_it_is(rows: Any, names: Sequence[str]) -> Typed:
     return rows, columns, columns
 
 
-# How DuckDB tells names apart that differ by case alone.
+# How DuckDB distinguishes names that differ by case alone.
 RENAMED = re.compile(r"_[0-9]+$")
 
 READERS = {

@@ -1,4 +1,4 @@
-"""Formats of row files: how a name or the first bytes tell them, and how a text file begins."""
+"""Formats of row files: how a name or the first bytes identify them, and how a text file begins."""
 
 import codecs
 import csv
@@ -21,7 +21,7 @@ from classwise.errors import ClasswiseError, MissingExtraError
 # What stands for a missing value in text files, besides nothing at all.
 MISSING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", ".")
 
-# Under this name Arrow tables tell what stood for a missing value in the rows that they were read from.
+# The metadata of Arrow tables hold, under this name, what stood for a missing value in the rows they were read from.
 MARKS = b"classwise.missing"
 
 
@@ -113,22 +113,22 @@ def _known() -> str:
 
 
 def marked(rows: Any, marks: Sequence[str] | None) -> Any:
-    """A table or a batch of pyarrow's that tells what stood for a missing value."""
-    told = {} if marks is None else {MARKS: json.dumps(list(marks))}
-    return rows.replace_schema_metadata({**(rows.schema.metadata or {}), **told}) if told else rows
+    """A table or a batch of pyarrow's with what stood for a missing value as metadata."""
+    metadata = {} if marks is None else {MARKS: json.dumps(list(marks))}
+    return rows.replace_schema_metadata({**(rows.schema.metadata or {}), **metadata}) if metadata else rows
 
 
 def marks_of(rows: Any) -> tuple[str, ...] | None:
-    """What such a table tells."""
-    told = (rows.schema.metadata or {}).get(MARKS)
-    return None if told is None else tuple(map(str, json.loads(told)))
+    """What stood for a missing value, by the metadata of such a table."""
+    marks = (rows.schema.metadata or {}).get(MARKS)
+    return None if marks is None else tuple(map(str, json.loads(marks)))
 
 
 # Text files: the first line, which names the columns, and the first that does not fit ---------------------------------
 
 SEPARATORS = ",;\t|"
 
-# The first line is looked for in so many bytes.
+# The first line is looked for in this many bytes.
 LONGEST = 1 << 20
 
 MARK = b"\xef\xbb\xbf"
@@ -153,7 +153,7 @@ def matching(path: str) -> list[str]:
 
 
 def literal(path: str) -> str:
-    """A name as DuckDB is told it, which matches names itself: as the pattern that only this name matches.
+    """A name for DuckDB, which matches names itself: the pattern that only this name matches.
 
     >>> literal("a[1].csv")
     'a[[]1].csv'
@@ -190,7 +190,7 @@ def read_head(path: str, sep: str | None = None) -> Head:
     # Blanks around a name are no part of it, unless quotes say so.
     is_quoted = any('"' in line for line in text.splitlines()[: lines.line_num])
     names = tuple((name if is_quoted else name.strip()) or f"column{i}" for i, name in enumerate(fields))
-    refuse_twins(names, path)
+    refuse_repeated_names(names, path)
     end = LINE_END.match(text, len(_first_line(text)))
     return Head(names, sep, len(LINE_END.findall(start[: len(start) - len(text)])), end.group() if end else "")
 
@@ -203,15 +203,15 @@ def _start(path: str) -> bytes:
 
 
 def _refuse_other_encodings(path: str, line: bytes) -> None:
-    """Names in another encoding would be garbled, and nobody could ask for them."""
+    """Names in another encoding would be garbled, and could not be requested."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(line)  # which allows a line that is cut within a letter
     except UnicodeDecodeError as problem:
         raise ClasswiseError(f"{path} cannot be read: {NOT_UTF8}") from problem
 
 
-def refuse_twins(names: Sequence[str], path: str) -> None:
-    """Refuse a first line that names a column twice: which of the two is meant, nobody could say."""
+def refuse_repeated_names(names: Sequence[str], path: str) -> None:
+    """Refuse a first line that names a column twice: a name must mean one column."""
     for i, name in enumerate(names):
         if name in names[:i]:
             raise ClasswiseError(f"{path} names the column {name!r} twice, in its first line; give each its own name.")
@@ -257,11 +257,11 @@ def read_sheet(path: str) -> tuple[list[str], list[list[str | None]]]:
     return _read(path, Path(path).stat().st_mtime_ns)
 
 
-@lru_cache(maxsize=1)  # whoever looks at names and kinds first reads the rows next
+@lru_cache(maxsize=1)  # after names and kinds, the rows of the same file are read
 def _read(path: str, changed: int) -> tuple[list[str], list[list[str | None]]]:
     first, *rows = _cells(path)
     names = [_text(cell) or f"column{i}" for i, cell in enumerate(first)]
-    refuse_twins(names, path)
+    refuse_repeated_names(names, path)
     columns = [[_text(row[i]) for row in rows] for i in range(len(names))]
     used = [i for i, cell in enumerate(first) if cell != "" or any(value is not None for value in columns[i])]
     return [names[i] for i in used], [columns[i] for i in used]

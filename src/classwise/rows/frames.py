@@ -103,7 +103,7 @@ class FrameSource(ConvertedColumns):
 
     @property
     def missing(self) -> tuple[str, ...] | None:
-        """What stood for a missing value in the file that the rows were read from; only tables of Arrow tell."""
+        """What stood for a missing value in the file that the rows were read from; only Arrow tables have it."""
         return marks_of(self.frame.to_native()) if self.frame.implementation.is_pyarrow() else None
 
     def type(self, column: int) -> tuple[str, tuple[str, ...] | None]:
@@ -170,7 +170,7 @@ class FrameSource(ConvertedColumns):
         return as_numbers(series.to_numpy(), repr(self.keys[column]))
 
     def coded(self, column: int) -> Coded:
-        """A column as codes of its levels; kept, for whoever asks again."""
+        """A column as codes of its levels; cached."""
         if column not in self._coded:
             series = self._series(column)
             if _is_moment(series.dtype):
@@ -380,7 +380,7 @@ def _read_series(series: "nw.Series[Any]") -> tuple[Labels, NDArray[np.bool_] | 
 
 
 def _as_array(y: Any) -> NDArray[Any]:
-    """A list as an array: integers beside NaN, or beside very large ones, stay what they are."""
+    """A list as an array: integers mixed with NaN, or with very large ones, stay what they are."""
     values = np.asarray(y)
     return np.array(y, dtype=object) if isinstance(y, (list, tuple)) and values.dtype.kind == "f" else values
 

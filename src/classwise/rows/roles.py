@@ -21,7 +21,7 @@ from classwise.rows.sources import Source, open_source
 @dataclass(frozen=True)
 class Roles:
     """target: holds the labels, where rows have any; features: are learned from, or answered; weights: holds the
-    weights, where rows have any; groups: tells which rows stay in one fold, where some do.
+    weights, where rows have any; groups: which rows stay in one fold, where some do.
 
     texts: the columns of text that hold dates or numbers, so that all chunks agree; None, where a chunk is all rows.
     """
@@ -65,7 +65,7 @@ class Roles:
 class Chunk:
     """Some of the rows, as a table of any library; first: the number of the first of them.
 
-    Numbers tell rows apart, and are the same whenever the rows are read again: in a stream they count from 0, in a
+    Numbers identify rows, and are the same whenever the rows are read again: in a stream they count from 0, in a
     cluster each partition has a range of its own.
     """
 
@@ -273,6 +273,6 @@ def text_conversions(table: Any, columns: Sequence[str]) -> dict[str, Conversion
 
 
 def level_columns(families: Any) -> list[str]:
-    """The columns that were asked to be categories, whose whole numbers are levels."""
-    asked = families.items() if isinstance(families, Mapping) else ()
-    return [name for name, family in asked if isinstance(name, str) and family in ("categorical", "bernoulli")]
+    """The columns that are to be categories, whose whole numbers are levels."""
+    pairs = families.items() if isinstance(families, Mapping) else ()
+    return [name for name, family in pairs if isinstance(name, str) and family in ("categorical", "bernoulli")]

@@ -1,7 +1,7 @@
 """Random folds and samples of rows, by the number of each row in its stream alone.
 
-Row i has the 64 random bits that SplitMix64 (Steele, Lea and Flood 2014) gives for the counter seed + i: whoever reads
-the rows again, in whatever chunks, finds every row in the same fold, and the same rows drawn.
+Row i has the 64 random bits that SplitMix64 (Steele, Lea and Flood 2014) gives for the counter seed + i: when
+the rows are read again, in any chunks, every row is in the same fold, and the same rows are drawn.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ GOLDEN = 0x9E3779B97F4A7C15
 FACTORS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 ALL = (1 << 64) - 1
 
-# A row's number is, in a cluster, that of its partition, with so many bits for its place there.
+# A row's number is, in a cluster, that of its partition, with this many bits for its place there.
 PLACES = 33
 
 # One stream of bits for folds, another for the drawing: whether a row is drawn says nothing of its fold.
@@ -70,7 +70,7 @@ def ranks_of_rows(rows: Codes, seed: int = 0) -> Bits:
 # ----------------------------------------------------------------------------------------------------------------------
 # A sample of the rows of a stream: the few of least rank, whatever chunks they come in. Samples add up.
 
-# A row is let in while its rank is below so many times that of the last row of an even sample, and a few more.
+# A row is let in while its rank is below this many times that of the last row of an even sample, and a few more.
 MARGIN, FEW = 2.0, 50
 
 
@@ -122,7 +122,7 @@ def may_be_drawn(ranks: Bits, rows: Codes, size: int) -> Codes:
 
     Of n rows, the last in a sample of s has a rank of about s / n of the largest; row i need not look beyond 2 s / i.
     """
-    before = np.asarray(rows) & ((1 << PLACES) - 1)  # so many rows there are at least: those of its partition
+    before = np.asarray(rows) & ((1 << PLACES) - 1)  # the number of rows before it in its partition
     highest = np.minimum((MARGIN * size + FEW) / (before + 1.0), 1.0)
     return np.flatnonzero(ranks * 2.0**-64 <= highest)
 

@@ -1,6 +1,6 @@
 """What each column is: its name, its type, and the family of densities that is to describe it.
 
-The rule goes by type, so that batches of one table do not disagree:
+The type decides, so that batches of one table do not disagree:
 
     integers, floats, decimals             a number     gaussian
     dates, times, durations                a number     gaussian, after a conversion
@@ -11,10 +11,10 @@ The rule goes by type, so that batches of one table do not disagree:
     lists, bytes, anything else            refused by name
     no value at all                        a number, until another batch shows what it is
 
-It holds for frames, arrays and lists alike; values without a type of their own, as those of lists and objects, go by
+It holds for frames, arrays and lists alike; values without a type of their own, as those of lists and objects, have
 the types of what stands in the column.
 
-Counts are never guessed: "poisson", "multinomial" and "binomial(N)" are asked for, as any other family may be, per
+Counts are never guessed: "poisson", "multinomial" and "binomial(N)" must be given, as any other family may be, per
 column or for all numbers. The columns of a sparse matrix are all alike, and have no names: one `Repeated` stands for
 them, however many there are.
 """
@@ -132,7 +132,7 @@ def _read_limits(text: str, *ends: str) -> tuple[float | None, float | None]:
 @stored("Column")
 @dataclass(frozen=True)
 class Column:
-    """A column: its name (None in an array), its type, its family, and whether that family was asked for.
+    """A column: its name (None in an array), its type, its family, and whether that family was given by the user.
 
     declared: the categories of an ordered type, in their order. place: where it stands in the table, for messages.
     conversion: how its values become numbers, where they are dates, or numbers that are written as text.
@@ -183,7 +183,7 @@ class Column:
 @stored("Repeated")
 @dataclass(frozen=True)
 class Repeated(Sequence[Column]):
-    """So many columns that are alike but for their places, and have no names.
+    """A number of columns that are alike except for their places, and have no names.
 
     >>> columns = Repeated(Column(None, "Float64", Family("multinomial")), 100_000)
     >>> len(columns), columns[-1].place
@@ -211,12 +211,12 @@ class Repeated(Sequence[Column]):
 
 
 def _common_type(first: Column, second: Column) -> str:
-    """A type that holds both: what levels are, their values will tell."""
+    """A type that holds both; values decide what levels are."""
     return "Object" if first.family.has_levels else "Float64"
 
 
 # The families whose columns are summarized alike: "ranged" cannot take every number. Of a sparse matrix, "sums" are
-# enough but for Gaussians.
+# enough except for Gaussians.
 SUMMARIZED = {
     "numbers": ("gaussian", "poisson", "binomial", "multinomial", "complement", "kernel", "best"),
     "gaussian": ("gaussian",),
@@ -244,7 +244,7 @@ class Schema:
     @classmethod
     @lru_cache(maxsize=16)  # the same columns come again, fit after fit
     def of_numbers(cls, count: int, type: str = "Float64", names: tuple[str, ...] | None = None) -> Self:
-        """So many columns of numbers."""
+        """`count` columns of numbers."""
         gaussian = Family("gaussian")
         return cls(tuple(Column(n, type, gaussian, place=j) for j, n in enumerate(names or (None,) * count)))
 
@@ -390,7 +390,7 @@ class Schema:
         return None if self.missing == MISSING else self.missing
 
     def facts(self) -> dict[str, Any]:
-        """The columns as the header of a file tells them, and what stands for a missing value, if not the usual."""
+        """The columns as the header of a file has them, and what stands for a missing value, if not the usual."""
         # One line for all columns of a sparse matrix.
         listed = [replace(self.columns[0], name=f"{len(self)} columns")] if self.is_sparse else self.columns
         columns = [{"name": c.name, "type": c.type, "family": str(c.family)} for c in listed]
@@ -401,7 +401,7 @@ class Schema:
 
 
 def read_families(families: Any, names: Sequence[Any], are_numbers: Sequence[bool]) -> dict[int, Family]:
-    """The families that were asked for, by position; columns not among them go by their type.
+    """The families that were given, by position; other columns have the family of their type.
 
     families: "auto", "best", a family for all numbers, or a mapping from name or position to family.
     """

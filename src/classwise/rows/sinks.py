@@ -24,7 +24,7 @@ from classwise.rows.formats import COMPRESSIONS, SUFFIXES, Format, find_format, 
 # Standard output, and standard input.
 STANDARD = "-"
 
-# What takes the next table of pyarrow's; the first one tells the columns.
+# What takes the next table of pyarrow's; the first one has the columns.
 Write: TypeAlias = Callable[[Any], None]
 
 
@@ -34,7 +34,7 @@ def open_sink(
 ) -> Iterator[Write]:
     """A file by the end of its name, or "shop.duckdb#table" or "postgresql://host/shop#table"; what takes its rows.
 
-    "-" is standard output, in CSV, unless another format is given. format: of a file, instead of what its name tells.
+    "-" is standard output, in CSV, unless another format is given. format: of a file, instead of that of its name.
     """
     path = os.fspath(sink)
     query = read_address(path)
@@ -362,13 +362,13 @@ def _refused(query: Query, problem: Exception) -> str:
 
 # Standard input as a file: rows are looked at twice, once for their types ---------------------------------------------
 
-# So many bytes tell the format.
+# This many bytes identify the format.
 ENOUGH = 64
 
 
 @contextmanager
 def spooled(stream: IO[bytes] | None = None) -> Iterator[Path]:
-    """A temporary file that holds what a stream holds, named after its format; standard input, unless given."""
+    """A temporary file that holds what a stream holds, named after its format; standard input, by default."""
     stream = sys.stdin.buffer if stream is None else stream
     with TemporaryDirectory(prefix="classwise-") as folder:
         start = stream.read(ENOUGH)

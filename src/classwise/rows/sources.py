@@ -178,17 +178,17 @@ class Source:
         seen = {j: column for j, column in enumerate(known) if column is not None}
         others = [j for j in range(self.n_features) if j not in seen]
         by_name = not isinstance(families, str)
-        asked = read_families(families, self.values.keys, ())
-        rules = {j: None if j in asked and asked[j].has_levels else self.values.conversion(j) for j in others}
+        chosen = read_families(families, self.values.keys, ())
+        rules = {j: None if j in chosen and chosen[j].has_levels else self.values.conversion(j) for j in others}
         natural = self._natural(others, rules)
         if isinstance(families, str):
             numbers = [j in natural and not natural[j].has_levels for j in range(self.n_features)]
-            asked = read_families(families, self.values.keys, numbers)
+            chosen = read_families(families, self.values.keys, numbers)
         types = [self.values.type(j) for j in range(self.n_features)]
         columns = []
         for j, (type, declared) in enumerate(types):
             name = None if self.names is None else self.names[j]
-            family, given, rule = asked.get(j, natural.get(j)), by_name and j in asked, rules.get(j)
+            family, given, rule = chosen.get(j, natural.get(j)), by_name and j in chosen, rules.get(j)
             if j in seen:
                 family, given, rule = seen[j].family, seen[j].asked, seen[j].conversion
             assert family is not None
@@ -281,9 +281,9 @@ def _sort_of(level: Any) -> str:
 def open_source(X: Any, texts: Mapping[str, Conversion] | None = None, sparse: bool = False) -> Source:
     """An array, or any frame that narwhals knows (pandas, polars, pyarrow, ...), ready to be read.
 
-    texts: the columns of text that hold dates or numbers, where that was decided before; unless given, values decide.
+    texts: the columns of text that hold dates or numbers, where that was decided before; by default, values decide.
     sparse: whether a sparse matrix will do.
-    A source is one already: whoever has checked columns, as a server has, can hand them over as they are.
+    A source is returned as it is: a server passes one whose columns it has checked.
     """
     if isinstance(X, Source):
         return X
@@ -304,7 +304,7 @@ def open_source(X: Any, texts: Mapping[str, Conversion] | None = None, sparse: b
 
 
 def open_asked(X: Any, names: tuple[str, ...] | None, sparse: bool = False) -> Source:
-    """What a model is asked about: rows as they were at fit, or one row as a Series or a mapping from its columns."""
+    """The rows of a prediction: as they were at fit, or one row as a Series or a mapping from its columns."""
     is_row = (isinstance(X, Mapping) or _is_named_row(X)) and not is_sparse(X)
     return open_row(X, names) if is_row else open_source(X, sparse=sparse)
 
@@ -360,7 +360,7 @@ def read_counted(
 ) -> tuple[Source, Table, NDArray[np.bool_]]:
     """The rows that count, as a source and as a table, and which of all rows (n,) they are.
 
-    A row of weight zero, or without a label, is no row: whoever deals rows out must not see it, nor its levels.
+    A row of weight zero, or without a label, is no row: folds must not see it, nor its levels.
     """
     source = open_source(X, sparse=sparse)
     table = source.read(families, y, weights, strict)
@@ -375,7 +375,7 @@ def read_counted(
 def _read_array(X: Any) -> NDArray[Any]:
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "fiub" and X.dtype.itemsize <= 8:
         return X  # what scikit-learn's check would say yes to, which takes longer than fitting a small table
-    # NumPy would make text of numbers beside text, and numbers of yes and no beside numbers.
+    # NumPy would make text of numbers mixed with text, and numbers of yes and no mixed with numbers.
     values = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else unmasked(X)
     kind = values.dtype.kind if isinstance(values, np.ndarray) else ""
     if kind in (*"OUST", *DATES):

@@ -16,7 +16,7 @@ from classwise.arrays import Array, Codes
 from classwise.errors import ClasswiseError
 from classwise.rows.schema import FOR_SPARSE, Schema
 
-# What a family can take, beside the zeros, in words and as the least value.
+# What a family can take, besides zeros, in words and as the least value.
 LEAST = {"gaussian": ("finite numbers", -np.inf), "poisson": ("whole numbers from 0 on", 0.0)}
 COUNTED = ("numbers from 0 on", 0.0)
 
@@ -121,7 +121,7 @@ class SparseRows:
 
 def _refuse_unsuitable(matrix: Any, schema: Schema, words: str, least: float) -> None:
     data: Array = matrix.data
-    # NaN travels to the least value, and sums tell of infinity: one look will do, but where there is no sum.
+    # NaN shows in the least value, and infinity in sums: one look is enough, except where there is no sum.
     lowest = data.min(initial=0.0)
     summed = schema.columns[0].family.name not in ("gaussian", "bernoulli")
     if lowest >= least and (summed or np.isfinite([lowest, data.max(initial=0.0)]).all()):

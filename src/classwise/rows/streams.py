@@ -35,7 +35,7 @@ class Piece(Protocol):
         ...
 
     def count(self) -> int | None:
-        """About how many rows it has; None, where nobody knows before they are read."""
+        """About how many rows it has; None, where this is not known before they are read."""
         ...
 
     def mark(self) -> str:
@@ -43,7 +43,7 @@ class Piece(Protocol):
         ...
 
     def batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
-        """Its rows as tables of about so many rows, of these columns in this order; of all, if None."""
+        """Its rows as tables of about `rows` rows, of these columns in this order; of all, if None."""
         ...
 
 
@@ -77,7 +77,7 @@ class Stream:
 
 
 def estimate_rows(path: str) -> int | None:
-    """About how many rows a file has, at a glance; None, where a glance does not tell, as in compressed text."""
+    """About how many rows a file has, at a glance; None, where a glance does not show it, as in compressed text."""
     format, compression = find_format(path)
     if format is Format.PARQUET:
         return _parquet_rows(path)
@@ -99,7 +99,7 @@ def _parquet_rows(path: str) -> int | None:
         return None
 
 
-# Bytes of a text file from which the length of its lines is told.
+# Bytes of a text file from which the length of its lines is estimated.
 GLANCE = 1 << 16
 
 
@@ -151,12 +151,12 @@ class FilePiece:
         return replace(self, file=replace(self.file, copies=copies))
 
 
-# Rows of a group, unless whoever wrote a Parquet file chose otherwise. DuckDB hands over no batch with rows of two.
+# Rows of a group of a Parquet file, by default. DuckDB hands over no batch with rows of two.
 GROUP = 122_880
 
 
 def even(rows: int) -> int:
-    """About so many rows, such that a group of rows is cut into equal batches, and not into long and short ones.
+    """About this many rows, such that a group of rows is cut into equal batches, and not into long and short ones.
 
     >>> even(100_000), even(50_000)
     (122880, 61440)

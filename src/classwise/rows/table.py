@@ -60,7 +60,7 @@ class Matrix:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Rows kept column by column, as they came; only a chunk of them is ever a matrix."""
+    """Rows kept column by column, as they are; only a chunk of them is ever a matrix."""
 
     values: Sequence[NDArray[Any] | Coded]
 

@@ -20,10 +20,10 @@ from typing import Any
 from classwise.errors import ClasswiseError
 from classwise.rows.formats import Head, literal
 
-# So many rows tell what columns hold, until a later one tells more.
+# This many rows decide what columns hold, until a later one does not fit.
 SAMPLE = 20_480
 
-# In so many rows most columns have a value.
+# In this many rows most columns have a value.
 FEW = 64
 
 WHOLE_WRITTEN = "\\s*[+-]?(0|[1-9][0-9]*)\\s*"
@@ -35,7 +35,7 @@ ZONE = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 
 @dataclass(frozen=True)
 class Kind:
-    """type: of SQL; fits: whether a value {v}, which is {d} as a number, is of this kind, as SQL asks; wider: the next,
+    """type: of SQL; fits: whether a value {v}, which is {d} as a number, is of this kind, in SQL; wider: the next,
     which takes all of it.
     """
 
@@ -45,11 +45,11 @@ class Kind:
 
     @property
     def is_number(self) -> bool:
-        """Whether values of this kind are told by what they are as numbers."""
+        """Whether values of this kind are recognized by what they are as numbers."""
         return "{d}" in self.fits
 
     def takes(self, value: str, number: str | None = None) -> str:
-        """Whether it is of this kind, as SQL asks of a value that is not missing. number: the value as a number, if SQL
+        """SQL for whether a value that is not missing is of this kind. number: the value as a number, if SQL
         has it already.
         """
         return self.fits.replace("{v}", value).replace("{d}", number or as_number(value))
@@ -133,12 +133,12 @@ def find_kinds(rows: Any, values: Mapping[str, str], among: Mapping[str, Sequenc
     kinds = _kinds_of_one(rows.limit(FEW), values)
     if empty := {name: value for name, value in values.items() if kinds[name] is EMPTY}:
         kinds |= _kinds_of_one(rows, empty)
-    asked = {
+    possible = {
         name: [wider for wider in upwards(kind) if wider in among[name] and wider is not TEXT]
         for name, kind in kinds.items()
         if kind is not EMPTY
     }
-    fitting = _fitting(rows, asked, values)
+    fitting = _fitting(rows, possible, values)
     return {name: EMPTY if kind is EMPTY else next(fitting[name], TEXT) for name, kind in kinds.items()}
 
 
@@ -149,22 +149,22 @@ def _kinds_of_one(rows: Any, values: Mapping[str, str]) -> dict[str, Kind]:
     return {name: EMPTY if i is None else KINDS[i] for name, (i,) in zip(values, found, strict=True)}
 
 
-def _fitting(rows: Any, asked: Mapping[str, Sequence[Kind]], values: Mapping[str, str]) -> dict[str, Iterator[Kind]]:
-    """Those kinds, of the ones asked for, that all values of a column fit."""
-    questions = [
+def _fitting(rows: Any, possible: Mapping[str, Sequence[Kind]], values: Mapping[str, str]) -> dict[str, Iterator[Kind]]:
+    """Those of the given kinds that all values of a column fit."""
+    tests = [
         f"bool_and(coalesce({kind.takes(values[name])}, false)) FILTER (WHERE {values[name]} IS NOT NULL)"
-        for name, kinds in asked.items()
+        for name, kinds in possible.items()
         for kind in kinds
     ]
-    answers = iter(rows.aggregate(", ".join(questions)).fetchall()[0] if questions else ())
-    told = {name: [(kind, next(answers)) for kind in kinds] for name, kinds in asked.items()}
-    return {name: (kind for kind, fits in pairs if fits) for name, pairs in told.items()}
+    answers = iter(rows.aggregate(", ".join(tests)).fetchall()[0] if tests else ())
+    tested = {name: [(kind, next(answers)) for kind in kinds] for name, kinds in possible.items()}
+    return {name: (kind for kind, fits in pairs if fits) for name, pairs in tested.items()}
 
 
 # Reading, with the kinds that columns have ----------------------------------------------------------------------------
 #
-# To look at every value before reading takes as long as reading. So what columns hold is told by the first rows, and a
-# value that does not fit ends the reading: whoever reads forgets what came from this file and begins it again, with a
+# To look at every value before reading takes as long as reading. So the first rows decide what columns hold, and a
+# value that does not fit ends the reading: the reader drops what came from this file and begins it again, with a
 # wider kind for that column. At the end columns hold what they would, had all rows been looked at first.
 
 QUOTE = '"'
@@ -211,8 +211,8 @@ def _read_alike(
     }
     if head.end:  # DuckDB would take the first that it sees, also inside of quotes
         options["new_line"] = sql_text(head.end.replace("\r", "\\r").replace("\n", "\\n"))
-    told = ", ".join(f"{option}={value}" for option, value in options.items())
-    rows = connection.sql(f"FROM read_csv({_list(list(map(literal, files)))}, {told})")
+    settings = ", ".join(f"{option}={value}" for option, value in options.items())
+    rows = connection.sql(f"FROM read_csv({_list(list(map(literal, files)))}, {settings})")
     others = [quoted(name) for name in rows.columns[len(columns) :]]  # folders such as year=2026 are columns
     return rows.project(", ".join([*(f"c{i}" for i in range(len(columns))), *others]))
 
@@ -246,7 +246,7 @@ class TextReading:
         return rows.project(", ".join(["*", *staged])) if staged else rows, columns
 
     def found(self, rows: Any, values: Mapping[str, str]) -> dict[str, Kind]:
-        """What each column holds, as far as the first rows and those that did not fit tell."""
+        """What each column holds, as far as the first rows and those that did not fit show."""
         among = {name: self.among(name) for name in values}
         if unknown := {name: value for name, value in values.items() if name not in self.wider}:
             self.wider.update(find_kinds(rows.limit(SAMPLE), unknown, among))
@@ -277,18 +277,18 @@ class TextReading:
 # So the values of such a file are read as text, and those of many columns are put one below the other: SQL sees two
 # columns, the place of a column and a value of it.
 
-# From so many columns on; and how many values are looked at together.
+# From this many columns on; and how many values are looked at together.
 WIDE, TOGETHER = 500, 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class WideTexts:
-    """A relation of very many columns, all text; told: names of those that say what they are, among all names."""
+    """A relation of very many columns, all text; inferred: names of those whose kind is inferred, among all names."""
 
     reading: TextReading
     rows: Any
     names: Sequence[str]
-    told: frozenset[str]
+    inferred: frozenset[str]
     connection: Any
 
     def to_arrow_table(self) -> Any:
@@ -299,14 +299,14 @@ class WideTexts:
         return pa.table(self._typed(columns), names=list(self.names))
 
     def to_arrow_reader(self, size: int) -> Iterator[Any]:
-        """Batches of at most so many rows; WiderTypeError where one does not fit what others hold."""
+        """Batches of at most `size` rows; WiderTypeError where one does not fit what others hold."""
         import pyarrow as pa
 
         for batch in self.rows.to_arrow_reader(size):
             yield pa.RecordBatch.from_arrays(self._typed(batch.columns), names=list(self.names))
 
     def _typed(self, columns: Sequence[Any]) -> list[Any]:
-        texts = {name: column for name, column in zip(self.names, columns, strict=True) if name in self.told}
+        texts = {name: column for name, column in zip(self.names, columns, strict=True) if name in self.inferred}
         self._widen(texts)
         typed: dict[str, Any] = {}
         for kind in set(self.reading.kinds.values()) - {TEXT}:
@@ -332,14 +332,14 @@ class WideTexts:
 
     def _found(self, texts: Mapping[str, Any]) -> dict[str, Kind]:
         """The least kind that takes all values of each column."""
-        asked = [kind for kind in KINDS if kind is not TEXT]
-        questions = [f"bool_and({kind.takes('v', 'd')}) FILTER (WHERE v IS NOT NULL)" for kind in asked]
+        tested = [kind for kind in KINDS if kind is not TEXT]
+        tests = [f"bool_and({kind.takes('v', 'd')}) FILTER (WHERE v IS NOT NULL)" for kind in tested]
         found: dict[str, Kind] = {}
         for part in _parts(texts):
             rows = self._below(part).project(f"*, {as_number('v')} AS d")
-            answers = {i: fits for i, *fits in rows.aggregate(", ".join(["i", *questions]), "i").fetchall()}
+            answers = {i: fits for i, *fits in rows.aggregate(", ".join(["i", *tests]), "i").fetchall()}
             for i, name in enumerate(part):
-                fits = dict(zip(asked, answers.get(i, ()), strict=False))
+                fits = dict(zip(tested, answers.get(i, ()), strict=False))
                 kinds = [kind for kind in self.reading.among(name) if fits.get(kind)]
                 found[name] = kinds[0] if kinds else TEXT if False in fits.values() else EMPTY
         return found
@@ -368,9 +368,9 @@ def _checked(kind: Kind, value: str, number: str | None, place: int) -> str:
         return value
     fits = f"{kind.takes(value, number)} OR {value} IS NULL"
     wider = KINDS if kind is EMPTY else list(upwards(kind))[1:]
-    told = f"error('classwise misfit {place} ' || {kind_of(value, wider)} || ' ' || left({value}, 80))"
-    sure = "" if number is None else f"WHEN {number} <> floor({number}) THEN {number} "  # asked first, for speed
-    return f"CASE {sure}WHEN {fits} THEN {number or kind.of(value)} ELSE {told} END"
+    misfit = f"error('classwise misfit {place} ' || {kind_of(value, wider)} || ' ' || left({value}, 80))"
+    sure = "" if number is None else f"WHEN {number} <> floor({number}) THEN {number} "  # tested first, for speed
+    return f"CASE {sure}WHEN {fits} THEN {number or kind.of(value)} ELSE {misfit} END"
 
 
 def _list(texts: Sequence[str]) -> str:

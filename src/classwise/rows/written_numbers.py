@@ -2,8 +2,8 @@
 
 A convention says what stands before decimals and between thousands. A column is of numbers where all its values fit one
 convention, and have the same unit. "1,234" alone fits two, and says one number or another: such a column stays text,
-unless other values tell. Plain numbers, as 12 or 3.5, are not looked at here: files tell them by themselves, and text
-that holds them in a typed table was made text by somebody.
+unless other values decide. Plain numbers, as 12 or 3.5, are not looked at here: files recognize them, and text that
+holds them in a typed table was made text on purpose.
 """
 
 import re
@@ -157,7 +157,7 @@ def _vary(bodies: set[str], decimal: str) -> bool:
 
 
 def _fits(convention: tuple[str, str], bodies: set[str], is_marked: bool) -> bool:
-    """Whether all follow a convention, and some show it. is_marked: whether a unit, or brackets, tell a number."""
+    """Whether all follow a convention, and some show it. is_marked: whether a unit, or brackets, mark a number."""
     decimal, thousands = convention
     if not all(map(PATTERNS[convention].fullmatch, bodies)):
         return False
@@ -167,7 +167,7 @@ def _fits(convention: tuple[str, str], bodies: set[str], is_marked: bool) -> boo
 
 
 def _told_apart(fitting: list[tuple[str, str]], bodies: set[str]) -> list[tuple[str, str]]:
-    """One convention, where those that fit read the same numbers, or where the numbers tell; else all."""
+    """One convention, where those that fit read the same numbers, or where the numbers decide; else all."""
     read = {
         tuple(WrittenNumber(*convention).number(body) for body in bodies): convention for convention in fitting[::-1]
     }

@@ -93,7 +93,7 @@ class FoldTally:
         return FoldTally(labels, ours.statistics + theirs.statistics, self.rows + other.rows)
 
     def _among(self, labels: Labels) -> "FoldTally":
-        """The same with more classes to tell apart."""
+        """The same with more classes."""
         if len(labels) == len(self.labels):  # labels holds all of ours, so they are the same
             return self
         folds, codes = np.divmod(self.statistics.labels, len(self.labels))

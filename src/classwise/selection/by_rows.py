@@ -16,8 +16,8 @@ FitAndAnswer: TypeAlias = Callable[[Source, Labels, Array, Source], tuple[Labels
 
 
 def out_of_fold_by_rows(fit: FitAndAnswer, X: Any, y: Any, weights: Any, folds: Any, seed: int) -> OutOfFold:
-    """The log posteriors of each row under the model of the other folds. A row whose class no other fold has says
-    nothing of a model: it is left out.
+    """The log posteriors of each row under the model of the other folds. A row whose class no other fold has is
+    not scored: no model could know it.
     """
     source, table, counted = read_counted(X, y, weights)
     assert table.labels is not None
@@ -29,5 +29,5 @@ def out_of_fold_by_rows(fit: FitAndAnswer, X: Any, y: Any, weights: Any, folds: 
         held, others = np.flatnonzero(assigned == fold), np.flatnonzero(assigned != fold)
         known, found = fit(source.take(others), labels[codes[others]], own[others], source.take(held))
         answers[np.ix_(held, np.searchsorted(labels, known))] = found
-    told = np.flatnonzero(np.isfinite(answers[np.arange(len(codes)), codes]))
-    return OutOfFold(answers[told], codes[told], assigned[told], own[told])
+    scored = np.flatnonzero(np.isfinite(answers[np.arange(len(codes)), codes]))
+    return OutOfFold(answers[scored], codes[scored], assigned[scored], own[scored])

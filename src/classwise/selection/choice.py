@@ -17,7 +17,7 @@ V = TypeVar("V")
 class Choice(ABC, Generic[V]):
     """by_fold (folds, ...): the log loss of each value tried, summed over the rows of each fold; inf where a model
     cannot be fitted. weight (folds,): of those rows. what: the words for what is chosen; attribute: where a fitted
-    estimator tells of the choice.
+    estimator has the choice.
     """
 
     what: ClassVar[str]

@@ -87,13 +87,13 @@ class ScoredRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class ColumnChain:
     """Sets of columns, b at a time, and the columns that may still be moved: those independent of all others first.
 
     log_joint (b, g, n): of each set. terms (f, g, n): log p(x_j | k) of independent columns. residuals (b, q, g, n) and
     matrices (b, q, q, k F): r and C of Gaussian columns in units of their standard deviation, or u and P where sign is
     -1 and columns are taken away. scales (q, k F): -log sqrt(2 π v) of each. least: the share of its variance that a
-    column must keep beside others. NaN stands in a set whose covariance has no inverse.
+    column must keep given others. NaN stands in a set whose covariance has no inverse.
     """
 
     rows: ScoredRows
@@ -119,13 +119,13 @@ class Chain:
         term += self.log_joint
         return term
 
-    def after(self, i: int) -> "Chain":
+    def after(self, i: int) -> "ColumnChain":
         """The sets once the i-th column is moved, which is then no longer to be moved."""
         residuals, matrices = self._swept(i)
-        return replace(self.beside(i), log_joint=self.moved(i), residuals=residuals, matrices=matrices)
+        return replace(self.frozen(i), log_joint=self.moved(i), residuals=residuals, matrices=matrices)
 
-    def beside(self, i: int) -> "Chain":
-        """The same sets, with the i-th column left where it is for good."""
+    def frozen(self, i: int) -> "ColumnChain":
+        """The same sets, with the i-th column left where it is from now on."""
         columns = self.columns[:i] + self.columns[i + 1 :]
         if i < len(self.terms):
             return replace(self, columns=columns, terms=_without(self.terms, i, 0))
@@ -138,9 +138,9 @@ class Chain:
             scales=_without(self.scales, i, 0),
         )
 
-    def doubled(self) -> "Chain":
+    def doubled(self) -> "ColumnChain":
         """All sets twice: without the first column, and with it."""
-        rest, (residuals, matrices) = self.beside(0), self._swept(0)
+        rest, (residuals, matrices) = self.frozen(0), self._swept(0)
         return replace(
             rest,
             log_joint=np.concatenate([self.log_joint, self.moved(0)]),
@@ -155,17 +155,17 @@ class Chain:
 
     def _swept(self, i: int) -> tuple[Array, Array]:
         """Residuals and matrices of the other Gaussian columns, once the i-th column is known."""
-        rest = self.beside(i)
+        rest = self.frozen(i)
         i -= len(self.terms)
         if i < 0:  # an independent column
             return rest.residuals, rest.matrices
-        beside = _without(self.matrices[:, :, i], i, 1)
-        slopes = beside / self._pivot(i)[:, None]
+        covariances = _without(self.matrices[:, :, i], i, 1)
+        slopes = covariances / self._pivot(i)[:, None]
         residuals = np.multiply(self.rows.spread(-slopes), self.residuals[:, i, None])
         residuals += rest.residuals
-        return residuals, rest.matrices - slopes[:, :, None] * beside[:, None]
+        return residuals, rest.matrices - slopes[:, :, None] * covariances[:, None]
 
-    def reversed(self) -> "Chain":
+    def reversed(self) -> "ColumnChain":
         """The set of all columns, from which columns are taken away; of a chain of one set that is empty so far."""
         whole = self
         while whole.columns:

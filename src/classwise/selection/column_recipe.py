@@ -12,7 +12,7 @@ from classwise.classifier.bayes import BayesClassifier
 from classwise.classifier.plan import BlockPlan, Plan
 from classwise.covariance import DiagonalCovariance, Fixed, FullCovariance, Recipe
 from classwise.covariance.rank import tolerance
-from classwise.selection.column_chain import LEAST_TERM, Chain, ScoredRows, log_scales
+from classwise.selection.column_chain import LEAST_TERM, ColumnChain, ScoredRows, log_scales
 from classwise.selection.crossing import PROBLEMS, Crossing, Fold, is_complete
 
 
@@ -50,19 +50,19 @@ class ChainRecipe:
     def is_joint(self) -> bool:
         return self.recipe.structure is FullCovariance
 
-    def chain(self) -> Chain:
+    def chain(self) -> ColumnChain:
         """The set of no columns, with all columns to be added."""
         rows, empty = self.rows, len(self.gaussian) if self.is_joint else 0
         terms = [self._terms(j) for j in self.others]
         means, variances, matrices = self._moments()
-        values = np.asarray(self.crossing.table.block(self.gaussian), dtype=np.float64)[self.told]
+        values = np.asarray(self.crossing.table.block(self.gaussian), dtype=np.float64)[self.scored]
         away = (values.T[:, None] - rows.by_slot(means)) / np.sqrt(rows.spread(variances))
         if not self.is_joint:
             alone = -0.5 * away**2 + rows.spread(log_scales(variances))
             terms, away, variances = [*alone, *terms], away[:0], variances[:0]
         columns = self.others + self.gaussian if self.is_joint else self.gaussian + self.others
         shape = (len(terms), rows.classes, len(rows))
-        return Chain(
+        return ColumnChain(
             rows,
             tuple(columns),
             rows.by_slot(self.log_priors)[None],
@@ -74,16 +74,16 @@ class ChainRecipe:
         )
 
     @cached_property
-    def told(self) -> Codes:
-        """The rows that say something of a model."""
-        return np.flatnonzero(self.crossing.telling)
+    def scored(self) -> Codes:
+        """The positions of the rows that are scored."""
+        return np.flatnonzero(self.crossing.scored_weights)
 
     @cached_property
     def rows(self) -> ScoredRows:
-        crossing, told = self.crossing, self.told
+        crossing, scored = self.crossing, self.scored
         shared = not self.gaussian or len(self.recipe.blend(self._training(crossing.each()[0])).values) == 1
-        weights = crossing.telling[told]
-        folds, codes = crossing.folds[told], crossing.codes[told]
+        weights = crossing.scored_weights[scored]
+        folds, codes = crossing.folds[scored], crossing.codes[scored]
         return ScoredRows(codes, folds, weights, len(crossing), len(crossing.labels), shared)
 
     @cached_property
@@ -136,4 +136,4 @@ class ChainRecipe:
                 terms[fold.rows] = fold.spread(fit.labels, fit.apply(BayesClassifier.log_density, fold.read(fit)).T)
         except PROBLEMS:
             terms[:] = np.nan
-        return np.take_along_axis(terms[self.told].T, self.rows.slots, axis=0)
+        return np.take_along_axis(terms[self.scored].T, self.rows.slots, axis=0)

@@ -17,16 +17,16 @@ from classwise.arrays import Array
 from classwise.classifier.plan import Plan
 from classwise.engines import in_threads
 from classwise.engines.progress import progress
-from classwise.selection.column_chain import Chain, ScoredRows
+from classwise.selection.column_chain import ColumnChain, ScoredRows
 from classwise.selection.column_recipe import ChainRecipe
 from classwise.selection.crossing import PROBLEMS, Crossing
 from classwise.selection.path import BLOCK_OF_SCORES
 
-# So many of the first columns are decided on before threads share the rest of all sets.
+# This many of the first columns are decided on before threads share the rest of all sets.
 FIRST = 5
 
 
-class Walk(ABC):
+class ColumnMoves(ABC):
     """A set of columns, and the columns that may be added to it, or taken away."""
 
     columns: tuple[int, ...]
@@ -47,11 +47,11 @@ class ColumnScores(ABC):
     weight: Array
 
     @abstractmethod
-    def adding(self) -> Walk:
+    def adding(self) -> ColumnMoves:
         """From no column on."""
 
     @abstractmethod
-    def removing(self) -> Walk:
+    def removing(self) -> ColumnMoves:
         """From all columns on."""
 
     @abstractmethod
@@ -75,10 +75,10 @@ def column_scores(plan: Plan, crossing: Crossing, columns: Sequence[int]) -> Col
 
 
 @dataclass(frozen=True, eq=False)
-class ChainWalk(Walk):
+class ChainMoves(ColumnMoves):
     """One set of a chain."""
 
-    chain: Chain
+    chain: ColumnChain
 
     @property
     def columns(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -88,15 +88,15 @@ class ChainWalk(Walk):
         moved = (self.chain.moved(i)[0] for i in range(len(self.columns)))
         return np.array([self.chain.rows.by_fold(log_joint) for log_joint in moved])
 
-    def after(self, i: int) -> "ChainWalk":
-        return ChainWalk(self.chain.after(i))
+    def after(self, i: int) -> "ChainMoves":
+        return ChainMoves(self.chain.after(i))
 
 
 @dataclass(frozen=True, eq=False)
 class Chained(ColumnScores):
     """empty: the chain that begins with the set of no columns."""
 
-    empty: Chain
+    empty: ColumnChain
 
     @property
     def columns(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -106,11 +106,11 @@ class Chained(ColumnScores):
     def weight(self) -> Array:  # type: ignore[override]
         return self.empty.rows.weight
 
-    def adding(self) -> ChainWalk:
-        return ChainWalk(self.empty)
+    def adding(self) -> ChainMoves:
+        return ChainMoves(self.empty)
 
-    def removing(self) -> ChainWalk:
-        return ChainWalk(self.empty.reversed())
+    def removing(self) -> ChainMoves:
+        return ChainMoves(self.empty.reversed())
 
     def by_fold(self, columns: Sequence[int]) -> Array:
         chain = self.empty
@@ -134,11 +134,11 @@ class _Branch:
     """All sets that hold the columns `chosen` and any of those that a chain may still add."""
 
     chosen: tuple[int, ...]
-    chain: Chain
+    chain: ColumnChain
 
     def grown(self, most: int) -> list["_Branch"]:
         """Without the next column, and with it."""
-        without = _Branch(self.chosen, self.chain.beside(0))
+        without = _Branch(self.chosen, self.chain.frozen(0))
         if len(self.chosen) == most:
             return [without]
         return [without, _Branch((*self.chosen, self.chain.columns[0]), self.chain.after(0))]
@@ -175,17 +175,19 @@ class Refitted(ColumnScores):
     @cached_property
     def rows(self) -> ScoredRows:
         crossing = self.crossing
-        return ScoredRows(crossing.codes, crossing.folds, crossing.telling, len(crossing), len(crossing.labels), True)
+        return ScoredRows(
+            crossing.codes, crossing.folds, crossing.scored_weights, len(crossing), len(crossing.labels), True
+        )
 
     @property
     def weight(self) -> Array:  # type: ignore[override]
         return self.rows.weight
 
-    def adding(self) -> "RefitWalk":
-        return RefitWalk(self, (), self.columns, 1)
+    def adding(self) -> "RefitMoves":
+        return RefitMoves(self, (), self.columns, 1)
 
-    def removing(self) -> "RefitWalk":
-        return RefitWalk(self, self.columns, self.columns, -1)
+    def removing(self) -> "RefitMoves":
+        return RefitMoves(self, self.columns, self.columns, -1)
 
     def by_fold(self, columns: Sequence[int]) -> Array:
         if not columns:
@@ -214,7 +216,7 @@ class Refitted(ColumnScores):
 
 
 @dataclass(frozen=True, eq=False)
-class RefitWalk(Walk):
+class RefitMoves(ColumnMoves):
     """chosen: the set; columns: those that may be moved; sign: 1 to add them, -1 to take them away."""
 
     scores: Refitted
@@ -231,6 +233,6 @@ class RefitWalk(Walk):
             return (*self.chosen, column)
         return tuple(j for j in self.chosen if j != column)
 
-    def after(self, i: int) -> "RefitWalk":
+    def after(self, i: int) -> "RefitMoves":
         columns = self.columns[:i] + self.columns[i + 1 :]
-        return RefitWalk(self.scores, self._moved(self.columns[i]), columns, self.sign)
+        return RefitMoves(self.scores, self._moved(self.columns[i]), columns, self.sign)

@@ -22,7 +22,7 @@ from classwise.selection.crossing import Crossing
 
 
 @dataclass(frozen=True, eq=False)
-class Losses:
+class FoldLosses:
     """The sums of the losses of held-out rows in each fold (F,), and the weight of those rows (F,)."""
 
     by_fold: Array
@@ -41,8 +41,8 @@ class Losses:
         rest = (self.by_fold.sum() - self.by_fold[folds]) / (self.weight.sum() - self.weight[folds])
         return sqrt((len(rest) - 1) / len(rest) * float(((rest - rest.mean()) ** 2).sum()))
 
-    def __sub__(self, other: "Losses") -> "Losses":
-        return Losses(self.by_fold - other.by_fold, self.weight)
+    def __sub__(self, other: "FoldLosses") -> "FoldLosses":
+        return FoldLosses(self.by_fold - other.by_fold, self.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class ColumnSet:
     """Columns by position, in the order in which they were added, and their losses."""
 
     columns: tuple[int, ...]
-    losses: Losses
+    losses: FoldLosses
 
 
 # A search: from scores and the most columns of a set to sets of growing size, no two of the same.
@@ -59,16 +59,16 @@ Search: TypeAlias = Callable[[ColumnScores, int], list[ColumnSet]]
 
 def forward(scores: ColumnScores, most: int) -> list[ColumnSet]:
     """From no column on, always the column that lowers the log loss most; of equals, the first."""
-    walk, found = scores.adding(), [_scored(scores, ())]
+    moves, found = scores.adding(), [_scored(scores, ())]
     with progress("Adding columns", most) as bar:
-        while walk.columns and len(found) <= most:
-            losses = _sums(walk.losses())
+        while moves.columns and len(found) <= most:
+            losses = _sums(moves.losses())
             best = int(losses.sum(axis=1).argmin())
             if not np.isfinite(losses[best]).all():
                 break
-            columns = (*found[-1].columns, walk.columns[best])
-            found.append(ColumnSet(columns, Losses(losses[best], scores.weight)))
-            walk = walk.after(best)
+            columns = (*found[-1].columns, moves.columns[best])
+            found.append(ColumnSet(columns, FoldLosses(losses[best], scores.weight)))
+            moves = moves.after(best)
             bar.step()
     return found
 
@@ -81,14 +81,14 @@ def backward(scores: ColumnScores, most: int) -> list[ColumnSet]:
             "method='backward' begins with all columns, and the model cannot be fitted to all of them in every fold; "
             "use method='forward', or drop columns."
         )
-    walk, removed, left = scores.removing(), [], [whole.losses]
+    moves, removed, left = scores.removing(), [], [whole.losses]
     with progress("Removing columns", len(scores.columns)) as bar:
-        while walk.columns:
-            losses = _sums(walk.losses())
+        while moves.columns:
+            losses = _sums(moves.losses())
             best = len(losses) - 1 - int(losses.sum(axis=1)[::-1].argmin())
-            removed.append(walk.columns[best])
-            left.append(Losses(losses[best], scores.weight))
-            walk = walk.after(best)
+            removed.append(moves.columns[best])
+            left.append(FoldLosses(losses[best], scores.weight))
+            moves = moves.after(best)
             bar.step()
     order = tuple(removed[::-1])
     return [ColumnSet(order[:size], left[len(order) - size]) for size in range(min(most, len(order)) + 1)]
@@ -115,7 +115,7 @@ def _sums(losses: Array) -> Array:
 
 
 def _scored(scores: ColumnScores, columns: Sequence[int]) -> ColumnSet:
-    return ColumnSet(tuple(columns), Losses(scores.by_fold(columns), scores.weight))
+    return ColumnSet(tuple(columns), FoldLosses(scores.by_fold(columns), scores.weight))
 
 
 # Which of the sets ----------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ Rule: TypeAlias = Callable[[Sequence[ColumnSet]], ColumnSet]
 class Nested:
     """losses: of the whole procedure, on rows that had no part in it; chosen: the columns, without each fold."""
 
-    losses: Losses
+    losses: FoldLosses
     chosen: tuple[tuple[int, ...], ...]
 
     def times(self, column: int) -> int:
@@ -166,10 +166,10 @@ class ColumnSearch:
             raise ClasswiseError("The model cannot be fitted to any of the columns in every fold.")
         return found
 
-    def of(self, columns: Sequence[int]) -> Losses:
+    def of(self, columns: Sequence[int]) -> FoldLosses:
         """The losses of one set."""
         scores = column_scores(self.plan, self.crossing, columns)
-        return Losses(scores.by_fold(columns), scores.weight)
+        return FoldLosses(scores.by_fold(columns), scores.weight)
 
     def nested(self, rule: Rule) -> Nested:
         """The search without each fold in turn, and the losses of what it chose on that fold."""
@@ -181,4 +181,4 @@ class ColumnSearch:
                 chosen.append(rule(self.sets(self.crossing.without_fold(fold))).columns)
                 bar.step()
         losses = np.array([scores.by_fold(columns)[fold] for fold, columns in enumerate(chosen)])
-        return Nested(Losses(losses, scores.weight), tuple(chosen))
+        return Nested(FoldLosses(losses, scores.weight), tuple(chosen))

@@ -21,7 +21,7 @@ from classwise.rows.sources import Source, open_source, read_counted
 from classwise.rows.table import Table
 from classwise.selection.by_fold import FoldStatistics, summarize_folds
 from classwise.selection.first_pass import FirstLook, Reading, look_at
-from classwise.selection.folds import Dealer, assign_folds, no_more_than
+from classwise.selection.folds import FoldAssigner, assign_folds, no_more_than
 from classwise.selection.temperature import OutOfFold
 from classwise.statistics import ClassStatistics, FullScatter, PooledScatter, Scatter
 
@@ -67,7 +67,7 @@ class Crossing:
         labels, codes = code_labels(table.labels)
         refuse_few_classes(labels)
         assigned = assign_folds(no_more_than(folds, len(codes)), codes, groups, random_state, counted)
-        if form is PooledScatter:  # what is pooled over all classes cannot be told apart by fold
+        if form is PooledScatter:  # a scatter pooled over all classes cannot be split by class in a fold
             form = FullScatter
         statistics = summarize_folds(table, labels, codes, assigned, form, not strict, quartics)
         refuse_underflow(statistics.total())
@@ -123,8 +123,8 @@ class Crossing:
     @classmethod
     def read_rows(cls, rows: Rows, folds: int, families: Any, full: bool, sample: int, seed: int) -> "Crossing":
         """Rows wherever they are, in one pass: statistics by fold of all of them, and a sample to choose by."""
-        dealer = Dealer(rows.decided, folds, seed)
-        look = look_at(rows, dealer, (Reading(families, full),), sample, "Learning by fold")
+        assigner = FoldAssigner(rows.decided, folds, seed)
+        look = look_at(rows, assigner, (Reading(families, full),), sample, "Learning by fold")
         refuse_few_classes(look.tallies[0].labels)
         part = look.sample.whole()
         counted = Counted.of(as_frame(part.table), rows.roles)
@@ -136,7 +136,7 @@ class Crossing:
         return len(self.statistics.parts)
 
     def each(self) -> tuple["Fold", ...]:
-        """The folds in turn, each with the statistics of all others; kept, for whoever asks again."""
+        """The folds in turn, each with the statistics of all others; cached."""
         return self._each
 
     @cached_property
@@ -178,16 +178,16 @@ class Crossing:
         return np.full((len(self.codes), len(self.labels)), -np.inf)
 
     @cached_property
-    def telling(self) -> Array:
-        """The weight of each row, 0 if no other fold has its class: then it says nothing of a model; (n,)."""
+    def scored_weights(self) -> Array:
+        """The weight of each row, 0 if no other fold has its class: no model could know it; (n,)."""
         weights = np.ones(len(self.codes)) if self.table.weights is None else self.table.weights
         return weights * self.statistics.elsewhere(self.labels)[self.folds, self.codes]
 
     def out_of_fold(self, log_posterior: Array) -> OutOfFold:
-        """The posteriors (n, g) of rows held out that say something."""
-        weights = self.telling
-        told = slice(None) if weights.all() else np.flatnonzero(weights)
-        return OutOfFold(log_posterior[told], self.codes[told], self.folds[told], weights[told])
+        """The posteriors (n, g) of the held-out rows that are scored."""
+        weights = self.scored_weights
+        scored = slice(None) if weights.all() else np.flatnonzero(weights)
+        return OutOfFold(log_posterior[scored], self.codes[scored], self.folds[scored], weights[scored])
 
 
 @dataclass(eq=False)
@@ -206,8 +206,8 @@ class Fold:
     def completed(self, plans: Sequence[Plan]) -> "Fold":
         """The same with the gaps of the other folds filled, as the first of some plans that can be fitted expects.
 
-        So many variants of a model can be tried without EM for each. Where gaps say something by themselves, or columns
-        beside the Gaussian's have some, the fold stays as it is.
+        Many variants of a model can then be tried without EM for each. Where gaps are informative, or columns other
+        than the Gaussian's have some, the fold stays as it is.
         """
         schema = self.training.schema
         if plans[0].missing_is_level or schema.numbers != schema.positions("gaussian"):
@@ -262,11 +262,11 @@ def _read_alike(table: Table, schema: Schema, levels: dict[int, Labels]) -> bool
     return families and all(np.array_equal(known, levels[j]) for j, known in table.levels.items())
 
 
-def telling_weights(priors: Priors, crossing: Crossing) -> Array:
+def selection_weights(priors: Priors, crossing: Crossing) -> Array:
     """The weights of rows to choose by: 0 also for those of classes that are never predicted; (n,)."""
     total = crossing.statistics.total()
     never = total.labels[class_priors(priors, total.labels, total.weight) == 0]
-    return np.where(np.isin(crossing.labels, never)[crossing.codes], 0.0, crossing.telling)
+    return np.where(np.isin(crossing.labels, never)[crossing.codes], 0.0, crossing.scored_weights)
 
 
 def is_complete(statistics: ClassStatistics) -> bool:

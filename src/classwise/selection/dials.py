@@ -17,7 +17,7 @@ from classwise.engines import in_threads
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.selection.choice import Choice
-from classwise.selection.crossing import Crossing, Fold, is_complete, telling_weights
+from classwise.selection.crossing import Crossing, Fold, is_complete, selection_weights
 from classwise.selection.path import Path
 from classwise.storage import stored
 
@@ -82,7 +82,7 @@ def choose_dials(plan: BlockPlan, crossing: Crossing) -> DialChoice:
     shares = (SHARES if whole else FEW_SHARES) if is_cv(share) else (share,)
     shrinks = (SHRINKS if whole else FEW_SHRINKS) if is_cv(shrink) else (shrink,)
     refuse_constant(crossing.statistics.total())
-    weights = telling_weights(plan.priors, crossing)
+    weights = selection_weights(plan.priors, crossing)
     tries = Tries(plan, crossing, shares, shrinks, weights)
     losses = tries.by_path() if whole else tries.one_by_one()
     return DialChoice(losses, sums_by(crossing.folds, weights, len(crossing)), shares, shrinks)
@@ -113,15 +113,16 @@ class Tries:
     def _path_losses(self, fold: Fold) -> Array:
         """(shares, shrinks)."""
         try:
-            beside = Beside.of(fold, with_dials(self.plan, 1.0, 1.0))
+            gaussian = GaussianSplit.of(fold, with_dials(self.plan, 1.0, 1.0))
         except SingularCovarianceError:  # no feature varies within classes
             return np.full((len(self.shares), len(self.shrinks)), np.inf)
-        if not len(beside.columns):  # no number varies at all: the dials make no difference
+        if not len(gaussian.columns):  # no number varies at all: the dials make no difference
             return np.zeros((len(self.shares), len(self.shrinks)))
         kept = fold.rows[self.weights[fold.rows] > 0]
-        numbers, scores = beside.split(np.isin(fold.rows, kept, assume_unique=True))
+        numbers, scores = gaussian.split(np.isin(fold.rows, kept, assume_unique=True))
         codes = np.searchsorted(fold.training.labels, self.crossing.labels[self.crossing.codes[kept]])
-        statistics, amounts = fold.training.part(beside.columns.tolist()), np.array(self.shrinks, dtype=np.float64)
+        statistics = fold.training.part(gaussian.columns.tolist())
+        amounts = np.array(self.shrinks, dtype=np.float64)
         losses = []
         for share in self.shares:
             tried = with_dials(self.plan, share, 1.0).numbers
@@ -166,8 +167,8 @@ class Tries:
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
-    """Rows held out (m, p), which of their columns are the Gaussian's, and what stands beside it, priors included."""
+class GaussianSplit:
+    """Rows held out (m, p), which of their columns are the Gaussian's, and the density of the others, with priors."""
 
     rows: Array
     columns: Codes
@@ -175,7 +176,7 @@ class Beside:
     log_prior: Array
 
     @classmethod
-    def of(cls, fold: Fold, plan: BlockPlan) -> "Beside":
+    def of(cls, fold: Fold, plan: BlockPlan) -> "GaussianSplit":
         """plan: with a Gaussian that is easily fitted; it is not looked at."""
         fit = fold.fit(plan)
         density, rows = fit.model.classifier.density, fold.read(fit).rows

@@ -6,7 +6,7 @@ Without a row x of weight w, a class of weight n, mean m and scatter S has, with
 
 and x lies at d n / (n - w) from its mean. A covariance of class k is then A - γ d d', where A and γ depend on the class
 of x and on its weight alone; shrunk by a, it is (1 - a)(A - γ d d') + a τ I with τ = tr(A - γ d d') / p. In the
-eigenvectors of A all of this is diagonal but for the rank one, and by Sherman and Morrison (1950), with e = U'd,
+eigenvectors of A all of this is diagonal except for the rank one, and by Sherman and Morrison (1950), with e = U'd,
 
     M = D^-1 - G e e';   z'M^-1 z = z'D z + G (z'D e)² / (1 - G e'D e);   |M| = |D^-1| (1 - G e'D e)
 """
@@ -59,7 +59,7 @@ class Downdates:
         for k in range(len(reduced)):
             j = min(k, len(bases) - 1)
             from_mean = grown * away if k == own else (rows - moments.mean[k]) - moments.rest[k]
-            part = _Part(bases[j], float(losses[j]), self.recipe, float(weights[j]), least)
+            part = _ClassPart(bases[j], float(losses[j]), self.recipe, float(weights[j]), least)
             scores[k], little = part.log_density(from_mean, away)
             doubtful |= little
         return Loss(scores, doubtful)
@@ -93,8 +93,8 @@ class Downdates:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
-    """One class: base A in its structure, loss γ, and the weight that speaks for its covariance."""
+class _ClassPart:
+    """One class: base A in its structure, loss γ, and the weight of the rows of its covariance."""
 
     base: Array
     loss: float

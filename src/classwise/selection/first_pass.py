@@ -12,13 +12,13 @@ from classwise.errors import ClasswiseError
 from classwise.rows.roles import Chunk, warn_of_unlabeled
 from classwise.rows.sampling import ALL, Sample
 from classwise.selection.by_fold import FoldTally
-from classwise.selection.folds import Dealer, Hand
+from classwise.selection.folds import FoldAssigner, FoldedChunk
 from classwise.statistics import DiagonalScatter, FullScatter, Scatter
 
-# Covariances for every fold and class, and the sums of all folds but one, may take so many bytes.
+# Covariances for every fold and class, and the sums of all folds but one, may take this many bytes.
 MOST_BYTES = 4e9
 
-# A column with more different values holds no classes; statistics of so many would not be small.
+# A column with more different values holds no classes, and its statistics would not be small.
 MOST_CLASSES = 10_000
 
 
@@ -44,7 +44,7 @@ class TooLargeError(ClasswiseError):
 
 @dataclass(frozen=True, eq=False)
 class FirstLook:
-    """What some rows add: a tally for each reading, rows to choose by, and what tells these rows from others."""
+    """What some rows add: a tally for each reading, rows to choose by, and a mark that identifies these rows."""
 
     tallies: tuple[FoldTally, ...]
     sample: Sample
@@ -91,48 +91,48 @@ def bytes_by_fold(columns: int, classes: int, folds: int) -> float:
 class FirstPass:
     """A chunk of rows to what it adds. form: of the scatter, for readings with covariances; size: of the sample."""
 
-    dealer: Dealer
+    assigner: FoldAssigner
     readings: tuple[Reading, ...]
     form: type[Scatter]
     size: int
     most_bytes: float
 
     def __call__(self, chunk: Chunk) -> FirstLook:
-        hand = self.dealer.deal(chunk)
-        counted = hand.counted
+        folded = self.assigner.assign(chunk)
+        counted = folded.counted
         nothing = Sample(self.size)
         if not len(counted):
             return FirstLook((), nothing, counted.rows, counted.unlabeled, 0, self.most_bytes)
-        sample = draw(counted, self.size, self.dealer.seed, hand.folds)
-        tallies = tuple(self._tallies(hand))
-        return FirstLook(tallies, sample, counted.rows, counted.unlabeled, hand.mark(), self.most_bytes)
+        sample = draw(counted, self.size, self.assigner.seed, folded.folds)
+        tallies = tuple(self._tallies(folded))
+        return FirstLook(tallies, sample, counted.rows, counted.unlabeled, folded.mark(), self.most_bytes)
 
-    def _tallies(self, hand: Hand) -> Iterator[FoldTally]:
-        source = hand.counted.source()
-        labels, codes = hand.counted.coded()
+    def _tallies(self, folded: FoldedChunk) -> Iterator[FoldTally]:
+        source = folded.counted.source()
+        labels, codes = folded.counted.coded()
         for families, full in self.readings:
-            table = source.read(families, codes, hand.counted.weights)
+            table = source.read(families, codes, folded.counted.weights)
             form = self.form if full else DiagonalScatter
-            yield FoldTally.of(table, labels, codes, hand.folds, self.dealer.folds, form, quartics=full)
+            yield FoldTally.of(table, labels, codes, folded.folds, self.assigner.folds, form, quartics=full)
 
 
 def look_at(
-    rows: Rows, dealer: Dealer, readings: tuple[Reading, ...], sample: int, what: str = "Pass 1/2"
+    rows: Rows, assigner: FoldAssigner, readings: tuple[Reading, ...], sample: int, what: str = "Pass 1/2"
 ) -> FirstLook:
     """The first pass. Where covariances would take too much memory, it is begun again without them."""
     size = max(min(sample, limits.MOST_HELD // len(rows.roles.needed)), 1)
     try:
-        look = _looked(rows, FirstPass(dealer, readings, FullScatter, size, MOST_BYTES), what)
+        look = _first_look(rows, FirstPass(assigner, readings, FullScatter, size, MOST_BYTES), what)
     except TooLargeError:
-        look = _looked(rows, FirstPass(dealer, readings, DiagonalScatter, size, MOST_BYTES), what)
+        look = _first_look(rows, FirstPass(assigner, readings, DiagonalScatter, size, MOST_BYTES), what)
     warn_of_unlabeled(look.unlabeled, look.rows)
     if len(look.tallies[0].labels) > 1 and np.count_nonzero(look.tallies[0].rows) < 2:
         raise ClasswiseError("All rows are in one fold, so none can be held out; give more rows, or more groups.")
     return look
 
 
-def _looked(rows: Rows, work: FirstPass, what: str) -> FirstLook:
-    look = rows.gather(work, what, least_rows(rows, work.dealer.folds), numbered=True, ahead=AHEAD)
+def _first_look(rows: Rows, work: FirstPass, what: str) -> FirstLook:
+    look = rows.gather(work, what, least_rows(rows, work.assigner.folds), numbered=True, ahead=AHEAD)
     if look is None or not look.tallies:
         raise ClasswiseError("There are no rows to learn from: none has a label and a weight.")
     return look

@@ -14,7 +14,7 @@ from classwise.rows.codes import code_series
 from classwise.rows.roles import Chunk, Counted, Roles
 from classwise.rows.sampling import Bits, bits_of, fold_of_groups, fold_of_rows
 
-# Of so many columns a mark is made: enough to tell rows apart.
+# A mark is made of this many columns: enough to distinguish rows.
 MARKED = 8
 
 # Which bits of a row's number its mark takes, and which decide whether it is scored: not those of its fold.
@@ -30,7 +30,7 @@ def assign_folds(
 ) -> Codes:
     """The fold of each row that counts; (m,), from 0 on.
 
-    folds: how many (stratified: the rows of a class are dealt out in rounds, each round in an order of its own); an
+    folds: how many (stratified: the rows of a class are assigned in rounds, each round in an order of its own); an
     array with the fold of each row; a scikit-learn splitter; or (train, test) pairs of positions.
     codes (m,): the class of each row that counts, by its position among the sorted labels: what a label is called
     decides nothing. groups (n,): rows of one group stay together; folds are then made as even as groups allow.
@@ -43,8 +43,8 @@ def assign_folds(
     groups = None if groups is None else _one_each("group", groups, len(counted))[counted]
     if _is_number(folds):
         _check_count(int(folds), len(codes))
-        dealt = _stratified(int(folds), codes, random_state) if groups is None else _grouped(int(folds), groups)
-        return _filled(dealt)
+        assigned = _stratified(int(folds), codes, random_state) if groups is None else _grouped(int(folds), groups)
+        return _filled(assigned)
     if hasattr(folds, "split") and not isinstance(folds, str):
         pairs = list(folds.split(np.zeros(len(codes)), codes, groups))
         return _filled(_from_pairs(pairs, np.ones(len(codes), dtype=bool)))
@@ -122,11 +122,11 @@ def _from_pairs(pairs: Iterable[Any], counted: NDArray[np.bool_]) -> Codes:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Dealing the rows of a stream out to folds, and telling whether a second look has seen the same rows.
+# The folds of the rows of a stream, and marks that show whether a second pass reads the same rows.
 
 
 @dataclass(frozen=True, eq=False)
-class Hand:
+class FoldedChunk:
     """The rows of a chunk that count, with their numbers among those of the stream, and their folds (m,)."""
 
     counted: Counted
@@ -146,34 +146,34 @@ class Hand:
         marks = (bits_of(self.rows, 0, MARKS) | np.uint64(1)) * (total.view(np.uint64) | np.uint64(1))
         return int(marks.sum(dtype=np.uint64))
 
-    def drawn(self, share: float, seed: int) -> "Hand":
+    def sampled(self, share: float, seed: int) -> "FoldedChunk":
         """About this share of the rows, drawn at random: the same rows whatever the chunks are."""
         if share >= 1:
             return self
         kept = np.flatnonzero(bits_of(self.rows, seed, SCORED) < np.uint64(share * 2**64))
-        return Hand(self.counted.take(kept), self.rows[kept], self.folds[kept])
+        return FoldedChunk(self.counted.take(kept), self.rows[kept], self.folds[kept])
 
 
 @dataclass(frozen=True, eq=False)
-class Dealer:
-    """Deals rows out to so many folds, by their numbers, or by the groups they are in."""
+class FoldAssigner:
+    """Assigns rows to `folds` folds, by their numbers, or by the groups they are in."""
 
     roles: Roles
     folds: int
     seed: int
 
-    def deal(self, chunk: Chunk) -> Hand:
+    def assign(self, chunk: Chunk) -> FoldedChunk:
         """The rows of a chunk; the same rows are in the same folds whatever the chunks are."""
         counted = chunk.counted(self.roles)
         rows = counted.numbers
         if self.roles.groups is None:
-            return Hand(counted, rows, fold_of_rows(rows, self.folds, self.seed))
+            return FoldedChunk(counted, rows, fold_of_rows(rows, self.folds, self.seed))
         groups = group_bits(counted.frame[self.roles.groups])
-        return Hand(counted, rows, fold_of_groups(groups, self.folds, self.seed))
+        return FoldedChunk(counted, rows, fold_of_groups(groups, self.folds, self.seed))
 
 
 def group_bits(column: Any) -> Bits:
-    """64 bits for the group of each row; 1 and 1.0 are the same group, since text files do not tell them apart."""
+    """64 bits for the group of each row; 1 and 1.0 are the same group, since text files do not distinguish them."""
     coded = code_series(column)
     known = [_bits(_plain(name)) for name in coded.names]
     return np.array([*known, _bits(None)], dtype=np.uint64)[coded.codes]

@@ -21,7 +21,7 @@ from classwise.selection.downdates import Downdates, groups_of
 from classwise.statistics import ClassStatistics
 
 # log p(x | k) of rows (m, p), or what it is up to a term for each row; (g, m).
-Asked: TypeAlias = Callable[[BayesClassifier, Array], Array]
+DensityMethod: TypeAlias = Callable[[BayesClassifier, Array], Array]
 
 
 def _relative(classifier: BayesClassifier, rows: Array) -> Array:
@@ -71,7 +71,7 @@ class LeavingOut:
         evidence[scored] = log_sum_exp(scores[:, scored])
         return evidence
 
-    def log_joints(self, rows: Array, asked: Asked) -> Array:
+    def log_joints(self, rows: Array, method: DensityMethod) -> Array:
         """log prior_k + log p(x | k) (g, n); by downdating where that serves, and else by fitting without each row.
 
         rows (n, p): as the model scores them, for downdating. asked: of the others; up to a common term will do for
@@ -86,7 +86,7 @@ class LeavingOut:
         singular = []
         with progress("Leaving rows out", len(left)) as bar:
             for row in left.tolist():
-                if not self._refit_without(row, scores, asked):
+                if not self._refit_without(row, scores, method):
                     singular.append(row)
                 bar.step()
         if singular:
@@ -116,12 +116,12 @@ class LeavingOut:
         with np.errstate(divide="ignore"):
             return np.log(class_priors(self.fit.plan.priors, self.statistics.labels, left))
 
-    def _refit_without(self, row: int, scores: Array, asked: Asked) -> bool:
+    def _refit_without(self, row: int, scores: Array, method: DensityMethod) -> bool:
         """The scores of a row from a model fitted without it; whether there is such a model."""
         scores[:, row] = -np.inf
         try:
             other, table = self._without(row)
-            log_density = other.apply(asked, table)[:, 0]
+            log_density = other.apply(method, table)[:, 0]
         except (ClasswiseError, np.linalg.LinAlgError):
             return False
         known = np.searchsorted(self.statistics.labels, other.labels)

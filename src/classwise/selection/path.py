@@ -88,9 +88,9 @@ class Path:
         return path_losses(rows, self._center * self.scale, vectors, means, *of_classes, offset, codes, weights)
 
     def _scores(self, rows: Array, spectra: Array) -> Array:
-        """log p(x | k) but for constants; (g, s, m)."""
+        """log p(x | k) up to constants; (g, s, m)."""
         scores = np.empty((len(self.means), len(spectra), len(rows)))
-        # One product turns the rows for all covariances; a covariance's coordinates lie together, (p, m).
+        # One product rotates the rows for all covariances; a covariance's coordinates lie together, (p, m).
         turned = product(self._all_vectors, (rows - self._center).T).reshape(len(self.values), -1, len(rows))
         for k, mean in enumerate(self._turned_means):
             j = min(k, len(self.values) - 1)

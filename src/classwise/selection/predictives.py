@@ -11,7 +11,7 @@ and the Student-t density at z = x - m' is, with all that depends on the row ins
 
 A prior in the units of the rows has seen the row too: its scale is t E, and E holds the pooled covariance S / N, which
 loses w n / (n - w) d d' / N. A strong prior that kept it would know the row it is to be judged by. Where E lies near
-the diagonal, each variance loses its part as well; that is spread over all features, and let go.
+the diagonal, each variance loses its part as well; that is spread over all features, and ignored.
 """
 
 from dataclasses import dataclass
@@ -87,23 +87,23 @@ def _student(squares: Array, log_det: Any, kappa: float, freedom: Any, features:
 # ----------------------------------------------------------------------------------------------------------------------
 # Rows left out, one by one or in folds, under priors of many strengths at once; for covariances of each class's own.
 #
-# Where a prior is worth r rows, its scale is r E, and after the rows that of a class is B + r E. In coordinates where E
-# is the identity and B diagonal,
+# Where a prior counts as r rows, its scale is r E, and after the rows that of a class is B + r E. In coordinates where
+# E is the identity and B diagonal,
 #
 #     E = L L';   L^-1 B L^-T = Q diag(l) Q';   U = L^-T Q:   U'(B + r E) U = diag(l + r)
 #
-# so rows are turned once, and what all strengths need of them are products of squared coordinates with 1 / (l + r).
+# so rows are rotated once, and what all strengths need of them are products of squared coordinates with 1 / (l + r).
 # A row x of weight w takes with it, at d of the mean of its class and at a of the posterior's mean,
 #
 #     r (1 - diagonal) / N w n / (n - w) d d'    from every prior, whose E holds the pooled covariance
 #     w kappa / (kappa - w) a a'                 from its own class
 #
-# (Where E lies near the diagonal, each variance loses its part as well; that is spread over all features, and let go.)
+# (Where E lies near the diagonal, each variance loses its part as well; that is spread over all features, and ignored.)
 
 
 @dataclass(frozen=True, eq=False)
 class StrengthPath:
-    """Priors worth each of several numbers of rows (s,), with their covariance at one place towards the diagonal.
+    """Priors of several strengths in rows (s,), with their covariance at one place towards the diagonal.
 
     centers and means (g, p): of the classes, and of the posteriors; weight and kappa (g,): likewise; vectors (g, p, p):
     U; values (g, p): l; log_det: of E; held: how much of S the prior's E holds, (1 - diagonal) / N.
@@ -123,7 +123,7 @@ class StrengthPath:
     def of(cls, statistics: ClassStatistics, rows: Array, diagonal: float) -> "StrengthPath":
         """For statistics of complete rows."""
         moments = statistics.moments
-        prior = PriorForm.worth(1.0, diagonal).of(moments).within(FullCovariance)
+        prior = PriorForm.of_strength(1.0, diagonal).of(moments).within(FullCovariance)
         posterior = prior.updated(statistics, shared=False)
         root = np.linalg.cholesky(prior.scale[0])
         whitening = solve_triangular(root, np.eye(len(root)), lower=True)

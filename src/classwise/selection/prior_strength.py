@@ -22,12 +22,12 @@ from classwise.statistics import ClassStatistics
 from classwise.statistics.copies import find_copies
 from classwise.storage import stored
 
-# How many rows the prior's covariance may be worth, and where it may lie between the pooled one and its diagonal. At
+# How many rows the prior's covariance may count as, and where it may lie between the pooled one and its diagonal. At
 # 0.1 rather than 0 it has an inverse even where rows are few.
 ROWS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 DIAGONALS = (0.1, 0.5, 1.0)
 
-# Of more rows than this, so many in regular distances are left out: they are enough to choose a strength.
+# Of more rows than this, only about this many, at regular distances, are left out: enough to choose a strength.
 ENOUGH_ROWS = 20_000
 
 # Rows are left out in blocks of this many, which stay in cache.
@@ -88,19 +88,19 @@ def choose_prior(plan: BlockPlan, crossing: Crossing) -> PriorChoice:
     statistics = crossing.statistics.total()
     only_numbers = len(statistics.schema.positions("gaussian")) == len(statistics.schema)
     complete = is_complete(statistics.of_numbers())
-    worths = ROWS if complete else FEW_ROWS
+    strengths = ROWS if complete else FEW_ROWS
     diagonals = DIAGONALS if structure.correlated else DIAGONALS[-1:]
-    forms = tuple(PriorForm.worth(rows, diagonal) for diagonal in diagonals for rows in worths)
-    weights = crossing.telling
+    forms = tuple(PriorForm.of_strength(rows, diagonal) for diagonal in diagonals for rows in strengths)
+    weights = crossing.scored_weights
     is_sampled = np.arange(len(weights)) % max(len(weights) // ENOUGH_ROWS, 1) == 0
     if plan.numbers.prior == "loo" and only_numbers and complete:
         weights = np.where(is_sampled, weights, 0.0)
         losses: Sequence[Array] | Array = _left_out(plan, crossing, forms, np.flatnonzero(weights))
     else:
         losses = _crossed(plan, crossing, forms)
-    told = np.flatnonzero(weights)
-    folds, weights = crossing.folds[told], weights[told]
-    by_fold = [sums_by(folds, weights * of_form[told], len(crossing)) for of_form in losses]
+    scored = np.flatnonzero(weights)
+    folds, weights = crossing.folds[scored], weights[scored]
+    by_fold = [sums_by(folds, weights * of_form[scored], len(crossing)) for of_form in losses]
     return PriorChoice(np.array(by_fold).T, sums_by(folds, weights, len(crossing)), forms)
 
 

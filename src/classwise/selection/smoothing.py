@@ -45,7 +45,7 @@ class SmoothingChoice(Choice[float]):
 
 def choose_smoothing(plan: BlockPlan, crossing: Crossing) -> SmoothingChoice:
     """Try every smoothing on rows held out."""
-    weights, told = crossing.telling, np.flatnonzero(crossing.telling)
+    weights, scored = crossing.scored_weights, np.flatnonzero(crossing.scored_weights)
     losses = np.full((len(TRIED), len(weights)), np.inf)
     plans = [replace(plan, smoothing=value) for value in TRIED]
     with progress("Choosing a smoothing", len(crossing) * len(plans)) as bar:
@@ -53,6 +53,6 @@ def choose_smoothing(plan: BlockPlan, crossing: Crossing) -> SmoothingChoice:
             for own, lost in zip(plans, losses, strict=True):
                 lost[fold.rows] = held_out_loss(fold, own, crossing.codes[fold.rows])
                 bar.step()
-    folds, kept = crossing.folds[told], weights[told]
-    by_fold = [sums_by(folds, kept * of[told], len(crossing)) for of in losses]
+    folds, kept = crossing.folds[scored], weights[scored]
+    by_fold = [sums_by(folds, kept * of[scored], len(crossing)) for of in losses]
     return SmoothingChoice(np.array(by_fold).T, sums_by(folds, kept, len(crossing)), TRIED)

@@ -13,7 +13,7 @@ from classwise.densities.blocks import refuse_constant
 from classwise.densities.undecided import Undecided
 from classwise.engines.progress import progress
 from classwise.selection.choice import Choice
-from classwise.selection.crossing import Crossing, telling_weights
+from classwise.selection.crossing import Crossing, selection_weights
 from classwise.storage import stored
 from classwise.tabular import Cells, aligned, html_table
 
@@ -68,7 +68,7 @@ def choose_structure(plan: BlockPlan, crossing: Crossing) -> StructureChoice:
     refuse_constant(total)
     table = plan.model(total).structures
     assert table is not None
-    weights = telling_weights(plan.priors, crossing)
+    weights = selection_weights(plan.priors, crossing)
     plans = [plan.learning(candidate) for _, candidate in reversed(numbers.candidates)]
     losses = _losses(plans, table, crossing, weights)
     return StructureChoice(losses, sums_by(crossing.folds, weights, len(crossing)), table)

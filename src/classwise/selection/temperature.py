@@ -1,6 +1,6 @@
 """The power that posteriors should have, from those of rows that the model had not seen.
 
-By log loss; a normal prior of log β, with deviation 1 unless given, keeps β finite where no row was decided wrongly.
+By log loss; a normal prior of log β, with deviation 1 by default, keeps β finite where no row was decided wrongly.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from classwise.kernels.losses import power_slopes
 FARTHEST = 6.0
 STEP = 0.5
 
-# So many rows are enough to find the right valley, and so many to find its floor to two digits.
+# This many rows are enough to find the right valley, and this many to find its floor to two digits.
 ENOUGH = 2_000
 PLENTY = 20_000
 
@@ -60,7 +60,7 @@ class OutOfFold:
         return self.deviation**-2
 
     @cached_property
-    def _kept(self) -> "_Kept":
+    def _relative_logs(self) -> "_RelativeLogs":
         """A row whose class was ruled out stays so, whatever the power: it does not count."""
         rows = np.arange(len(self.codes))
         logs = np.ascontiguousarray(self.log_posterior.T)
@@ -71,11 +71,11 @@ class OutOfFold:
         np.maximum(logs, NEVER, out=logs)
         codes, folds, weights = self.codes[kept], self.folds[kept], np.asarray(self.weights[kept], dtype=np.float64)
         own = logs[codes, rows[: len(codes)]]
-        return _Kept(logs, own, folds.astype(np.int64, copy=False), weights, int(self.folds.max()) + 1)
+        return _RelativeLogs(logs, own, folds.astype(np.int64, copy=False), weights, int(self.folds.max()) + 1)
 
     def slopes(self, log_power: float) -> Slopes:
         """The loss at a power."""
-        return self._kept.slopes(log_power)
+        return self._relative_logs.slopes(log_power)
 
     def fit(self) -> Calibration:
         """The power under which the rows' own classes are most probable."""
@@ -120,7 +120,7 @@ class OutOfFold:
         return float(grid[int(np.argmin(losses))])
 
     def _some(self, count: int) -> "OutOfFold":
-        """About so many of the rows, evenly."""
+        """About `count` of the rows, evenly."""
         some = slice(None, None, max(len(self.codes) // count, 1))
         return replace(
             self,
@@ -132,7 +132,7 @@ class OutOfFold:
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
+class _RelativeLogs:
     """The rows that count, class-major: log posteriors relative to the largest (g, m), and of the own class (m,)."""
 
     logs: Array
@@ -169,8 +169,8 @@ def _row_slopes(logs: Array, own: Array, power: float) -> Slopes:
     terms *= logs
     mean, square = terms.sum(axis=0), np.einsum("ki,ki->i", terms, logs)
     slope = power * (mean - own)
-    bend = power**2 * np.maximum(square - mean**2, 0) + slope
+    curvature = power**2 * np.maximum(square - mean**2, 0) + slope
     lost = np.log(total) - power * own
     # As in an evaluation, a row loses no more than this: a few that are hopeless must not decide for all others.
     counts = lost < MOST_LOST
-    return Slopes(np.minimum(lost, MOST_LOST), slope * counts, bend * counts)
+    return Slopes(np.minimum(lost, MOST_LOST), slope * counts, curvature * counts)

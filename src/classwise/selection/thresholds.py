@@ -17,8 +17,8 @@ from classwise.engines import in_threads
 from classwise.engines.progress import progress
 from classwise.errors import ClasswiseError
 from classwise.selection.choice import Choice
-from classwise.selection.crossing import Crossing, Fold, telling_weights
-from classwise.selection.dials import Beside
+from classwise.selection.crossing import Crossing, Fold, selection_weights
+from classwise.selection.dials import GaussianSplit
 from classwise.storage import stored
 
 # How many thresholds are tried, as in pamr: from 0 to the least that leaves no difference between classes.
@@ -63,7 +63,7 @@ def choose_threshold(plan: BlockPlan, crossing: Crossing) -> ThresholdPath:
     total = crossing.statistics.total()
     refuse_constant(total)
     thresholds, selected = _path(plan, crossing)
-    weights = telling_weights(plan.priors, crossing)
+    weights = selection_weights(plan.priors, crossing)
 
     def lose(fold: Fold) -> Array:
         return _losses(plan, crossing, fold, thresholds, weights)
@@ -81,7 +81,7 @@ def _numbers(plan: BlockPlan) -> Shrunken:
 def _path(plan: BlockPlan, crossing: Crossing) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """The thresholds to try, by the contrasts of all rows, and how many columns each leaves."""
     total = crossing.statistics.total()
-    columns = Beside.columns_of(plan.model(total).classifier.density)
+    columns = GaussianSplit.columns_of(plan.model(total).classifier.density)
     if not len(columns):  # no number varies at all: the threshold makes no difference
         return (0.0,), (0,)
     contrasts = _numbers(plan).contrasts(total.part(columns.tolist()))
@@ -92,15 +92,15 @@ def _path(plan: BlockPlan, crossing: Crossing) -> tuple[tuple[float, ...], tuple
 def _losses(plan: BlockPlan, crossing: Crossing, fold: Fold, thresholds: tuple[float, ...], weights: Array) -> Array:
     """The sum of -log P(own class | x) over the rows held out, at each threshold; inf where nothing can be fitted."""
     try:
-        beside = Beside.of(fold, plan)
-        if not len(beside.columns):
+        gaussian = GaussianSplit.of(fold, plan)
+        if not len(gaussian.columns):
             return np.zeros(len(thresholds))
         numbers = _numbers(plan)
-        contrasts = numbers.contrasts(fold.training.part(beside.columns.tolist()))
+        contrasts = numbers.contrasts(fold.training.part(gaussian.columns.tolist()))
     except ClasswiseError:
         return np.full(len(thresholds), np.inf)
     kept = fold.rows[weights[fold.rows] > 0]
-    rows, offset = beside.split(np.isin(fold.rows, kept, assume_unique=True))
+    rows, offset = gaussian.split(np.isin(fold.rows, kept, assume_unique=True))
     codes = np.searchsorted(fold.training.labels, crossing.labels[crossing.codes[kept]])
     densities = (numbers.at(threshold).density(contrasts) for threshold in thresholds)
     return np.array([weights[kept] @ _lost(density, rows, codes, offset) for density in densities])

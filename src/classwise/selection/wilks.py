@@ -79,7 +79,7 @@ class Wilks:
         return FTest.of(self.lambda_of(columns) ** (1 / root), p * h, below) if p else None
 
     def partial(self, columns: Sequence[int], column: int) -> FTest | None:
-        """The F to enter a column beside others, which is its F to remove from them all."""
+        """The F to enter a column after others, which is its F to remove from them all."""
         before = self.lambda_of(columns)
         after = self.lambda_of([*columns, column])
         return FTest.of(after / before, self.classes - 1, self.weight - self.classes - len(columns))

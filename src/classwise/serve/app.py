@@ -56,7 +56,7 @@ def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: flo
 
     models: a file, a list of files ("name=file" gives one a name), or a mapping from name to file or fitted estimator.
         All are loaded now; an error says which cannot be. The first one answers where no name is given.
-    limits: what is put up with.
+    limits: of size and time.
     reload_seconds: how often files are looked at; 0 for never.
 
     >>> import asyncio, httpx
@@ -67,57 +67,57 @@ def create_app(models: Any, limits: Limits | None = None, *, reload_seconds: flo
     ['low']
     """
     limits, metrics = limits or Limits(), Metrics()
-    desk = Desk(Models(read_names(models), metrics), limits, metrics, Workers(limits), Room(limits))
-    routes = _routes(desk)
+    endpoints = Endpoints(Models(read_names(models), metrics), limits, metrics, Workers(limits), Room(limits))
+    routes = _routes(endpoints)
     app = Starlette(
         routes=routes,
-        lifespan=partial(_running, desk, reload_seconds),
+        lifespan=partial(_running, endpoints, reload_seconds),
         middleware=[Middleware(CountRequests, metrics=metrics, paths=[route.path for route in routes])],
         exception_handlers={
             Problem: _tell_problem,
-            HTTPException: partial(_tell_refusal, desk.models),
-            Exception: _tell_failure,
+            HTTPException: partial(_tell_refusal, endpoints.models),
+            Exception: _failure_response,
         },
     )
-    app.state.models = desk.models
+    app.state.models = endpoints.models
     return app
 
 
 @asynccontextmanager
-async def _running(desk: "Desk", reload_seconds: float, app: Starlette) -> AsyncIterator[None]:
-    watching = asyncio.create_task(desk.models.watch(reload_seconds)) if reload_seconds else None
+async def _running(endpoints: "Endpoints", reload_seconds: float, app: Starlette) -> AsyncIterator[None]:
+    watching = asyncio.create_task(endpoints.models.watch(reload_seconds)) if reload_seconds else None
     try:
         yield
     finally:
         if watching is not None:
             watching.cancel()
-        desk.workers.close()
+        endpoints.workers.close()
 
 
-def _routes(desk: "Desk") -> list[Route]:
-    models = desk.models
+def _routes(endpoints: "Endpoints") -> list[Route]:
+    models = endpoints.models
     routes = [
-        Route("/models", _telling(lambda: [brief(served) for served in models.served.values()])),
-        Route("/health", _telling(lambda: health(models))),
-        Route("/openapi.json", _telling(lambda: document(models, desk.limits))),
-        Route("/metrics", desk.count),
+        Route("/models", _json_route(lambda: [brief(served) for served in models.served.values()])),
+        Route("/health", _json_route(lambda: health(models))),
+        Route("/openapi.json", _json_route(lambda: document(models, endpoints.limits))),
+        Route("/metrics", endpoints.count),
         *(Route(path, _page(name)) for path, name in PAGE.items()),
     ]
     for at, name in {"": models.first, **{f"/models/{name}": name for name in models.served}}.items():
-        routes.append(Route(f"{at}/predict", partial(desk.predict, name=name), methods=["POST"]))
-        routes.append(Route(f"{at}/explain", partial(desk.explain, name=name), methods=["POST"]))
-        routes.append(Route(at or "/model", _telling(partial(desk.describe, name))))
+        routes.append(Route(f"{at}/predict", partial(endpoints.predict, name=name), methods=["POST"]))
+        routes.append(Route(f"{at}/explain", partial(endpoints.explain, name=name), methods=["POST"]))
+        routes.append(Route(at or "/model", _json_route(partial(endpoints.describe, name))))
     return routes
 
 
-def _telling(tell: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
+def _json_route(describe: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
-        return Response(to_json(tell()), media_type=JSON)
+        return Response(to_json(describe()), media_type=JSON)
 
     return answer
 
 
-# The page where a person tries a row. It asks the same questions as a program.
+# The page where a person tries a row. It sends the same requests as a program.
 PAGE = {"/": "index.html", "/static/page.css": "page.css", "/static/page.js": "page.js"}
 
 
@@ -148,7 +148,7 @@ async def _tell_refusal(models: Models, request: Request, problem: Exception) ->
     return Problem(problem.status_code, detail, headers=headers).response()
 
 
-async def _tell_failure(request: Request, problem: Exception) -> Response:
+async def _failure_response(request: Request, problem: Exception) -> Response:
     return Problem(500, "The server failed to answer; its log says why. Nothing is wrong with the request.").response()
 
 
@@ -156,8 +156,8 @@ async def _tell_failure(request: Request, problem: Exception) -> Response:
 
 
 @dataclass(frozen=True, eq=False)
-class Desk:
-    """Where requests are answered: the models, and what is put up with."""
+class Endpoints:
+    """The functions that answer requests, with the models and the limits."""
 
     models: Models
     limits: Limits
@@ -168,9 +168,9 @@ class Desk:
     async def predict(self, request: Request, name: str) -> Response:
         """Labels and posteriors of the rows in a body, which is JSON, CSV or an Arrow stream."""
         kind = media_type(request, JSON, ARROW, CSV)
-        asked = read_query(request.query_params.multi_items()) if request.scope["query_string"] else {}
+        query = read_query(request.query_params.multi_items()) if request.scope["query_string"] else {}
         work = {JSON: self._predict_json, ARROW: self._predict_arrow, CSV: self._predict_csv}[kind]
-        return await self._answer(request, name, partial(work, asked))
+        return await self._answer(request, name, partial(work, query))
 
     async def explain(self, request: Request, name: str) -> Response:
         """Why one row is taken for one label rather than another."""
@@ -199,47 +199,47 @@ class Desk:
 
     # ----------------------------------------------------------------------------------------------------------------
 
-    def _predict_json(self, asked: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
-        rows, options = self._read_json(served, body, asked, deadline)  # the JSON itself is large, and not kept
+    def _predict_json(self, query: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
+        rows, options = self._read_json(served, body, query, deadline)  # the JSON itself is large, and not kept
         answer = served.scorer.answer(rows, options, deadline)
         self.metrics.rows.labels(served.name).inc(len(rows.values))
         return Response(prediction(served, answer, deadline), media_type=JSON)
 
     def _read_json(
-        self, served: Served, body: bytes, asked: dict[str, Any], deadline: RequestDeadline
+        self, served: Served, body: bytes, query: dict[str, Any], deadline: RequestDeadline
     ) -> tuple[Source, Options]:
         deadline.check()
         content = read_json(body)
         deadline.check()
-        if "keep" in asked:
+        if "keep" in query:
             raise Problem(422, "keep is for Arrow streams; a JSON answer has the rows in the order of the request.")
-        for name in asked.keys() & content.keys():
+        for name in query.keys() & content.keys():
             raise Problem(422, f"The option {name} stands in the address and in the body; which one is meant?")
         given: dict[str, Any] = {name: content.pop(name) for name in ("rows", "columns") if name in content}
-        options = checked({**asked, **content}, Options)
+        options = checked({**query, **content}, Options)
         return served.scorer.reader.read(given, self.limits.rows), options
 
-    def _predict_arrow(self, asked: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
-        options, scorer = checked(asked, StreamOptions), served.scorer
+    def _predict_arrow(self, query: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
+        options, scorer = checked(query, StreamOptions), served.scorer
         arrow.check_names(body, scorer.reader, options.keep, self.limits.extra_columns)
         table = arrow.read_table(body, self.limits.rows, deadline)
         answer = scorer.answer(arrow.read_rows(table, scorer.reader, deadline), options, deadline)
-        columns = arrow.answer_columns(answer.labels, answer.posteriors, scorer.classes, scorer.announced)
+        columns = arrow.answer_columns(answer.labels, answer.posteriors, scorer.classes, scorer.possible_labels)
         content = arrow.write_stream({name: table.column(name) for name in options.keep}, columns)
         self.metrics.rows.labels(served.name).inc(len(table))
         return Response(content, media_type=ARROW)
 
-    def _predict_csv(self, asked: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
-        options, scorer = checked(asked, StreamOptions), served.scorer
+    def _predict_csv(self, query: dict[str, Any], served: Served, body: bytes, deadline: RequestDeadline) -> Response:
+        options, scorer = checked(query, StreamOptions), served.scorer
         rows = read_csv(body, scorer.reader, options.keep, (self.limits.rows, self.limits.extra_columns), deadline)
         source = rows.source(scorer.reader, missing_marks(scorer.inner), self.limits.rows)
         answer = scorer.answer(source, options, deadline)
-        columns = arrow.answer_columns(answer.labels, answer.posteriors, scorer.classes, scorer.announced)
+        columns = arrow.answer_columns(answer.labels, answer.posteriors, scorer.classes, scorer.possible_labels)
         self.metrics.rows.labels(served.name).inc(len(source.values))
         return Response(write_csv(rows.kept(options.keep), columns), media_type=CSV)
 
     def _explain(self, served: Served, body: bytes, deadline: RequestDeadline) -> Response:
-        asked = checked(read_json(body), ExplainRequest)
-        rows = served.scorer.reader.read_rows([asked.row])
-        explained = served.scorer.explain(rows, asked.label, asked.against)
+        wanted = checked(read_json(body), ExplainRequest)
+        rows = served.scorer.reader.read_rows([wanted.row])
+        explained = served.scorer.explain(rows, wanted.label, wanted.against)
         return Response(to_json(explained_row(served, explained)), media_type=JSON)

@@ -5,7 +5,7 @@ stream of a megabyte may hold a terabyte. So may text that refers to the same by
 that grows with every batch. All are found out before anything is unpacked. Columns are counted and named before any is
 read, and reading ends where its answer is given up.
 
-pyarrow has no such limits and does not tell what a message says of itself: that is read from its flatbuffer.
+pyarrow has no such limits and does not show the header of a message: that is read from its flatbuffer.
 """
 
 import struct
@@ -65,7 +65,7 @@ def _read_names(body: bytes, most_columns: int) -> list[str]:
     """Columns: not too many, plain ones, each with a name of its own."""
     if not body:
         raise Problem(400, "The body is empty; send an Arrow stream.")
-    with _blaming():
+    with _as_problem():
         message = _messages(body).read_next_message()
         _check_schema(_flat(message), most_columns)
         names = list(pa.ipc.read_schema(message).names)  # which may not be UTF-8
@@ -96,7 +96,7 @@ def _check_schema(message: FlatTable, most_columns: int) -> None:
 
 def read_table(body: bytes, most_rows: int, deadline: RequestDeadline) -> pa.Table:
     """The table that a stream holds, sound in every part."""
-    with _blaming():
+    with _as_problem():
         for message in _messages(body):
             deadline.check()
             _refuse_growing(_flat(message))
@@ -108,8 +108,8 @@ def read_table(body: bytes, most_rows: int, deadline: RequestDeadline) -> pa.Tab
 
 
 @contextmanager
-def _blaming() -> Iterator[None]:
-    """Whatever cannot be read is the stream's fault."""
+def _as_problem() -> Iterator[None]:
+    """Raise what cannot be read as a Problem of the stream."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, TypeError, StopIteration, struct.error) as problem:
@@ -289,7 +289,7 @@ def _is_text(type: pa.DataType) -> bool:
 
 
 def write_stream(kept: dict[str, pa.ChunkedArray], answers: dict[str, pa.Array]) -> bytes:
-    """The columns to keep and the answer beside them, as a stream."""
+    """The columns to keep, followed by the answer, as a stream."""
     for name in kept.keys() & answers.keys():
         raise Problem(422, f"keep names {name!r}, which is a column of the answer; rename it.", column=name)
     table = pa.table(kept | answers)
@@ -300,22 +300,22 @@ def write_stream(kept: dict[str, pa.ChunkedArray], answers: dict[str, pa.Array])
 
 
 def answer_columns(
-    labels: Labels | None, posteriors: Array | None, classes: Sequence[Any], announced: Labels
+    labels: Labels | None, posteriors: Array | None, classes: Sequence[Any], possible_labels: Labels
 ) -> dict[str, pa.Array]:
-    """`label`, of the type of all that the model may announce, and `posterior_...` for each class."""
-    columns = {} if labels is None else {"label": _label_column(labels, announced)}
+    """`label`, of the type of all that the model may predict, and `posterior_...` for each class."""
+    columns = {} if labels is None else {"label": _label_column(labels, possible_labels)}
     if posteriors is not None:
         names = label_columns("posterior_", classes)
         columns |= {name: pa.array(posterior) for name, posterior in zip(names, posteriors.T, strict=True)}
     return columns
 
 
-def _label_column(labels: Labels, announced: Labels) -> pa.Array:
-    """Labels as `cw.predict` writes them: where yes or no may stand beside "reject" all are text, in every request. So
+def _label_column(labels: Labels, possible_labels: Labels) -> pa.Array:
+    """Labels as `cw.predict` writes them: where yes or no may be mixed with "reject" all are text, in every request. So
     are whole numbers beyond 64 bits, which Arrow has not.
     """
-    if announced.dtype.kind not in "OU":
-        return pa.array(labels, pa.from_numpy_dtype(announced.dtype))
-    if all(isinstance(label, str) for label in announced.tolist()):
+    if possible_labels.dtype.kind not in "OU":
+        return pa.array(labels, pa.from_numpy_dtype(possible_labels.dtype))
+    if all(isinstance(label, str) for label in possible_labels.tolist()):
         return pa.array(labels, pa.string())
     return pa.array([None if label is None else str(label) for label in labels.tolist()], pa.string())

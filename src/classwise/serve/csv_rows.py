@@ -20,7 +20,7 @@ from classwise.serve.requests import Problem
 from classwise.serve.resources import RequestDeadline
 from classwise.serve.validation import InputColumn, LevelColumn, RowReader, refuse_many, refuse_other_names
 
-# The deadline is looked at after so many rows.
+# The deadline is looked at after this many rows.
 ROWS_AT_ONCE = 4096
 
 # How yes and no are written.
@@ -111,7 +111,7 @@ def _number(text: str) -> Any:
 
 
 def write_csv(kept: dict[str, Any], answers: dict[str, pa.Array]) -> bytes:
-    """The columns to keep and the answer beside them."""
+    """The columns to keep, followed by the answer."""
     for name in kept.keys() & answers.keys():
         raise Problem(422, f"keep names {name!r}, which is a column of the answer; rename it.", column=name)
     sink = pa.BufferOutputStream()

@@ -17,10 +17,10 @@ from classwise.classifier.explanation import Explanation
 from classwise.serve.models import Models, Served
 from classwise.serve.requests import Probability
 from classwise.serve.resources import RequestDeadline
-from classwise.serve.scorer import Scored, column_reports, kind_of, stack_report
+from classwise.serve.scorer import PredictedRows, column_reports, kind_of, stack_report
 from classwise.serve.validation import InputColumn, LevelColumn
 
-# So many rows are written at a time: other threads get a turn in between.
+# This many rows are written at a time: other threads get a turn in between.
 PART = 2000
 
 Label = str | int | float | bool | None
@@ -165,7 +165,7 @@ def explained_row(served: Served, explained: Explanation) -> ExplainedRow:
     return ExplainedRow(served.name, served.sha256, label, against, odds, prior, volume, shares)
 
 
-def prediction(served: Served, answer: Scored, deadline: RequestDeadline) -> bytes:
+def prediction(served: Served, answer: PredictedRows, deadline: RequestDeadline) -> bytes:
     """A Prediction as JSON, written part by part."""
     parts = [served.opening]
     if answer.labels is not None:

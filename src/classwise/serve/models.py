@@ -1,10 +1,10 @@
 """Models by name, each from a file that may be replaced while the server runs.
 
-A request takes the model that is there when it begins, and keeps it to the end; a new file is read beside it, tried on
+A request takes the model that is there when it begins, and keeps it to the end; a new file is read meanwhile, tried on
 a row, and only then put in its place, in one assignment. A file that cannot be read leaves everything as it was.
 
-Files are looked at every second, in a thread. A library that the system tells of changes would save nothing: whether a
-file is another than the one that was read must be found out anyway, and disks of a network tell nobody.
+Files are looked at every second, in a thread. A library that the system notifies of changes would save nothing: whether
+a file is another than the one that was read must be checked anyway, and network disks send no notification.
 """
 
 import asyncio
@@ -133,7 +133,7 @@ class Models:
 
 
 def mark_of(path: Path) -> tuple[int, int, int] | None:
-    """What tells a file from the one that was there before: its time, size and place; None, where there is none."""
+    """What changes when a file is replaced: its time, size and place; None, where there is none."""
     try:
         facts = path.stat()
     except OSError:

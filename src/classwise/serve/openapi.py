@@ -1,4 +1,4 @@
-"""OpenAPI, from the models themselves: the very columns, and examples that were scored. Made anew when it is asked for.
+"""OpenAPI, from the models themselves: the very columns, and examples that were scored. Made anew for each request.
 
 What answers look like is said by msgspec, from their types; what a model takes is said by its columns.
 """
@@ -99,8 +99,8 @@ def _predict(served: Served, limits: Limits) -> Json:
     }
     scored = scorer.answer(scorer.reader.read_rows([values]), Options(), RequestDeadline())
     example = json.loads(facts.prediction(served, scored, RequestDeadline()))
-    told = _answer("The answer, in the order of the rows.", facts.Prediction, example)
-    told["content"] |= {ARROW: BINARY, CSV: {"schema": TEXT}}
+    success = _answer("The answer, in the order of the rows.", facts.Prediction, example)
+    success["content"] |= {ARROW: BINARY, CSV: {"schema": TEXT}}
     return {
         "summary": f"Labels and posteriors of rows, by {served.name}.",
         "description": PREDICT,
@@ -108,7 +108,7 @@ def _predict(served: Served, limits: Limits) -> Json:
         "requestBody": _body(
             {JSON: {"schema": _rows(served, limits), "examples": examples}, ARROW: BINARY, CSV: {"schema": TEXT}}
         ),
-        "responses": {"200": told, **_refusals()},
+        "responses": {"200": success, **_refusals()},
     }
 
 
@@ -119,8 +119,8 @@ def _explain(served: Served) -> Json:
     schema = _object({"row": _row(served), "label": label, "against": label}, ["row"])
     if hasattr(scorer.inner, "explain"):
         explained = scorer.explain(scorer.reader.read_rows([example["row"]]), None, None)
-        told = facts.explained_row(served, explained)
-        responses["200"] = _answer("Each column's share of the log odds.", facts.ExplainedRow, told)
+        answer = facts.explained_row(served, explained)
+        responses["200"] = _answer("Each column's share of the log odds.", facts.ExplainedRow, answer)
     return {
         "summary": f"Why {served.name} takes a row for one label.",
         "requestBody": _body({JSON: {"schema": schema, "example": example}}),

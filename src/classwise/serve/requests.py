@@ -1,4 +1,4 @@
-"""What a request asks for, a JSON body or the options in an address, read strictly; and what it did wrong.
+"""The content of requests, a JSON body or the options in an address, read strictly; and what is wrong with it.
 
 What two programs could read differently is refused. So JSON is read by Python's own reader, which alone lets a key that
 stands twice be seen, and takes text that is half a surrogate pair; msgspec checks what was read against its types.
@@ -22,7 +22,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class ProblemDetails(msgspec.Struct, omit_defaults=True):
-    """What the client is told."""
+    """The body of a problem for the client."""
 
     type: str
     title: str
@@ -48,8 +48,8 @@ class Problem(Exception):  # noqa: N818 - it is what RFC 9457 calls it
     def response(self) -> Response:
         """The problem as an answer."""
         title = HTTPStatus(self.status).phrase
-        told = ProblemDetails("about:blank", title, self.status, self.detail, self.row, self.column)
-        return Response(to_json(told), self.status, self.headers, MEDIA_TYPE)
+        details = ProblemDetails("about:blank", title, self.status, self.detail, self.row, self.column)
+        return Response(to_json(details), self.status, self.headers, MEDIA_TYPE)
 
 
 def to_json(facts: Any) -> bytes:
@@ -114,7 +114,7 @@ Priors = Literal["uniform"] | dict[str, Probability]
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked of rows, in a JSON body or in the address."""
+    """The options of a prediction, in a JSON body or in the address."""
 
     output: Annotated[Output, Meta(description="What to answer.")] = "both"
     priors: Annotated[Priors | None, Meta(description="Other class priors for this request, by label.")] = None
@@ -122,7 +122,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StreamOptions(Options, frozen=True, forbid_unknown_fields=True):
-    """What is asked of the rows of an Arrow stream."""
+    """The options of a prediction for an Arrow stream."""
 
     keep: Annotated[list[str], Meta(description="Columns to carry along; in an address separated by commas.")] = []
 
@@ -136,7 +136,7 @@ class ExplainRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def checked(content: Any, type: type[T]) -> T:
-    """Content of the type that is asked for; a Problem that says where it is not."""
+    """Content of the given type; a Problem that says where it is not."""
     try:
         return msgspec.convert(content, type)
     except msgspec.ValidationError as problem:

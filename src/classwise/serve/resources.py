@@ -1,8 +1,8 @@
 """What a request may take of the server: bytes, memory, threads, time. Whatever goes beyond is refused with a reason.
 
 A body is never held beyond the limit, nor waited for longer than the limit. Large ones are limited together, too, since
-the rows of a body take ten times its room while they are read. Large requests are answered by so many threads at a
-time, with so many waiting, and none for an answer that nobody waits for. Web frameworks have none of these limits:
+the rows of a body take ten times its room while they are read. Large requests are answered by a limited number of
+threads, a limited number wait, and none if the client has left. Web frameworks have none of these limits:
 with them, twelve bodies of 29 MB at once take 1.1 GB at most, and small requests are answered meanwhile
 (benchmarks/serve.py, `burst` and `hostile`).
 """
@@ -26,10 +26,10 @@ from classwise.serve.settings import Limits
 
 T = TypeVar("T")
 
-# After such an answer the rest of the body is not worth reading.
+# After such an answer the rest of the body is not read.
 CLOSE = {"Connection": "close"}
 
-# A body of so many bytes need not wait for room: large ones do not hold it up.
+# A body of this many bytes need not wait for room: large ones do not hold it up.
 SMALL = 2**20
 
 # So long after the last large body its memory is given back; sooner, the next one would ask for it again.
@@ -48,13 +48,13 @@ async def held_body(request: Request, limits: Limits, room: "Room") -> AsyncIter
     A large one is read no further than its first megabyte until there is room.
     """
     most, seconds, taken = limits.body_bytes, limits.body_seconds, 0
-    announced = _announced(request.headers.get("content-length"), most)
+    length = _content_length(request.headers.get("content-length"), most)
     incoming, chunks = request.stream(), list[bytes]()
     try:
         size = await _read_on(incoming, chunks, min(SMALL, most), seconds)
         if size > SMALL:
-            await room.take(announced)
-            taken = announced
+            await room.take(length)
+            taken = length
             size = await _read_on(incoming, chunks, most, seconds)
         if size > most:
             raise _too_large(f"more than {most}", most)
@@ -67,7 +67,7 @@ async def held_body(request: Request, limits: Limits, room: "Room") -> AsyncIter
 
 
 async def _read_on(incoming: AsyncIterator[bytes], chunks: list[bytes], most: int, seconds: float) -> int:
-    """Read on to the end, or until there are more than so many bytes; how many there are."""
+    """Read on to the end, or until there are more than `most` bytes; how many there are."""
     size = sum(map(len, chunks))
     try:
         async with asyncio.timeout(seconds):
@@ -82,8 +82,8 @@ async def _read_on(incoming: AsyncIterator[bytes], chunks: list[bytes], most: in
     return size
 
 
-def _announced(length: str | None, most: int) -> int:
-    """How long a body is said to be: as long as it may be, if nothing is said."""
+def _content_length(length: str | None, most: int) -> int:
+    """The length of a body by its header; the most that is allowed, without one."""
     if length is None:
         return most
     if not (length.isascii() and length.isdigit()):
@@ -139,7 +139,7 @@ def give_memory_back() -> None:
 
 
 class RequestDeadline:
-    """Until when an answer is wanted: so many seconds from now, or until it is given up.
+    """Until when an answer is wanted: some seconds from now, or until it is given up.
 
     A thread cannot be stopped from outside; work asks between its parts.
 
@@ -150,7 +150,7 @@ class RequestDeadline:
         self._end = monotonic() + seconds
 
     def give_up(self) -> None:
-        """Nobody waits any more."""
+        """The client no longer waits."""
         self._end = -inf
 
     def check(self) -> None:
@@ -176,7 +176,7 @@ class Workers:
         leaving, deadline = asyncio.create_task(left), RequestDeadline(self._seconds)
         try:
             under_way = self._begin(work, deadline)
-            # The place is free when the thread is, not when the client was told that it takes too long.
+            # The place is free when the thread is, not when the client was sent an error because it took too long.
             done = asyncio.wrap_future(under_way)
             done.add_done_callback(self._free)
             ends: list[asyncio.Future[Any]] = [done, leaving]
@@ -200,7 +200,7 @@ class Workers:
     def _free(self, future: "asyncio.Future[Any]") -> None:
         self._room += 1
         if not future.cancelled():
-            future.exception()  # asked for, so that nobody complains that nobody did
+            future.exception()  # retrieved, or asyncio logs that it never was
 
     def close(self) -> None:
         """Let the threads go, when what they do is done. An app that is started again gets new ones."""

@@ -1,4 +1,4 @@
-"""From checked rows to labels and posteriors: the model is asked just as Python would ask it."""
+"""From checked rows to labels and posteriors: the same calls of the model as in Python."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from classwise.serve.requests import Options, Problem, as_json, listed, shown
 from classwise.serve.resources import RequestDeadline
 from classwise.serve.validation import InputColumn, LevelColumn, RowReader
 
-# Large requests are scored in parts of so many rows, and given up between two of them if time is up.
+# Large requests are scored in parts of this many rows, and given up between two of them if time is up.
 PART = 100_000
 
 # Posteriors that are closer may be a tie, which the model itself breaks.
@@ -29,8 +29,8 @@ CLEAR = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
-    """labels (n,) and posteriors (n, g); None for what was not asked."""
+class PredictedRows:
+    """labels (n,) and posteriors (n, g); None for what was not requested."""
 
     labels: Labels | None
     posteriors: Array | None
@@ -53,8 +53,8 @@ class Scorer:
         return list(self.estimator.classes_.tolist())
 
     @cached_property
-    def announced(self) -> Labels:
-        """All that the model may announce; the type of labels goes by it, whatever a request holds."""
+    def possible_labels(self) -> Labels:
+        """All labels that the model may predict; they decide the type of labels, whatever a request holds."""
         return np.asarray(getattr(self.estimator, "announced_", self.estimator.classes_))
 
     @cached_property
@@ -62,9 +62,9 @@ class Scorer:
         """Reads rows for this model."""
         return reader_of(self.inner)
 
-    def answer(self, rows: Source, options: Options, deadline: RequestDeadline) -> Scored:
+    def answer(self, rows: Source, options: Options, deadline: RequestDeadline) -> PredictedRows:
         """Labels and posteriors of rows."""
-        model, parts = self._asked(options), []
+        model, parts = self._model_for(options), []
         for start in range(0, len(rows.values), PART):
             deadline.check()
             parts.append(self._score(model, rows.take(slice(start, start + PART)), options.output, start))
@@ -72,7 +72,7 @@ class Scorer:
             return parts[0]
         labels = None if parts[0].labels is None else np.concatenate([part.labels for part in parts])
         posteriors = None if parts[0].posteriors is None else np.concatenate([part.posteriors for part in parts])
-        return Scored(labels, posteriors)
+        return PredictedRows(labels, posteriors)
 
     def explain(self, rows: Source, label: Any, against: Any) -> Explanation:
         """Why one row is taken for one label rather than another."""
@@ -88,17 +88,17 @@ class Scorer:
 
     # ----------------------------------------------------------------------------------------------------------------
 
-    def _score(self, model: Any, rows: Source, output: str, start: int) -> Scored:
+    def _score(self, model: Any, rows: Source, output: str, start: int) -> PredictedRows:
         try:
             posteriors = model.predict_proba(rows) if output != "label" else None
-            return Scored(self._labels(model, rows, posteriors) if output != "posteriors" else None, posteriors)
+            return PredictedRows(self._labels(model, rows, posteriors) if output != "posteriors" else None, posteriors)
         except ClasswiseError as problem:
             row = first_failing(model.predict_proba, rows) + start
             raise Problem(422, f"Row {row}: {problem}", row) from None
 
     def _labels(self, model: Any, rows: Source, posteriors: Array | None) -> Labels:
-        """What the model announces. If the posteriors of a lone row leave no doubt, it need not be asked again: that
-        is half the time of a small request.
+        """What the model predicts. If the posteriors of a lone row leave no doubt, they decide without another call:
+        that is half the time of a small request.
         """
         if len(rows.values) == 1 and posteriors is not None and not isinstance(model, Decision):
             (row,) = posteriors.tolist()
@@ -106,11 +106,11 @@ class Scorer:
             if sum(best - posterior < CLEAR for posterior in row) == 1:
                 return model.classes_[[row.index(best)]]
         labels = model.predict(rows)
-        # Of the type of all that may be announced, also where no row of this request is refused.
-        return labels if labels.dtype.kind == "O" else labels.astype(self.announced.dtype, copy=False)
+        # Of the type of all possible labels, also where no row of this request is refused.
+        return labels if labels.dtype.kind == "O" else labels.astype(self.possible_labels.dtype, copy=False)
 
-    def _asked(self, options: Options) -> Any:
-        """The model under the priors and with the reserve that were asked for."""
+    def _model_for(self, options: Options) -> Any:
+        """The model under the priors and with the reserve of the request."""
         model = self.estimator
         if (options.priors is not None or options.reject is not None) and isinstance(model, Decision):
             raise Problem(422, "This model decides by costs of its own; priors and reject are not for it.")
@@ -198,7 +198,7 @@ def within(number: float, family: Family) -> float:
     return float(min(max(round(number), 0), family.trials or np.inf))
 
 
-# What is asked of a fitted estimator besides its answers: here, and nowhere else ------------------------------------
+# What is read from a fitted estimator besides its answers: here, and nowhere else -----------------------------------
 
 
 def kind_of(estimator: Any) -> str:

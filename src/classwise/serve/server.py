@@ -1,4 +1,4 @@
-"""Running: one process that listens, until it is told to stop.
+"""The server: one process that listens until a signal stops it.
 
 Connections do not wait for ever: not for the head of a request, nor its body, nor a client that never reads. uvicorn
 limits none of these. A client that sends a byte a minute would else keep its connection, and enough of them would keep
@@ -39,7 +39,7 @@ def run(
 ) -> None:
     """Serve models until the process is interrupted or terminated; requests under way are then answered first.
 
-    models, limits, reload_seconds: as in `create_app`. host: this machine alone, unless told otherwise; there is no
+    models, limits, reload_seconds: as in `create_app`. host: this machine alone, by default; there is no
     password, so give another only behind something that has one. port: 0 for any that is free. log_level: "debug",
     "info", "warning" or "error".
     """
@@ -66,9 +66,9 @@ def run(
 
 
 def _logging(level: str) -> dict[str, Any]:
-    """uvicorn's own, and what the models have to tell beside it. Neither ever holds a row."""
-    told = {"handlers": ["default"], "level": level.upper(), "propagate": False}
-    loggers = {**uvicorn.config.LOGGING_CONFIG["loggers"], "classwise.serve": told}
+    """uvicorn's own loggers, and that of the models. Neither ever holds a row."""
+    logger = {"handlers": ["default"], "level": level.upper(), "propagate": False}
+    loggers = {**uvicorn.config.LOGGING_CONFIG["loggers"], "classwise.serve": logger}
     return {**uvicorn.config.LOGGING_CONFIG, "loggers": loggers}
 
 
@@ -132,7 +132,7 @@ class PatientConnection(HttpToolsProtocol):
     # ----------------------------------------------------------------------------------------------------------------
 
     def _wait(self, seconds: float | None) -> None:
-        """Have patience for so many seconds from now; None: for good."""
+        """Wait at most this many seconds from now; None: without a limit."""
         if self._clock is not None:
             self._clock.cancel()
         self._clock = None if seconds is None else self.loop.call_later(seconds, self._give_up)

@@ -1,4 +1,4 @@
-"""What a server puts up with: bodies, rows, time, connections."""
+"""The limits of a server: bodies, rows, time, connections."""
 
 from dataclasses import dataclass, fields
 from math import isfinite
@@ -11,7 +11,7 @@ MAY_BE_ZERO = ("waiting", "inline_bytes", "extra_columns")
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one request may ask, and how many may ask at once. Whatever goes beyond is refused with a reason.
+    """How large one request may be, and how many there may be at once. Whatever goes beyond is refused with a reason.
 
     body_bytes: of a request; rows: in a request; extra_columns: of an Arrow stream, besides those of the model.
     held_bytes: of bodies of more than a megabyte that are held at once; room_seconds: until there is room for one more.
@@ -19,7 +19,7 @@ class Limits:
         answer is read by the client.
     score_seconds: for reading, scoring and writing rows, the wait for a free thread included.
     workers: threads that score large requests; waiting: large requests that may wait for one.
-    connections: open at the same time; stop_seconds: for requests under way when the server is told to stop.
+    connections: open at the same time; stop_seconds: for requests under way when the server is stopped.
     inline_bytes: up to this size a request is answered at once, without a thread.
 
     >>> Limits(rows=10).rows

@@ -1,7 +1,7 @@
 """The validation of requests: what rows may hold, read off the model once and held against every row.
 
 A column of numbers takes numbers within the range of its family, a column of levels takes levels of its own type: text,
-yes and no, or numbers. null is a missing value, where the model takes such. "1" is no number, but for a column that was
+yes and no, or numbers. null is a missing value, where the model takes such. "1" is no number, except where a column was
 text in fit and held numbers: there it may be written as it was in fit, and so may a date.
 
 The checks are NumPy's, over whole columns, so that JSON and Arrow share them; a library that checks types would look at

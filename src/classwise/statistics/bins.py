@@ -23,10 +23,10 @@ from classwise.rows.schema import Column
 from classwise.statistics.statistic import ROUNDING, Statistic
 from classwise.storage import stored
 
-# So many bins hold a value, at most, over all classes.
+# This many bins hold a value, at most, over all classes.
 MOST_BINS = 512
 
-# The largest value is known to so many binary digits, and no bin is finer.
+# The largest value is known to this many binary digits, and no bin is finer.
 DIGITS = 40
 
 # The exponent of a column without a value, or of zeros alone, which any other exponent takes the place of.
@@ -127,8 +127,8 @@ def gather_bins(values: Array, codes: Codes, count: int, weights: Array | None) 
     surplus = _surplus(bins)
     coarse = np.unique(bins >> surplus)
     cells = codes[present].astype(np.intp) * len(coarse) + np.searchsorted(coarse, places >> surplus)
-    told = None if weights is None else weights[present]
-    weight = np.bincount(cells, told, minlength=count * len(coarse)).reshape(count, len(coarse))
+    present_weights = None if weights is None else weights[present]
+    weight = np.bincount(cells, present_weights, minlength=count * len(coarse)).reshape(count, len(coarse))
     return Histogram(exponent + surplus, coarse, weight.astype(np.float64))
 
 

@@ -71,7 +71,7 @@ class ClassStatistics:
 
     @classmethod
     def empty(cls, features: int, form: type[Scatter], names: tuple[str, ...] | None = None) -> Self:
-        """The statistic of no rows, of so many columns of numbers."""
+        """The statistic of no rows, of `features` columns of numbers."""
         numbers = Numbers(Moments.empty(0, features, form), Gaps.empty(features))
         nothing = np.empty(0, dtype=np.int64)
         return cls(nothing, np.zeros(0), 0, Schema.of_numbers(features, names=names), {NUMBERS.name: numbers})
@@ -129,7 +129,7 @@ class ClassStatistics:
 
     @property
     def quartics(self) -> Quartics | None:
-        """Third and fourth powers of the numbers, if they were asked for."""
+        """Third and fourth powers of the numbers, if they were requested."""
         return self.part_of(QUARTICS) if QUARTICS.name in self.parts else None
 
     @cached_property
@@ -366,7 +366,7 @@ class ClassStatistics:
         return replace(self, schema=schema)
 
     def _with_schema(self, schema: Schema, source: Sequence[int]) -> Self:
-        """The parts that a schema asks for; source: which of our columns each of its columns is."""
+        """The parts that a schema needs; source: which of our columns each of its columns is."""
         parts: dict[str, Statistic] = {}
         for kind in PARTS:
             if kind.is_wanted(schema) and (kind.gather or kind.name in self.parts):
@@ -377,7 +377,7 @@ class ClassStatistics:
         return replace(self, schema=schema, parts=parts)
 
     def _held(self, kind: Part[Any]) -> tuple[list[int], Statistic | None]:
-        """The columns that a part can tell of, and the part."""
+        """The columns that a part summarizes, and the part."""
         if kind is not LEVELS:
             return kind.columns(self.schema), self.gathered.get(kind.name)
         # Values that were counted can be levels, and a column without a single value has none yet.
@@ -463,7 +463,7 @@ class ClassStatistics:
         return weighed and is_sorted(self.labels) and (not self.parts or parts_fit(count, self.schema, self.parts))
 
     def _facts(self) -> dict[str, Any]:
-        """What the header of a file tells."""
+        """The facts for the header of a file."""
         facts = {"rows": self.rows, "weight": float(self.weight.sum()), "labels": self.labels.tolist()}
         return facts | self.schema.facts()
 
@@ -484,8 +484,8 @@ class ClassStatistics:
     def _check_weights(self, taken: Array) -> None:
         lacking = np.flatnonzero(taken - self.weight > ROUNDING * self.weight)
         if len(lacking):
-            label, there, asked = self.label(lacking[0]), self.weight[lacking[0]], taken[lacking[0]]
-            raise StatisticsError(f"Class {label!r} has weight {there:g}, so weight {asked:g} cannot be subtracted.")
+            label, there, removed = self.label(lacking[0]), self.weight[lacking[0]], taken[lacking[0]]
+            raise StatisticsError(f"Class {label!r} has weight {there:g}, so weight {removed:g} cannot be subtracted.")
 
 
 def _still(moments: Moments, places: list[int]) -> dict[int, float]:

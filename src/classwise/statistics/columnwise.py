@@ -28,7 +28,7 @@ APART = 8
 
 
 def suits_columns(columns: Sequence[NDArray[Any]], count: int) -> bool:
-    """Whether these columns, and so many classes, are better gathered column by column."""
+    """Whether these columns, with `count` classes, are better gathered column by column."""
     return readable(columns) is not None or (len(columns) <= FEW_COLUMNS and count <= FEW)
 
 
@@ -99,7 +99,7 @@ BLOCK, RUN = Space(), Space()
 
 def _products(residuals: Array, weights: Array | None) -> tuple[Array, Array]:
     rows = residuals[:-1]
-    # The row of ones also tells NumPy that the factors differ: for matrices this thin, its way for equal ones is slow.
+    # The row of ones also shows NumPy that the factors differ: for matrices this thin, its way for equal ones is slow.
     both = product(residuals, (rows if weights is None else rows * weights).T)
     return both[:-1], both[-1]
 

@@ -18,23 +18,23 @@ from classwise.kernels.pivots import least_pivot
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.gaps import Numbers
 
-# The share of a column's variance, in units of rounding, that may be left beside other columns: at least so much, and
+# The share of a column's variance, in units of rounding, that other columns may leave unexplained: at least this, and
 # for many columns as much as makes a covariance singular (see covariance.rank).
 LEAST_LEFT = 100
 LEFT_BY_COLUMN = 10
 
-# Columns are plainly free of each other where sums of squares are so many times what rounding makes, and where no
+# Columns are plainly free of each other where sums of squares are this many times what rounding makes, and where no
 # column's variance, given those before it, is less than this share of its own: both far from what a copy leaves.
 FAR_BEYOND = 1e8
 LEAST_PIVOT = 1e-6
 
-# Slopes and offsets are known to about so many digits: 1.8, not 1.7999999999999998.
+# Slopes and offsets are known to about this many digits: 1.8, not 1.7999999999999998.
 DIGITS = 12
 
 # A column has a part in another, if its slope is more than this in units of the standard deviations.
 LEAST_SLOPE = 1e-6
 
-# So many columns are named of those that another follows from.
+# This many columns are named of those that another follows from.
 MOST_NAMED = 3
 
 
@@ -176,7 +176,7 @@ def _present_together(statistics: ClassStatistics, columns: Codes) -> Iterator[t
 def _combined(total: Array, left: Array, columns: Codes, rows: float) -> dict[int, Codes]:
     """Which of these columns follow from those before them, and from which.
 
-    Where rows are few, or few of them differ, all columns after the first so many follow from all of these, which says
+    Where rows are few, or few of them differ, all columns after the first few follow from all of these, which says
     nothing of the columns. So of the last columns, after which no other adds anything, only those count that follow
     from some of the others, or a single one; and none where rows are few.
     """

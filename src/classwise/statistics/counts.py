@@ -82,7 +82,7 @@ class LevelCounts:
 class Counts(Statistic):
     """The levels of several columns, each with its weights by class.
 
-    most: a column with more distinct levels than this is given up, for good (None); or no limit.
+    most: a column with more distinct levels than this is dropped (None), and stays so; or no limit.
     """
 
     columns: tuple[LevelCounts | None, ...]
@@ -129,7 +129,7 @@ class Counts(Statistic):
 
 
 def is_id(levels: int, rows: float) -> bool:
-    """Whether a column of so many levels in so many rows is taken for an id or free text, which tell no classes apart.
+    """Whether a column of this many levels in this many rows is taken for an id or free text, which predict no class.
 
     rows: what those weigh that have a value; a weight of two is the row twice.
 

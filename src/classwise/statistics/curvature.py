@@ -18,11 +18,11 @@ from classwise.arrays import BLOCK_SIZE, Array, Codes, product, slices
 from classwise.errors import StatisticsError
 from classwise.kernels.sums import factor_products
 
-# From so many factors on, of columns that are not many times more, pairs of columns are multiplied first (z_i z_j is
-# z_j z_i, which halves the work), for so many rows at a time.
+# From this many factors on, of columns that are not many times more, pairs of columns are multiplied first (z_i z_j is
+# z_j z_i, which halves the work), for this many rows at a time.
 MANY_FACTORS = 8
 PAIR_ROWS = 1536
-# Rows are gathered in blocks of about so many numbers. That is more than fits in the cache of a core, but between two
+# Rows are gathered in blocks of about this many numbers. That is more than fits in the cache of a core, but between two
 # calls on a block threads wait for each other, and with blocks of half the size they take longer.
 BLOCK_OF_ROWS = 4 * BLOCK_SIZE
 # BLAS multiplies matrices whose product has no more numbers than this as they are, without packing them first.
@@ -265,7 +265,7 @@ def _symmetric(strips: list[slice], sums: list[Array], columns: int) -> Array:
 
 
 def block_rows(columns: int, factors: int) -> int:
-    """How many rows to gather at once: they stay near, and are worth the calls.
+    """How many rows to gather at once: few enough to stay in cache, and enough to pay for the calls.
 
     Columns times one factor need as much room as the columns; pairs of columns are multiplied in smaller parts.
     """

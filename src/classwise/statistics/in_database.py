@@ -3,7 +3,7 @@
     n,  r = sum(x - c),  Q = sum((x - c)(x - c)')       of each class, about a center c
     weight n,  mean c + r / n,  scatter Q - r r' / n
 
-The first rows tell a center for all classes. Where the mean of a class turns out to be so many deviations away that the
+The first rows give a center for all classes. Where the mean of a class turns out to be so many deviations away that the
 difference would lose digits, a second pass is made about the means themselves. Levels are counted by GROUP BY, one
 column after the other.
 
@@ -35,7 +35,7 @@ Summary = Callable[[Chunk, Roles], ClassStatistics | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class DatabaseStatistics:
     """statistics: of the rows that have a label; rows: how many there are; unlabeled: how many have none."""
 
     statistics: ClassStatistics
@@ -43,13 +43,15 @@ class Found:
     unlabeled: int
 
 
-def summarize_in_database(query: Query, roles: Roles, form: type[Scatter], summarize: Summary) -> Found | None:
+def summarize_in_database(
+    query: Query, roles: Roles, form: type[Scatter], summarize: Summary
+) -> DatabaseStatistics | None:
     """The statistics of all rows of a query; None where its rows have to be read, or that is faster."""
     glance = _glance(query, roles, summarize)
-    if glance is None or not _is_asked(query, glance.schema, form):
+    if glance is None or not _sums_inside(query, glance.schema, form):
         return None
-    schema, asked = glance.schema, Asked(query, roles, glance.schema.numbers, form)
-    found = _moments(asked, _center(glance))
+    schema, numbers = glance.schema, NumbersQuery(query, roles, glance.schema.numbers, form)
+    found = _moments(numbers, _center(glance))
     if found is None:
         return None
     labels, moments = found
@@ -57,8 +59,10 @@ def summarize_in_database(query: Query, roles: Roles, form: type[Scatter], summa
     if schema.levels:
         counts = [_level_counts(query, roles, roles.features[j], labels, summarize) for j in schema.levels]
         parts[LEVELS.name] = Counts(tuple(counts))
-    rows, labeled = asked.count(), int(moments.weight.sum())
-    return Found(ClassStatistics(labels, moments.weight[:, 0], labeled, schema, parts), rows, rows - labeled)
+    rows, labeled = numbers.count(), int(moments.weight.sum())
+    return DatabaseStatistics(
+        ClassStatistics(labels, moments.weight[:, 0], labeled, schema, parts), rows, rows - labeled
+    )
 
 
 def _glance(query: Query, roles: Roles, summarize: Summary) -> ClassStatistics | None:
@@ -86,7 +90,7 @@ def _is_plain(kind: Any) -> bool:
     return str(kind) in ("string", "large_string", "string_view") or str(kind).startswith(("int", "uint"))
 
 
-def _is_asked(query: Query, schema: Schema, form: type[Scatter]) -> bool:
+def _sums_inside(query: Query, schema: Schema, form: type[Scatter]) -> bool:
     """Whether the sums are computed there: as the query says, or where that is likely to be faster."""
     if query.inside is not None:
         return query.inside
@@ -107,16 +111,16 @@ def _pairs(width: int, form: type[Scatter]) -> list[tuple[int, int]]:
 # Numbers --------------------------------------------------------------------------------------------------------------
 
 
-def _moments(asked: "Asked", center: Array) -> tuple[Labels, Moments] | None:
+def _moments(numbers: "NumbersQuery", center: Array) -> tuple[Labels, Moments] | None:
     """Sorted labels, and weight, mean and scatter of each; None where values are missing, or are no numbers."""
-    sums = asked.sums(center)
+    sums = numbers.sums(center)
     moments = None if sums is None else sums.moments(center)
     if sums is None or moments is None:
         return None
     away = np.abs(moments.mean - center)
     if (away**2 * moments.weight <= limits.DATABASE_AWAY * _squares(moments)).all():
         return sums.labels, moments
-    again = asked.sums(moments.mean, sums)
+    again = numbers.sums(moments.mean, sums)
     found = None if again is None else again.moments(moments.mean)
     return None if again is None or found is None else (again.labels, found)
 
@@ -129,8 +133,8 @@ def _squares(moments: Moments) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """The numbers of a query, as a database is asked about them."""
+class NumbersQuery:
+    """The columns of numbers of a query, and the statements that sum them in the database."""
 
     query: Query
     roles: Roles
@@ -145,7 +149,7 @@ class Asked:
         """How many rows there are, with a label or without."""
         return int(answered(self.query, f"SELECT COUNT(*) AS n FROM {self.query.relation}").column("n")[0].as_py())
 
-    def sums(self, center: Array, known: "Sums | None" = None) -> "Sums | None":
+    def sums(self, center: Array, known: "QueriedSums | None" = None) -> "QueriedSums | None":
         """About a center (p,), or that of each class (g, p), of which sums are known; None where there are no rows."""
         table = answered(self.query, self._text(center, known))
         if not len(table):
@@ -153,9 +157,9 @@ class Asked:
         import pyarrow as pa
 
         labels, codes = Counted.of(as_frame(pa.table({str(self.roles.target): table["y"]})), self.roles).coded()
-        return Sums(table, labels, codes, len(self.numbers), self.form)
+        return QueriedSums(table, labels, codes, len(self.numbers), self.form)
 
-    def _text(self, center: Array, known: "Sums | None") -> str:
+    def _text(self, center: Array, known: "QueriedSums | None") -> str:
         width = len(self.numbers)
         centers = [f"c.m{j}" for j in range(width)] if known else [_double(of) for of in center.tolist()]
         away = [f"(b.x{j} - {of})" for j, of in enumerate(centers)]
@@ -179,7 +183,7 @@ def _double(value: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class QueriedSums:
     """The result, a row for each class; codes: which of the labels."""
 
     table: Any

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from classwise.arrays import Array, Labels
-from classwise.engines.device import beside, values_of
+from classwise.engines.device import on_device_of, values_of
 from classwise.engines.device_sums import ClassedRows
 from classwise.rows.codes import code_labels
 from classwise.rows.device_rows import DeviceLabels, dtype_of, from_host, namespace
@@ -46,7 +46,7 @@ def _classed(table: Table) -> tuple[Labels, ClassedRows]:
     if not isinstance(held, DeviceLabels):
         xp = namespace(values)
         codes = from_host(codes, values, xp.int8 if len(labels) < 128 else xp.int32)
-    weights = None if table.weights is None else beside(table.weights, values)
+    weights = None if table.weights is None else on_device_of(table.weights, values)
     return labels, ClassedRows(values, codes, len(labels), weights)
 
 

@@ -149,7 +149,7 @@ class Moments(Statistic):
         return type(self)(weight, self.mean[:, columns], self.rest[:, columns], self.scatter.restrict(columns))
 
     def among(self, places: Sequence[int], features: int) -> Self:
-        """The same features at these places among so many; the others are always 0."""
+        """The same features at these places among `features`; the others are always 0."""
         if len(places) == features:
             return self
         mean, rest = (spread(part.T, np.array(places), features).T for part in (self.mean, self.rest))
@@ -301,7 +301,7 @@ def provisional_means(start: Array, some: Array, codes: Codes, count: int) -> Ar
 
 
 def rows_looked_at(count: int) -> int:
-    """How many of the first rows tell where the means of so many classes are about."""
+    """How many of the first rows are enough for rough means of `count` classes."""
     return max(32 * count, 256)
 
 

@@ -170,8 +170,8 @@ def _count(weight: Array, places: Codes, starts: Codes, classes: Codes, weights:
         width = last - first + 1
         own = np.where(places[j] < size, places[j] - first, width - 1) + classes * width
         cells = own * (size + 1) + places[j:]
-        told = None if weights is None else np.broadcast_to(weights, cells.shape).ravel()
-        table = np.bincount(cells.ravel(), told, minlength=len(weight) * width * (size + 1))
+        cell_weights = None if weights is None else np.broadcast_to(weights, cells.shape).ravel()
+        table = np.bincount(cells.ravel(), cell_weights, minlength=len(weight) * width * (size + 1))
         weight[:, first:last, first:] += table.reshape(len(weight), width, size + 1)[:, :-1, first:-1]
 
 

@@ -53,7 +53,7 @@ class Gathering:
 class Part(Generic[S]):
     """name: in files; kind: its class; place: which columns of a schema it summarizes, as `Schema.places` calls them.
 
-    gather: from a chunk that has such columns; None for what is gathered elsewhere, and only where it is asked for.
+    gather: from a chunk that has such columns; None for what is gathered elsewhere, and only on request.
     """
 
     name: str
@@ -66,18 +66,18 @@ class Part(Generic[S]):
         return schema.places[self.place]
 
     def is_wanted(self, schema: Schema) -> bool:
-        """Numbers are always there, were it of no columns: they say how scatter is gathered."""
+        """Numbers are always there, even of no columns: they hold how scatter is gathered."""
         return self.kind is Numbers or bool(self.columns(schema))
 
     def is_sound(self, part: Statistic, count: int, schema: Schema) -> bool:
-        """Whether a part is what it should be: of so many classes, and of the right columns."""
+        """Whether a part is what it should be: of `count` classes, and of the right columns."""
         columns = self.columns(schema)
         own = schema.columns if len(columns) == len(schema) else [schema.columns[j] for j in columns]
         return isinstance(part, self.kind) and part.is_of(count, own)
 
 
 def gather_parts(gathering: Gathering, quartics: bool = False) -> dict[str, Statistic]:
-    """All that the schema of a chunk asks for; what no density can take is an error that names its column."""
+    """All that the schema of a chunk needs; what no density can take is an error that names its column."""
     chunk, schema = gathering.chunk, gathering.chunk.schema
     # Sparse rows are looked at as they are read.
     if schema.places["ranged"] or (schema.places["levels"] and not gathering.allow_missing):
@@ -89,7 +89,7 @@ def gather_parts(gathering: Gathering, quartics: bool = False) -> dict[str, Stat
 
 
 def parts_fit(count: int, schema: Schema, parts: Mapping[str, Statistic]) -> bool:
-    """Whether parts fit together as they do when rows were summarized, of `count` classes. Files are asked this."""
+    """Whether parts fit together as they do when rows were summarized, of `count` classes; for files."""
     kinds = {part.name: part for part in PARTS}
     needed = {part.name for part in PARTS if part.gather and part.is_wanted(schema)}
     whole = needed <= set(parts) <= set(kinds)
@@ -118,7 +118,7 @@ def _gather_numbers(gathering: Gathering) -> Numbers:
 
 
 def _gather_sparse_numbers(of: Gathering, features: int) -> Numbers:
-    """Of Gaussian columns: column by column, whatever form of scatter is asked for. No value is missing."""
+    """Of Gaussian columns: column by column, whatever form of scatter is requested. No value is missing."""
     if not features:
         return Numbers(Moments.empty(of.count, 0, of.form), Gaps.empty(0))
     if of.form is not DiagonalScatter:

@@ -358,7 +358,7 @@ Place: TypeAlias = Bins | Named
 
 
 def _without_missing(place: P, seen: NDArray[np.bool_], kept: NDArray[np.bool_]) -> tuple[P, NDArray[np.bool_]]:
-    """The places that are kept, but for that of missing values if no row is there."""
+    """The places that are kept, except for that of missing values if no row is there."""
     if not place.missing or seen[-1]:
         return place, kept if not place.missing else np.append(kept[:-1], True)
     return replace(place, missing=False), np.append(kept[:-1], False)

@@ -29,7 +29,7 @@ from classwise.storage import stored
 class Quartics(Statistic):
     """third (g, p): sum w |d|² d; fourth (g,): sum w |d|⁴; with the moments (full scatter) that merging needs.
 
-    Beyond what float64 can hold they are infinite or NaN, and whoever asks for them refuses such units.
+    Beyond what float64 can hold they are infinite or NaN, and the code that uses them refuses such units.
     """
 
     moments: Moments

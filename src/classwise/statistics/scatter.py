@@ -139,7 +139,7 @@ class Scatter(ABC):
         return type(self)(self.values[..., columns, :][..., :, columns])
 
     def among(self, places: Sequence[int], features: int) -> Self:
-        """The same features at these places among so many, the others without scatter; full and pooled."""
+        """The same features at these places among `features`, the others without scatter; full and pooled."""
         values = np.zeros((*self.values.shape[:-2], features, features))
         values[..., np.array(places)[:, None], places] = self.values
         return type(self)(values)

@@ -37,7 +37,7 @@ class Statistic(ABC):
 
     @abstractmethod
     def is_of(self, count: int, columns: Sequence[Column]) -> bool:
-        """Whether it summarizes so many classes and just these columns."""
+        """Whether it summarizes `count` classes and just these columns."""
 
     def taken_for(self, columns: Sequence[Column]) -> Self:
         """With the same columns, of which some that have no values may have become something else."""

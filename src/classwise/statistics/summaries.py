@@ -378,9 +378,9 @@ def _added(total: Tally, part: Gathered[Tally]) -> Tally:
 
 def _warn_of_skipped(problems: Sequence[ClasswiseError], count: int, kind: str) -> None:
     more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
-    told = "; ".join(map(str, problems[:3]))
+    reasons = "; ".join(map(str, problems[:3]))
     warnings.warn(
-        f"{len(problems)} of {count} {kind}s could not be read and were left out: {told}{more}",
+        f"{len(problems)} of {count} {kind}s could not be read and were left out: {reasons}{more}",
         SkippedFileWarning,
         stacklevel=5,
     )
@@ -388,14 +388,14 @@ def _warn_of_skipped(problems: Sequence[ClasswiseError], count: int, kind: str) 
 
 def settings(roles: Roles, learn: Learner) -> str:
     """The options of the statistics, as a checkpoint stores them."""
-    told: dict[str, Any] = {"target": roles.target, "columns": roles.features, "weights": roles.weights}
-    told |= {
+    options: dict[str, Any] = {"target": roles.target, "columns": roles.features, "weights": roles.weights}
+    options |= {
         "scatter": learn.form.name,
         "families": learn.families,
         "missing": learn.allow_missing,
         "quartics": learn.quartics,
     }
-    return "summarize(" + ", ".join(f"{name}={value!r}" for name, value in told.items()) + ")"
+    return "summarize(" + ", ".join(f"{name}={value!r}" for name, value in options.items()) + ")"
 
 
 # Checkpoints: the statistics of finished files on disk, so that no file is read twice after a crash ------------------

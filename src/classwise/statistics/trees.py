@@ -25,7 +25,7 @@ from classwise.storage import stored
 # What stands for no column, at a leaf.
 LEAF = -1
 
-# Leaves of so many trees are held at once, four bytes a row and tree.
+# Leaves of this many trees are held at once, four bytes a row and tree.
 TREES_AT_ONCE = 16
 
 
@@ -33,7 +33,7 @@ TREES_AT_ONCE = 16
 @dataclass(frozen=True, eq=False)
 class Trees:
     """The cuts of several trees. Nodes stand one tree after the other, each with all that is left of it before all
-    that is right of it, so that leaves alone tell the shape.
+    that is right of it, so that leaves alone determine the shape.
 
     starts (t + 1,): where the nodes of each tree begin, and the end. column, cut (N,): which column a node cuts, LEAF
     at a leaf, and where, by position among the cuts of that column. cuts: of each column, sorted. means (p,): stand for

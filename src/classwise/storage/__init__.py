@@ -1,6 +1,6 @@
 """Files: statistics and models in one safe, versioned file each. Numbers and text, never code.
 
-A file is a safetensors file. Its JSON header tells what it holds; arrays hold the numbers; one of them, `content`, is
+A file is a safetensors file. Its JSON header says what it holds; arrays hold the numbers; one of them, `content`, is
 JSON that says how the numbers make up the value. Only classes declared with `stored` are ever built from it.
 """
 

@@ -1,4 +1,4 @@
-"""The container: a safetensors file with a JSON header, what the header tells, and one kind of error for all wrongs."""
+"""The container: a safetensors file with a JSON header, what the header holds, and one kind of error for all damage."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from classwise.storage.registry import fits
 
 T = TypeVar("T")
 
-# So many labels and columns are shown.
+# This many labels and columns are shown.
 SHOWN = 20
 
 
@@ -57,7 +57,7 @@ def printable(text: str, most: int = 300) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What a header tells: provenance, in JSON that a person can read.
+# What a header holds: provenance, in JSON that a person can read.
 
 # Options longer than this are cut in the header, where they are only for reading.
 LONGEST_OPTION = 200
@@ -255,9 +255,9 @@ class Description:
             "missing": _list([repr(mark) for mark in self.missing]),
             "size": f"{self.size} bytes, {'with' if self.statistics else 'without'} statistics",
         }
-        told = [(name, text) for name, text in lines.items() if text]
-        told += [("" if i else "members", str(member)) for i, member in enumerate(self.members)]
-        return "\n".join(f"{name:12}{printable(text, 2000)}" for name, text in told)
+        shown = [(name, text) for name, text in lines.items() if text]
+        shown += [("" if i else "members", str(member)) for i, member in enumerate(self.members)]
+        return "\n".join(f"{name:12}{printable(text, 2000)}" for name, text in shown)
 
     def _learned(self) -> str:
         weight = "" if self.weight is None else f" of weight {self.weight:g}"
@@ -291,7 +291,7 @@ def describe(path: str | os.PathLike[str]) -> Description:
 
 
 def description(header: dict[str, Any], size: int) -> Description:
-    """What a header tells, checked."""
+    """What a header holds, checked."""
     facts = header["facts"]
     return _checked(
         Description(
@@ -323,7 +323,7 @@ def _checked(made: T) -> T:
 
 
 def _digits(loss: float | str) -> str:
-    """Four digits; infinity is told in a word."""
+    """Four digits; infinity as a word."""
     return loss if isinstance(loss, str) else f"{loss:.4f}"
 
 

@@ -137,7 +137,7 @@ def _refusal(value: Any, where: str) -> str:
 # How deep values may stand in each other; models are about twenty deep.
 DEPTH = 64
 
-# What is built may be so many times as large as the file: an array may be used in several places.
+# What is built may be this many times as large as the file: an array may be used in several places.
 TIMES = 64
 FREE_BYTES = 1 << 20
 
@@ -345,7 +345,7 @@ def _read(header: dict[str, Any], arrays: dict[str, Any], size: int) -> Any:
 
 
 def _refuse_unfitted(value: Any) -> None:
-    """What has nothing to tell a header cannot have been saved: its fitted attributes are gone."""
+    """An object without facts for a header cannot be saved: its fitted attributes are gone."""
     try:
         value._facts()
     except NotFittedError as problem:

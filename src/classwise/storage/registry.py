@@ -3,7 +3,7 @@
 A class is a dataclass, or an estimator: its options, and the fitted attributes that its annotations name. So what a
 file holds of a class is what the class declares, and each value can be held against its annotation.
 
-A method `_is_sound` may say more: whether the parts fit together as they do after a fit. It is asked when a file is
+A method `_is_sound` may say more: whether the parts fit together as they do after a fit. It is called when a file is
 saved and when it is loaded, children first, and may simply raise.
 """
 
@@ -41,7 +41,7 @@ class Entry:
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
-        """What a fit sets, with annotations: all that the class declares, but for options and constants."""
+        """What a fit sets, with annotations: all that the class declares, except for options and constants."""
         if is_dataclass(self.cls):
             return {}
         declared = {name: hint for name, hint in self._hints.items() if get_origin(hint) is not ClassVar}
@@ -80,7 +80,7 @@ _BY_CLASS: dict[type, Entry] = {}
 def stored(name: str, kind: str | None = None, loose: tuple[str, ...] = ()) -> Callable[[T], T]:
     """Declare a class that files may hold, under a name that never changes.
 
-    kind: "model" or "statistics", for what may be saved by itself; such a class tells a file's header about itself with
+    kind: "model" or "statistics", for what may be saved by itself; such a class gives the facts of a file's header with
     `_facts`. loose: the fields in which arrays may hold NaN and infinity.
 
     >>> @stored("Example")
@@ -137,7 +137,7 @@ def _contents_fit(value: Any, origin: Any, arguments: tuple[Any, ...]) -> bool:
         return len(value) == len(arguments) and all(map(fits, value, arguments))
     if issubclass(origin, Mapping):
         return _all_fit(value, arguments[0]) and _all_fit(value.values(), arguments[1])
-    # A string is a sequence of strings, and never meant where a sequence is asked for.
+    # A string is a sequence of strings, and never meant where a sequence is expected.
     return not issubclass(origin, Sequence) or (not isinstance(value, str) and _all_fit(value, arguments[0]))
 
 

@@ -30,11 +30,11 @@ def __getattr__(name: str) -> Any:
     return {"Studio": Studio, "create_studio": create_studio, "run": run, "studio": studio}[name]
 
 
-class _Opening(ModuleType):
-    """Whoever imports this package sets `classwise.studio` to it, where users call a function: so it can be called."""
+class _CallableModule(ModuleType):
+    """A module that can be called: importing this package replaces the function `classwise.studio` by the module."""
 
     def __call__(self, *given: Any, **options: Any) -> Any:
         return self.studio(*given, **options)
 
 
-sys.modules[__name__].__class__ = _Opening
+sys.modules[__name__].__class__ = _CallableModule

@@ -22,7 +22,11 @@ from classwise.errors import ClasswiseError, MissingExtraError
 from classwise.serve.requests import JSON, Problem, checked, media_type, read_json, shown
 from classwise.serve.resources import Room, held_body
 from classwise.serve.settings import Limits
-from classwise.studio.answers import (
+from classwise.studio.dials import Dials
+from classwise.studio.downloads import Download, command_line, model_file, python_file, report_file, sql_file
+from classwise.studio.guard import Access, Guard
+from classwise.studio.jobs import reason
+from classwise.studio.page_answers import (
     equation,
     generated,
     held_out,
@@ -32,30 +36,26 @@ from classwise.studio.answers import (
     surface,
     why,
 )
-from classwise.studio.desk import Desk, Open, Pad
-from classwise.studio.dials import Dials
-from classwise.studio.downloads import Download, command_line, model_file, python_file, report_file, sql_file
-from classwise.studio.guard import Access, Guard
-from classwise.studio.jobs import reason
-from classwise.studio.questions import Begin, Draw, Mend, Point, View
+from classwise.studio.page_requests import FlagRequest, JobRequest, PointRequest, SampleRequest, ViewRequest
+from classwise.studio.state import Open, Pad, StudioState
 from classwise.studio.table_facts import menu, table_facts
 
 STATIC = Path(__file__).parent / "static"
 
-# What a question of the page may take; uploads have a limit of their own.
-QUESTION = Limits(body_bytes=2**20)
+# Limits of a request of the page; uploads have a limit of their own.
+API_LIMITS = Limits(body_bytes=2**20)
 
 T = TypeVar("T")
 
 
-def create_studio(desk: Desk, access: Access, *, upload_bytes: int = 256 * 2**20) -> Starlette:
-    """An ASGI app: the page, and the answers that it asks for. upload_bytes: the most that a file may have."""
+def create_studio(state: StudioState, access: Access, *, upload_bytes: int = 256 * 2**20) -> Starlette:
+    """An ASGI app: the page, and the answers to its requests. upload_bytes: the most that a file may have."""
     uploads = Limits(body_bytes=upload_bytes, held_bytes=upload_bytes, body_seconds=600.0)
     room = Room(uploads)
     app = Starlette(
-        routes=[*_pages(), *_questions(desk), *_files(desk, uploads, room)],
+        routes=[*_pages(), *_api_routes(state), *_files(state, uploads, room)],
         middleware=[Middleware(Guard, access=access)],
-        lifespan=partial(_running, desk),
+        lifespan=partial(_running, state),
         exception_handlers={
             Problem: _tell_problem,
             ClasswiseError: _tell_words,
@@ -64,25 +64,25 @@ def create_studio(desk: Desk, access: Access, *, upload_bytes: int = 256 * 2**20
             Exception: _tell_words,
         },
     )
-    app.state.desk = desk
+    app.state.studio = state
     return app
 
 
 @asynccontextmanager
-async def _running(desk: Desk, app: Starlette) -> AsyncIterator[None]:
-    if desk.first.name or desk.first.example:
-        _begin(desk)
+async def _running(state: StudioState, app: Starlette) -> AsyncIterator[None]:
+    if state.first.name or state.first.example:
+        _begin(state)
     try:
         yield
     finally:
-        desk.jobs.clear()
-        desk.folder.cleanup()
+        state.jobs.clear()
+        state.folder.cleanup()
 
 
-def _begin(desk: Desk) -> None:
+def _begin(state: StudioState) -> None:
     """Open the first table; where this cannot even begin, as without a target, the page asks."""
     try:
-        desk.open(desk.first)
+        state.open(state.first)
     except ClasswiseError:
         return
 
@@ -132,19 +132,19 @@ def _pages() -> list[Route | Mount]:
     ]
 
 
-# Questions: a JSON object in, facts out -------------------------------------------------------------------------------
+# Requests of the page: a JSON object in, facts out --------------------------------------------------------------------
 
 
-def _question(kind: type[T], work: Callable[[T], Any]) -> Callable[[Request], Awaitable[Response]]:
+def _api_handler(kind: type[T], work: Callable[[T], Any]) -> Callable[[Request], Awaitable[Response]]:
     """Read a body of a kind, and answer it in a thread: the page may ask something else meanwhile."""
 
-    async def asked(request: Request) -> Response:
+    async def handle(request: Request) -> Response:
         media_type(request, JSON)
-        async with held_body(request, QUESTION, Room(QUESTION)) as body:
-            question = checked(read_json(body), kind)
-        return await worded(work, question)
+        async with held_body(request, API_LIMITS, Room(API_LIMITS)) as body:
+            content = checked(read_json(body), kind)
+        return await worded(work, content)
 
-    return asked
+    return handle
 
 
 async def worded(work: Callable[..., Any], *given: Any) -> Response:
@@ -158,71 +158,71 @@ async def worded(work: Callable[..., Any], *given: Any) -> Response:
         return answer({"cannot": reason(problem)})
 
 
-def _questions(desk: Desk) -> list[Route]:
+def _api_routes(state: StudioState) -> list[Route]:
     def route(path: str, kind: type[T], work: Callable[[T], Any]) -> Route:
-        return Route(f"/api/{path}", _question(kind, work), methods=["POST"])
+        return Route(f"/api/{path}", _api_handler(kind, work), methods=["POST"])
 
     async def status(request: Request) -> Response:
-        return await worded(_status, desk)
+        return await worded(_status, state)
 
     async def job(request: Request) -> Response:
-        return await worded(desk.facts_of, request.path_params["name"])
+        return await worded(state.facts_of, request.path_params["name"])
 
     async def columns(request: Request) -> Response:
         name = request.query_params.get("name", "")
-        return await worded(desk.columns, name)
+        return await worded(state.columns, name)
 
     return [
         Route("/api/status", status),
         Route("/api/job/{name}", job),
         Route("/api/columns", columns),
-        route("open", Open, lambda asked: desk.open(asked).facts()),
-        route("mended", Mend, lambda asked: asked.opening.mended(asked.flag)),
-        route("pad", Pad, lambda pad: table_facts(desk.draw(pad)) | {"count": desk.count}),
-        route("begin", Begin, lambda asked: desk.begin(asked.job).facts()),
-        route("picture", Dials, partial(picture, desk)),
-        route("points", Dials, partial(points, desk)),
-        route("hover", Point, lambda asked: hover(desk, asked.dials, asked.point)),
-        route("why", Point, lambda asked: why(desk, asked.dials, asked.point, asked.row)),
-        route("surface", Dials, partial(surface, desk)),
-        route("held-out", Dials, partial(held_out, desk)),
-        route("equation", Dials, partial(equation, desk)),
-        route("sample", Draw, lambda asked: generated(desk, asked.dials, asked.count, asked.seed)),
-        route("command", View, lambda asked: {"command": command_line(desk.opened, asked.view)}),
+        route("open", Open, lambda request: state.open(request).facts()),
+        route("mended", FlagRequest, lambda request: request.opening.with_flags(request.flag)),
+        route("pad", Pad, lambda pad: table_facts(state.draw(pad)) | {"count": state.count}),
+        route("begin", JobRequest, lambda request: state.begin(request.job).facts()),
+        route("picture", Dials, partial(picture, state)),
+        route("points", Dials, partial(points, state)),
+        route("hover", PointRequest, lambda request: hover(state, request.dials, request.point)),
+        route("why", PointRequest, lambda request: why(state, request.dials, request.point, request.row)),
+        route("surface", Dials, partial(surface, state)),
+        route("held-out", Dials, partial(held_out, state)),
+        route("equation", Dials, partial(equation, state)),
+        route("sample", SampleRequest, lambda request: generated(state, request.dials, request.count, request.seed)),
+        route("command", ViewRequest, lambda request: {"command": command_line(state.opened, request.view)}),
     ]
 
 
-def _status(desk: Desk) -> dict[str, Any]:
+def _status(state: StudioState) -> dict[str, Any]:
     """What is open, and what goes on."""
-    job = desk.jobs["open"]
+    job = state.jobs["open"]
     return {
-        "count": desk.count,
+        "count": state.count,
         "opening": None if job is None else job.facts(),
-        "table": None if desk.table is None else table_facts(desk.table),
-        "menu": menu(desk.sources),
-        "first": desk.first,
-        "asked": desk.asked,
-        "jobs": {name: each.facts() for name in ("examine", "compare", "importance") if (each := desk.jobs[name])},
+        "table": None if state.table is None else table_facts(state.table),
+        "menu": menu(state.sources),
+        "first": state.first,
+        "asked": state.opened_last,
+        "jobs": {name: each.facts() for name in ("examine", "compare", "importance") if (each := state.jobs[name])},
     }
 
 
 # Files: uploads and downloads -----------------------------------------------------------------------------------------
 
 
-def _files(desk: Desk, uploads: Limits, room: Room) -> list[Route]:
+def _files(state: StudioState, uploads: Limits, room: Room) -> list[Route]:
     async def upload(request: Request) -> Response:
         name = request.query_params.get("name", "")
         async with held_body(request, uploads, room) as body:
             if not body:
                 return answer({"cannot": f"{name or 'The file'} is empty."})
-            kept = await asyncio.to_thread(desk.upload, name, body)
-        return await worded(lambda: {"name": kept, "columns": desk.columns(kept)})
+            kept = await asyncio.to_thread(state.upload, name, body)
+        return await worded(lambda: {"name": kept, "columns": state.columns(kept)})
 
     makers: dict[str, Callable[[Dials], Download]] = {
-        "model": lambda dials: model_file(desk.opened, dials, desk.comparison),
-        "sql": lambda dials: sql_file(desk.opened, dials, desk.comparison),
-        "python": lambda dials: python_file(desk.opened, dials, desk.comparison),
-        "report": lambda dials: report_file(desk.opened, desk.comparison, _known(desk)),
+        "model": lambda dials: model_file(state.opened, dials, state.comparison),
+        "sql": lambda dials: sql_file(state.opened, dials, state.comparison),
+        "python": lambda dials: python_file(state.opened, dials, state.comparison),
+        "report": lambda dials: report_file(state.opened, state.comparison, _known(state)),
     }
 
     async def download(request: Request) -> Response:
@@ -230,7 +230,7 @@ def _files(desk: Desk, uploads: Limits, room: Room) -> list[Route]:
         if kind not in makers:
             raise Problem(404, f"{shown(kind)} cannot be downloaded; {', '.join(makers)} can.")
         media_type(request, JSON)
-        async with held_body(request, QUESTION, Room(QUESTION)) as body:
+        async with held_body(request, API_LIMITS, Room(API_LIMITS)) as body:
             dials = checked(read_json(body), Dials)
         try:
             made = await asyncio.to_thread(makers[kind], dials)
@@ -245,7 +245,7 @@ def _files(desk: Desk, uploads: Limits, room: Room) -> list[Route]:
     ]
 
 
-def _known(desk: Desk) -> dict[str, Any]:
+def _known(state: StudioState) -> dict[str, Any]:
     """What the report need not find out again."""
-    known = {"examination": desk.result("examine"), "importance": desk.result("importance")}
+    known = {"examination": state.result("examine"), "importance": state.result("importance")}
     return {name: value for name, value in known.items() if value is not None}

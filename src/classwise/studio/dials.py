@@ -1,4 +1,4 @@
-"""What a page asks for: the dials of a model, the columns it is seen in, and the decision around it.
+"""The view of a page: the dials of a model, the columns it is seen in, and the decision around it.
 
     C_k(share)         = (1 - share) C_k + share C_shared
     C_k(share, shrink) = (1 - shrink) C_k(share) + shrink (tr C_k(share) / p) I
@@ -21,7 +21,7 @@ from classwise.studio.quiet import quiet
 Share = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(ge=0, le=1e6)]
 
-# So many models are kept, for whoever moves a dial back.
+# This many models are kept, for a dial that is moved back.
 KEPT = 64
 
 

@@ -8,7 +8,7 @@ from classwise.errors import ClasswiseError
 ROWS = 400
 
 
-class Example(NamedTuple):
+class MenuEntry(NamedTuple):
     """about: a sentence for the menu; target: the column of the labels."""
 
     about: str
@@ -16,13 +16,13 @@ class Example(NamedTuple):
 
 
 EXAMPLES = {
-    "penguins": Example("344 penguins of three species: numbers, text and missing values", "species"),
-    "petals": Example("8 petal lengths of two kinds, small enough to work by hand"),
-    "banana": Example("Two half moons, which no Gaussian fits"),
-    "line": Example("Two Gaussians of one covariance: the boundary is a line"),
-    "circle": Example("One Gaussian inside another: the boundary is a circle"),
-    "parabola": Example("Two Gaussians, one taller: the boundary is a parabola"),
-    "hyperbola": Example("Two crossed Gaussians: the boundary is a hyperbola"),
+    "penguins": MenuEntry("344 penguins of three species: numbers, text and missing values", "species"),
+    "petals": MenuEntry("8 petal lengths of two kinds, small enough to work by hand"),
+    "banana": MenuEntry("Two half moons, which no Gaussian fits"),
+    "line": MenuEntry("Two Gaussians of one covariance: the boundary is a line"),
+    "circle": MenuEntry("One Gaussian inside another: the boundary is a circle"),
+    "parabola": MenuEntry("Two Gaussians, one taller: the boundary is a parabola"),
+    "hyperbola": MenuEntry("Two crossed Gaussians: the boundary is a hyperbola"),
 }
 
 

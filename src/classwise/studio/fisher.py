@@ -2,7 +2,7 @@
 
     z | k ~ N(D'(m_k - center), D'C_k D),   and a Student-t stays one of the same freedom
 
-The directions are those of LDA, which tell the class means apart best. All that lies across them is integrated out.
+The directions are those of LDA, which separate the class means best. All that lies across them is integrated out.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from classwise.studio.quiet import quiet
 
 @dataclass(frozen=True, eq=False)
 class FisherModel:
-    """A fitted model of the coordinates z alone; it has what a view asks of an estimator."""
+    """A fitted model of the coordinates z alone; it has what a view needs of an estimator."""
 
     model_: Model
 

@@ -1,4 +1,4 @@
-"""Who may ask: this machine's browser, from this page, with the token that the terminal showed.
+"""Who has access: this machine's browser, from this page, with the token that the terminal showed.
 
 Other pages in the same browser can send requests to any port of this machine. They cannot read the token, they bring
 their own Origin, and after DNS rebinding their own Host. Each of the three is checked, and any one is enough to refuse.

@@ -32,7 +32,7 @@ def dial_choice(table: StudioTable, structure: str, standardize: bool) -> DialCh
 def loss_surface(table: StudioTable, dials: Dials) -> dict[str, Any]:
     """The log loss over the square, on an even grid: (shrink, share), from 0 to 1 each; NaN where nothing is fitted.
 
-    shade: from 0 (the least loss) to 1, by rank of the loss among those tried, which tells small differences apart.
+    shade: from 0 (the least loss) to 1, by rank of the loss among those tried, which shows small differences.
     """
     choice = dial_choice(table, dials.structure, dials.standardize)
     losses = np.asarray(choice.log_loss, dtype=np.float64)
@@ -55,7 +55,7 @@ def _ranks(losses: Array) -> Array:
 
 
 def _even(choice: DialChoice, values: Array, even: Array) -> Array:
-    """Values between those tried, by bilinear interpolation; NaN beside what cannot be fitted; (shrink, share)."""
+    """Values between those tried, by bilinear interpolation; NaN next to what cannot be fitted; (shrink, share)."""
     shares, shrinks = (np.array(tried, dtype=np.float64) for tried in (choice.shares, choice.shrinks))
     known = np.where(np.isfinite(values), values, np.nan)
     if shrinks[-1] < 1:  # where numbers are missing, fewer values are tried: beyond the last one nothing is known
@@ -77,8 +77,8 @@ def _evaluation(
     crossing = table.crossing
     with quiet():
         (log_posterior,) = crossing.log_posteriors(crossing.started([plan]))
-    told = crossing.out_of_fold(log_posterior)
-    return Evaluation.of(told.log_posterior, told.codes, crossing.labels, told.weights, auc=False)
+    held = crossing.out_of_fold(log_posterior)
+    return Evaluation.of(held.log_posterior, held.codes, crossing.labels, held.weights, auc=False)
 
 
 def evaluation(table: StudioTable, dials: Dials, comparison: Comparison | None) -> Evaluation:

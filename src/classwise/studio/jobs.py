@@ -1,4 +1,4 @@
-"""Long work behind the page: one thread after another, with progress, an end, and words where it fails."""
+"""Long work in the background: one thread after another, with progress, an end, and words where it fails."""
 
 import logging
 import threading
@@ -41,7 +41,7 @@ class Job:
         self.is_stopped = True
 
     def facts(self) -> dict[str, Any]:
-        """What the page is told."""
+        """The state of the job, for the page."""
         named = ("what", "share", "about", "state", "problem")
         return {name: getattr(self, name) for name in named}
 
@@ -118,10 +118,10 @@ class Jobs:
         for job in (job for name, job in self._jobs.items() if name != but):
             job.stop()
         self._jobs = {name: job for name, job in self._jobs.items() if name == but}
-        self._turn = threading.Lock()  # what still runs keeps nobody waiting
+        self._turn = threading.Lock()  # new jobs do not wait for what still runs
 
     def finish(self, seconds: float) -> bool:
-        """Stop all of them for good, and wait so long; whether all have ended."""
+        """Stop all of them, and wait this long; whether all have ended."""
         self._is_over = True
         self.clear()
         end = time.monotonic() + seconds

@@ -14,7 +14,7 @@ from classwise.plot.regions import rivals
 from classwise.plot.view import View
 from classwise.studio.scene import Scene
 
-# Points on each side of the grid that tells which classes meet; of more pairs, so many are written.
+# Points on each side of the grid that shows which classes meet; of more pairs, this many are written.
 SIDE = 61
 MOST_PAIRS = 6
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from classwise.errors import ClasswiseError
 from classwise.rows.frames import read_labels
-from classwise.studio.desk import Desk, Open
 from classwise.studio.options import Opening
 from classwise.studio.server import StudioServer
+from classwise.studio.state import Open, StudioState
 
 # Seconds to wait for the server to answer.
 PATIENCE = 20.0
@@ -25,10 +25,10 @@ HEIGHT = 900
 
 
 class Studio:
-    """A studio that runs beside the program. url: its address, with the token; a notebook shows the page inline."""
+    """A studio in the background of the program. url: its address, with the token; a notebook shows the page inline."""
 
-    def __init__(self, server: StudioServer, desk: Desk) -> None:
-        self._server, self._desk = server, desk
+    def __init__(self, server: StudioServer, state: StudioState) -> None:
+        self._server, self._desk = server, state
         self._thread = threading.Thread(target=server.run, daemon=True, name="classwise studio")
         self._thread.start()
         end = time.monotonic() + PATIENCE
@@ -42,7 +42,7 @@ class Studio:
         return self._server.url
 
     def close(self) -> None:
-        """Stop it, and the work behind it."""
+        """Stop it, and its work."""
         atexit.unregister(self.close)
         self._server.stop()
         self._thread.join(PATIENCE)
@@ -114,8 +114,8 @@ def studio(
         name, source, labels = _source(X, y, target)
         sources[name] = source
         first = Open(name=name, opening=Opening(labels, drop=list(drop)))
-    desk = Desk(sources, first)
-    opened = Studio(StudioServer(desk, port=port, view=view), desk)
+    state = StudioState(sources, first)
+    opened = Studio(StudioServer(state, port=port, view=view), state)
     if browser if browser is not None else "ipykernel" not in sys.modules:
         webbrowser.open(opened.url)
     return opened

@@ -19,10 +19,10 @@ class Opening(Struct, frozen=True, forbid_unknown_fields=True):
     families: dict[str, str] = {}
     missing: list[str] | None = None
 
-    def mended(self, flag: str) -> "Opening":
-        """With a flag that `examine` suggests.
+    def with_flags(self, flag: str) -> "Opening":
+        """With flags that `examine` suggests.
 
-        >>> Opening("y").mended("--drop 'id,row number' --missing -999").flags()
+        >>> Opening("y").with_flags("--drop 'id,row number' --missing -999").flags()
         "--drop 'id,row number' --missing -999"
         """
         opening, words = self, split(flag)

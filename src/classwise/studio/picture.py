@@ -75,7 +75,7 @@ def plane_points(scene: Scene) -> dict[str, Any]:
 
 
 def _is_plain(scene: Scene) -> bool:
-    """Whether the class of the largest posterior is announced, so that its grid is all it takes."""
+    """Whether the class of the largest posterior is predicted, so that its grid is all it takes."""
     view = scene.view
     return not any(view.counts) and (view.decision is None or view.decision.costs is None)
 

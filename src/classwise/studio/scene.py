@@ -17,7 +17,7 @@ from classwise.studio.dials import Dials, decided, fitted
 from classwise.studio.fisher import FisherPlane
 from classwise.studio.studio_table import StudioTable
 
-# The box reaches around the rows that are drawn, and so many standard deviations of one model of them.
+# The box reaches around the rows that are drawn, and this many standard deviations of one model of them.
 SIGMAS = (2.0,)
 
 

@@ -1,4 +1,4 @@
-"""Running: a page on this machine alone, until Ctrl-C."""
+"""The server of the studio: a page on this machine alone, until Ctrl-C."""
 
 import socket
 import threading
@@ -15,18 +15,18 @@ from starlette.applications import Starlette
 from classwise.serve.server import PatientConnection, listen
 from classwise.serve.settings import Limits
 from classwise.studio.app import create_studio
-from classwise.studio.desk import Desk, Open
 from classwise.studio.guard import LOOPBACK, Access
+from classwise.studio.state import Open, StudioState
 
 # Where the page is, with the token and the view that it begins with.
 ADDRESS = "http://{host}:{port}/?token={token}{view}"
 
-# Seconds that work behind the page has to end, after Ctrl-C.
+# Seconds that background work has to end, after Ctrl-C.
 PATIENCE = 2.0
 
 
-class _Announced(uvicorn.Server):
-    """uvicorn's server, which says when it answers: from then on, Ctrl-C is its own."""
+class _NotifyingServer(uvicorn.Server):
+    """uvicorn's server, which calls `when_started` when it answers: from then on, Ctrl-C is its own."""
 
     when_started: Callable[[], None] | None = None
 
@@ -39,13 +39,15 @@ class _Announced(uvicorn.Server):
 class StudioServer:
     """A server that listens already; its address holds the token."""
 
-    def __init__(self, desk: Desk, host: str = "127.0.0.1", port: int = 0, view: str = "", **options: Any) -> None:
+    def __init__(
+        self, state: StudioState, host: str = "127.0.0.1", port: int = 0, view: str = "", **options: Any
+    ) -> None:
         self.token = token_urlsafe(24)
         self.socket: socket.socket = listen(host, port)
         self.port = int(self.socket.getsockname()[1])
         access = Access(self.token, () if host in LOOPBACK else (host.lower(), socket.gethostname().lower()))
-        self.app: Starlette = create_studio(desk, access, **options)
-        self.server = _Announced(_config(self.app))
+        self.app: Starlette = create_studio(state, access, **options)
+        self.server = _NotifyingServer(_config(self.app))
         self.url = ADDRESS.format(host=host, port=self.port, token=self.token, view=f"#{view}" if view else "")
 
     def run(self) -> None:
@@ -86,20 +88,20 @@ def run(
 ) -> None:
     """Open the studio and answer until Ctrl-C.
 
-    sources: what may be opened, by name; first: what is opened at once. host: this machine alone, unless told
-    otherwise. port: 0 for any that is free. view: what follows # in an address that was kept. browser: whether to open
+    sources: what may be opened, by name; first: what is opened at once. host: this machine alone, by
+    default. port: 0 for any that is free. view: what follows # in an address that was kept. browser: whether to open
     the page there. say: prints a line.
     """
-    desk = Desk(sources, first)
-    server = StudioServer(desk, host, port, view, **options)
+    state = StudioState(sources, first)
+    server = StudioServer(state, host, port, view, **options)
 
-    def announce() -> None:
+    def show_address() -> None:
         say(f"The studio is at {server.url}")
         say("Ctrl-C stops it.")
         if browser:
             threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
 
-    server.server.when_started = announce
+    server.server.when_started = show_address
     server.run()
-    desk.jobs.finish(PATIENCE)
-    desk.folder.cleanup()
+    state.jobs.finish(PATIENCE)
+    state.folder.cleanup()

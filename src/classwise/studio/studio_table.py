@@ -16,16 +16,16 @@ from classwise.selection.crossing import Crossing
 from classwise.statistics import ClassStatistics
 from classwise.studio.options import Opening
 
-# Rows that are drawn, of those that may be asked for; rows of a larger table that dials are judged by.
+# Rows that are drawn, and can be explained; rows of a larger table that dials are judged by.
 DRAWN = 2000
 JUDGED = 20_000
 
-# Up to so many values are held in memory, where folds can be stratified; more are read as a stream.
+# Up to this many values are held in memory, where folds can be stratified; more are read as a stream.
 MOST_HELD = 2_000_000
 
 FOLDS = 10
 
-# So many classes can be told apart by color and shape; more are a column that holds no classes.
+# At most this many classes can be distinguished by color and shape; more are a column that holds no classes.
 MOST_CLASSES = 50
 
 
@@ -62,7 +62,7 @@ class StudioTable:
 
     @cached_property
     def drawn(self) -> Codes:
-        """The rows of the crossing that are drawn: all, or so many by chance; ascending."""
+        """The rows of the crossing that are drawn: all, or a random sample; ascending."""
         count = len(self.crossing.codes)
         if count <= DRAWN:
             return np.arange(count)

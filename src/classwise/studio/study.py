@@ -1,4 +1,4 @@
-"""The answer at the top of the page, and what stands beside it: findings, what matters, diagnosis, learning curves."""
+"""The answer at the top of the page, and what is shown with it: findings, what matters, diagnosis, learning curves."""
 
 from dataclasses import asdict
 from typing import Any
@@ -22,7 +22,7 @@ CURVE_ROWS = 20_000
 
 
 def readable(table: StudioTable) -> Any:
-    """The rows for functions that take a source: files with the marks of missing values that were asked for."""
+    """The rows for functions that take a source: files with the given marks of missing values."""
     if not isinstance(table.source, str):
         return table.source
     exact = [table.opening.target, *table.opening.families]

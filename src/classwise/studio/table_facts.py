@@ -1,4 +1,4 @@
-"""What the page is told of a table: its columns, in words where something is wrong with one, its classes and colors."""
+"""Facts of a table for the page: its columns, in words where something is wrong with one, its classes and colors."""
 
 from typing import Any
 

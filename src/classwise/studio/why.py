@@ -18,16 +18,16 @@ from classwise.studio.scene import Scene
 
 
 def point_answer(scene: Scene, point: list[float]) -> dict[str, Any]:
-    """What the model announces at a point of the picture, and how sure it is: what a hover shows."""
+    """What the model predicts at a point of the picture, and how sure it is: what a hover shows."""
     row = _row(scene, point)
     view = scene.view
     posterior = view.classifier.posterior(row)[:, 0]
-    told = _spoken(scene, row[0], posterior) if view.has_densities else None
+    explained = _explanation(scene, row[0], posterior) if view.has_densities else None
     return {
         "point": point,
         "posterior": posterior,
         "decision": _decision(scene, point),
-        "shares": None if told is None else _shares(told, set(view.names)),
+        "shares": None if explained is None else _shares(explained, set(view.names)),
     }
 
 
@@ -37,13 +37,13 @@ def point_reasons(scene: Scene, point: list[float]) -> dict[str, Any]:
     answer = point_answer(scene, point) | {"whole": False, "title": _title(scene, point)}
     if not view.has_densities:
         return answer | _of_model(scene.model, make_frame(row, scene.model.model_.schema, scene.model.model_.levels))
-    told = _spoken(scene, row[0], answer["posterior"])
+    explained = _explanation(scene, row[0], answer["posterior"])
     return answer | {
         "discriminants": view.classifier.log_joint(row)[:, 0],
-        "against": [str(told.label), str(told.other)],
-        "prior": told.prior,
-        "volume": told.volume,
-        "log_odds": told.log_odds,
+        "against": [str(explained.label), str(explained.other)],
+        "prior": explained.prior,
+        "volume": explained.volume,
+        "log_odds": explained.log_odds,
         "densities": [_density(scene, j, float(value)) for j, value in zip(view.free, point, strict=True)],
     }
 
@@ -67,15 +67,15 @@ def row_reasons(scene: Scene, row: int) -> dict[str, Any]:
 def _of_model(model: Any, frame: Any) -> dict[str, Any]:
     """What the estimator itself explains of a row."""
     with quiet():  # what is missing was left out on purpose
-        told = model.explain(frame)
+        explained = model.explain(frame)
     return {
-        "decision": str(told.label),
-        "against": [str(told.label), str(told.other)],
-        "prior": told.prior,
-        "volume": told.volume,
-        "log_odds": told.log_odds,
-        "shares": _shares(told, None),
-        "sentences": told.sentences(),
+        "decision": str(explained.label),
+        "against": [str(explained.label), str(explained.other)],
+        "prior": explained.prior,
+        "volume": explained.volume,
+        "log_odds": explained.log_odds,
+        "shares": _shares(explained, None),
+        "sentences": explained.sentences(),
     }
 
 
@@ -85,7 +85,7 @@ def _row(scene: Scene, point: list[float]) -> Array:
     return scene.view.rows(np.array([point]))
 
 
-def _spoken(scene: Scene, row: Array, posterior: Array) -> Explanation:
+def _explanation(scene: Scene, row: Array, posterior: Array) -> Explanation:
     """The most probable class against the next; columns that are not seen are integrated out, and say nothing."""
     second, first = np.argsort(posterior, kind="stable")[-2:].tolist()
     seen = scene.view.model
@@ -94,9 +94,9 @@ def _spoken(scene: Scene, row: Array, posterior: Array) -> Explanation:
     return explain(known, row, names, row.tolist(), first, second)
 
 
-def _shares(told: Explanation, seen: set[str] | None) -> list[dict[str, Any]]:
+def _shares(explained: Explanation, seen: set[str] | None) -> list[dict[str, Any]]:
     """The columns with their values and shares, the largest first."""
-    reasons = sorted((*told.for_, *told.against), key=lambda reason: -abs(reason.share))
+    reasons = sorted((*explained.for_, *explained.against), key=lambda reason: -abs(reason.share))
     return [
         {
             "column": str(reason.column),
@@ -109,7 +109,7 @@ def _shares(told: Explanation, seen: set[str] | None) -> list[dict[str, Any]]:
 
 
 def _decision(scene: Scene, point: list[float]) -> str:
-    """The label that is announced at a point, or that it is refused."""
+    """The label that is predicted at a point, or that it is refused."""
     code = int(scene.view.answers(np.array([point]))[0])
     labels = scene.table.labels
     return str(labels[code]) if code < len(labels) else "refused"
@@ -117,8 +117,8 @@ def _decision(scene: Scene, point: list[float]) -> str:
 
 def _title(scene: Scene, point: list[float]) -> str:
     pairs = zip(scene.view.names, point, scene.view.levels, strict=True)
-    told = [f"{n} = {levels[int(v)] if levels is not None else f'{v:.4g}'}" for n, v, levels in pairs]
-    return " and ".join(told) + ("" if scene.count == len(scene.model.model_.schema) else "; other columns unknown")
+    values = [f"{n} = {levels[int(v)] if levels is not None else f'{v:.4g}'}" for n, v, levels in pairs]
+    return " and ".join(values) + ("" if scene.count == len(scene.model.model_.schema) else "; other columns unknown")
 
 
 def _of_columns(scene: Scene, values: Array) -> list[dict[str, Any]]:

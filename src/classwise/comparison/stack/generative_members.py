@@ -110,7 +110,7 @@ class OwnPrior(DensityRecipe):
         if sums.moments is None:
             return categories_of(sums)
         statistics = sums.moments.denoised()
-        prior = PriorForm.worth(self.rows, self.diagonal).of(statistics.moments).within(FullCovariance)
+        prior = PriorForm.of_strength(self.rows, self.diagonal).of(statistics.moments).within(FullCovariance)
         return beside_categories(predictive(prior.updated(statistics, shared=False)), sums)
 
     def __str__(self) -> str:

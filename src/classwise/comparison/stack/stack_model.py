@@ -237,7 +237,7 @@ class PooledClassifier:
         """P(k | x); (m, p) -> (g, m)."""
         return np.exp(self.log_posterior(rows))
 
-    def announced(self, rows: Array) -> Array:
+    def decision_scores(self, rows: Array) -> Array:
         """The same as log_posterior; (m, p) -> (g, m)."""
         return self.log_posterior(rows)
 

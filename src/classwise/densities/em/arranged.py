@@ -147,7 +147,7 @@ def _by_class(codes: Codes) -> Iterator[tuple[int, Codes]]:
 
 
 def _batches(k: int, rows: Array, weights: Array) -> Iterator[Gappy]:
-    """Rows with gaps (m, p), so many rows and so many patterns at a time as memory should hold."""
+    """Rows with gaps (m, p), as many rows and patterns at a time as memory should hold."""
     if not len(rows):
         return
     features = rows.shape[1]
@@ -168,7 +168,7 @@ def _batches(k: int, rows: Array, weights: Array) -> Iterator[Gappy]:
 
 
 def _batched(runs: Iterable[Codes], most_rows: int, most_runs: int) -> Iterator[list[Codes]]:
-    """Runs of rows in batches of at most so many rows and so many runs; a run that is too long is cut."""
+    """Runs of rows in batches of at most most_rows rows and most_runs runs; a run that is too long is cut."""
     batch: list[Codes] = []
     for run in runs:
         for part in slices(len(run), most_rows):
@@ -261,7 +261,7 @@ def metrics_of(covariance: FullCovariance, kind: int, gaps: Codes) -> GapMetrics
 
 
 def _twice(gaps: Codes, features: int) -> NDArray[np.bool_]:
-    """Where the column of nothing meets itself, but for the diagonal; (b, u, u)."""
+    """Where the column of nothing meets itself, except for the diagonal; (b, u, u)."""
     spare = gaps == features
     return np.asarray(spare[:, :, None] & spare[:, None, :] & ~np.eye(gaps.shape[1], dtype=bool))
 

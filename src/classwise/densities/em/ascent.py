@@ -27,7 +27,7 @@ from classwise.engines.progress import Deadline
 from classwise.statistics import FullScatter, PooledScatter, gather_moments
 from classwise.storage import stored
 
-# A class has at most one component for each so many rows.
+# A class has at most one component for every this many rows.
 ROWS_PER_COMPONENT = 5
 
 # Centers are moved to the means of the rows nearest to them so often.
@@ -68,7 +68,7 @@ class Seeding:
         return cls(arranged, prior, *one_each(arranged, prior))
 
     def starts(self, counts: Codes, tries: int, generator: np.random.Generator) -> list[MixtureParameters]:
-        """So many starts, with so many components in each class at most."""
+        """`tries` starts, with at most counts[k] components in class k."""
         by_class = [self._of_class(k, int(count), tries, generator) for k, count in enumerate(counts)]
         return [self._joined([tried[i] for tried in by_class]) for i in range(tries)]
 
@@ -143,7 +143,7 @@ def _summed(codes: Codes, rows: Array, weights: Array) -> tuple[Array, Array]:
     return belongs.sum(axis=1), product(belongs, rows)
 
 
-# EM stops when the objective of a row gains less than this, or after so many iterations.
+# EM stops when the objective of a row gains less than this, or after this many iterations.
 TOLERANCE = 1e-6
 MOST_ITERATIONS = 500
 
@@ -185,7 +185,7 @@ class Learned(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Search:
+class ComponentSearch:
     """How many components a class may have, or each class (g,), how many starts are tried, and where EM stops;
     deadline: when it has to.
     """
@@ -197,8 +197,8 @@ class Search:
     deadline: Deadline = field(default_factory=Deadline)
 
 
-class Climb:
-    """EM from given parameters, as far as it is asked to go."""
+class MixtureEM:
+    """EM from given parameters, some iterations at a time."""
 
     def __init__(
         self, arranged: Arranged, prior: PseudoRows, start: MixtureParameters, deadline: Deadline | None = None
@@ -210,8 +210,8 @@ class Climb:
         self.path: list[float] = []
         self.converged = False
 
-    def go(self, iterations: int, tolerance: float) -> "Climb":
-        """So many more iterations, unless the objective of a row gains less than tolerance before."""
+    def go(self, iterations: int, tolerance: float) -> "MixtureEM":
+        """Some more iterations, unless the objective of a row gains less than tolerance before."""
         enough = tolerance * float(self.arranged.weight.sum())
         for _ in range(iterations):
             self.deadline.check()
@@ -231,7 +231,7 @@ class Climb:
         return Ascent(np.array(self.path), self.converged)
 
 
-def learn_mixture(arranged: Arranged, prior: PseudoRows, search: Search, random_state: Any = 0) -> Learned:
+def learn_mixture(arranged: Arranged, prior: PseudoRows, search: ComponentSearch, random_state: Any = 0) -> Learned:
     """The mixture of the best start, and how EM went from there."""
     counts = component_counts(arranged.weight, search.components)
     with BLAS.held():
@@ -239,18 +239,18 @@ def learn_mixture(arranged: Arranged, prior: PseudoRows, search: Search, random_
         tries = search.starts if (counts > 1).any() else 1
         starts = seeding.starts(counts, tries, np.random.default_rng(random_state))
         begin = (FIRST_ITERATIONS, search.tolerance)
-        climbs = [Climb(arranged, prior, start, search.deadline).go(*begin) for start in starts]
-        best = max(climbs, key=Climb.height)
+        runs = [MixtureEM(arranged, prior, start, search.deadline).go(*begin) for start in starts]
+        best = max(runs, key=MixtureEM.height)
         if tries > 1:
-            joined = Climb(arranged, prior, _best_of_each(climbs, best), search.deadline).go(*begin)
-            best = max(best, joined, key=Climb.height)
+            joined = MixtureEM(arranged, prior, _best_of_each(runs, best), search.deadline).go(*begin)
+            best = max(best, joined, key=MixtureEM.height)
         if not best.converged:
             best.go(max(search.most - len(best.path), 0), search.tolerance)
         reached = expect(arranged, best.parameters).log_likelihood
     return Learned(as_mixture(arranged, best.parameters), best.ascent(), reached)
 
 
-def learn_by_bic(arranged: Arranged, prior: PseudoRows, search: Search, random_state: Any = 0) -> Learned:
+def learn_by_bic(arranged: Arranged, prior: PseudoRows, search: ComponentSearch, random_state: Any = 0) -> Learned:
     """The same with the numbers of components of the least BIC that is found, at most as many as the search says.
 
     Classes that share a covariance cannot be looked at one by one. From the best number for all of them, one after the
@@ -275,10 +275,10 @@ def learn_by_bic(arranged: Arranged, prior: PseudoRows, search: Search, random_s
     return tried[tuple(best.tolist())]
 
 
-def _best_of_each(climbs: Sequence[Climb], best: Climb) -> MixtureParameters:
+def _best_of_each(runs: Sequence[MixtureEM], best: MixtureEM) -> MixtureParameters:
     """For each class the components that serve its rows best, under one covariance."""
     covariance = best.parameters.covariance
-    tried = [replace(climb.parameters, covariance=covariance) for climb in climbs]
+    tried = [replace(run.parameters, covariance=covariance) for run in runs]
     scores = np.array([expect(best.arranged, parameters).by_class for parameters in tried])
     chosen = [(tried[winner], tried[winner].of(k)) for k, winner in enumerate(scores.argmax(axis=0).tolist())]
     parts = [(of.owner[own], of.share[own], of.shift[own]) for of, own in chosen]
@@ -309,7 +309,7 @@ def fit_mixture(
 ) -> Mixture:
     """The mixture of complete rows (n, p) whose classes are codes (n,) in range(count), every class present.
 
-    tied: one covariance for all components, or one for those of each class. prior: worth little, unless given.
+    tied: one covariance for all components, or one for those of each class. prior: weak, by default.
     deadline: when EM is given up.
 
     >>> rows = np.array([[-3.1], [-3.0], [-2.9], [-3.2], [-2.8], [3.1], [3.0], [2.9], [3.2], [2.8], [0.1], [-0.1]])
@@ -320,5 +320,5 @@ def fit_mixture(
     moments = gather_moments(rows, codes, count, weights, PooledScatter if tied else FullScatter).denoised()
     whole = np.ones(len(rows)) if weights is None else weights
     arranged = Arranged.of(np.asarray(rows, dtype=np.float64), codes, whole, moments.mean, 1 if tied else count)
-    search = Search(components, deadline=deadline or Deadline())
+    search = ComponentSearch(components, deadline=deadline or Deadline())
     return learn_mixture(arranged, prior or PseudoRows.weak(moments), search, random_state).mixture

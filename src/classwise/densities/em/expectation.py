@@ -30,7 +30,7 @@ ALIKE = 1.0
 # ----------------------------------------------------------------------------------------------------------------------
 # What is believed of a mixture before the rows: pseudo-rows, as a conjugate prior has them.
 #
-#     C   as after `worth` rows of covariance expected        log prior  -worth/2 (log|C| + tr C^-1 expected)
+#     C   as after `strength` rows of covariance expected     log prior  -strength/2 (log|C| + tr C^-1 expected)
 #     m_c as after kappa rows at mean                         log prior  -kappa/2 (m_c - mean)' C^-1 (m_c - mean)
 #     share_c as after `alike` rows in each component         log prior  alike log share_c
 #
@@ -41,28 +41,28 @@ ALIKE = 1.0
 
 @dataclass(frozen=True, eq=False)
 class PseudoRows:
-    """mean (p,) and kappa; scale (p, p) = worth times the expected covariance, and worth; alike."""
+    """mean (p,) and kappa; scale (p, p) = strength times the expected covariance, and strength; alike."""
 
     mean: Array
     kappa: float
     scale: Array
-    worth: float
+    strength: float
     alike: float = ALIKE
 
     @classmethod
     def of(cls, prior: Conjugate) -> Self:
         """The same as a normal-inverse-Wishart of full covariances."""
-        worth = float(prior.nu) - prior.features - 1
-        if not worth > 0 or not prior.kappa > 0:
+        strength = float(prior.nu) - prior.features - 1
+        if not strength > 0 or not prior.kappa > 0:
             raise ClasswiseError(
                 f"The prior's nu={float(prior.nu):g} leads to expect no covariance of {prior.features} features, and a "
                 f"mixture needs one: give nu above {prior.features + 1} and kappa above 0, or prior='weak'."
             )
-        return cls(prior.means, float(prior.kappa), prior.scale[0], worth)
+        return cls(prior.means, float(prior.kappa), prior.scale[0], strength)
 
     @classmethod
     def weak(cls, moments: Moments) -> Self:
-        """Worth little, in the units of the rows whose moments by class are given; as prior="weak" elsewhere."""
+        """Weak, in the units of the rows whose moments by class are given; as prior="weak" elsewhere."""
         form = weak_form(moments.mean.shape[1], FullCovariance)
         return cls.of(form.of(moments).within(FullCovariance))
 
@@ -108,7 +108,7 @@ class Expected:
 
 
 class Response(NamedTuple):
-    """Of some rows of class k: score, their log-likelihood (of complete rows, but for what `_shared` counts), n_c (c,)
+    """Of some rows of class k: score, their log-likelihood (of complete rows, without what `_shared` counts), n_c (c,)
     and s_c (c, p); of rows with gaps also the sum of w r r', completed (p, p).
     """
 
@@ -136,8 +136,8 @@ def expect(arranged: Arranged, parameters: MixtureParameters) -> Expected:
 def maximize(arranged: Arranged, expected: Expected, prior: PseudoRows, owner: Codes) -> MixtureParameters:
     """The most probable parameters, given what components are responsible for.
 
-    m_c = (kappa mean + s_c) / (kappa + n_c), and (worth + n) C = scale + sum of w P(c | x) (x - m_c)(x - m_c)' + kappa
-    (m_c - mean)(m_c - mean)', with the squares completed.
+    m_c = (kappa mean + s_c) / (kappa + n_c), and (strength + n) C = scale + sum of w P(c | x) (x - m_c)(x - m_c)'
+    + kappa (m_c - mean)(m_c - mean)', with the squares completed.
     """
     pulled = (prior.mean - arranged.centers)[owner]
     weight = prior.kappa + expected.weight
@@ -147,7 +147,7 @@ def maximize(arranged: Arranged, expected: Expected, prior: PseudoRows, owner: C
         own = arranged.of_kind(owner, kind)
         before, after = np.sqrt(prior.kappa) * pulled[own], np.sqrt(weight[own])[:, None] * shift[own]
         scatter[kind] += before.T @ before - after.T @ after
-    divisor = prior.worth + arranged.weight_of_kinds(arranged.weight)
+    divisor = prior.strength + arranged.weight_of_kinds(arranged.weight)
     covariance = FullCovariance(scatter / divisor[:, None, None])
     share = expected.weight + prior.alike
     return MixtureParameters(owner, share / np.bincount(owner, share)[owner], shift, covariance)
@@ -159,7 +159,7 @@ def log_prior(arranged: Arranged, parameters: MixtureParameters, prior: PseudoRo
     away = parameters.shift - (prior.mean - arranged.centers)[parameters.owner]
     for kind in range(arranged.kinds):
         own = arranged.of_kind(parameters.owner, kind)
-        total -= prior.worth * float(covariance.half_log_det[kind])
+        total -= prior.strength * float(covariance.half_log_det[kind])
         total -= 0.5 * float((parameters.precision[kind] * prior.scale).sum())
         total -= 0.5 * prior.kappa * float(row_norms(covariance.whiten(away[own], kind)).sum())
     return total

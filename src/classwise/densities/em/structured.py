@@ -19,7 +19,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes, log_sum_exp, row_norms
 from classwise.covariance import DECOMPOSITIONS, Covariance, Decomposition, FullCovariance, count_parameters
-from classwise.densities.em.ascent import FIRST_ITERATIONS, Ascent, Search, clusters, component_counts, nearest
+from classwise.densities.em.ascent import FIRST_ITERATIONS, Ascent, ComponentSearch, clusters, component_counts, nearest
 from classwise.densities.em.expectation import PseudoRows
 from classwise.densities.gaussian import Gaussian
 from classwise.densities.mixture import Mixture
@@ -28,7 +28,7 @@ from classwise.statistics import FullScatter
 from classwise.storage import stored
 from classwise.tabular import aligned
 
-# Where a structure or a number of components is left to choose, so many are tried at most.
+# Where a structure or a number of components is left to choose, this many are tried at most.
 MOST_COMPONENTS = 5
 
 # With one component nothing is shared with others: three structures are all there are.
@@ -69,7 +69,7 @@ class ClassRows:
             away = np.sqrt(own)[:, None] * (self.rows - means[c])
             scatter[c] += away.T @ away
         near = None if before is None else before.covariance
-        covariance = structure.likeliest(FullScatter(scatter), (prior.worth / count + weight)[:, None], near)
+        covariance = structure.likeliest(FullScatter(scatter), (prior.strength / count + weight)[:, None], near)
         share = weight + prior.alike
         return Components(share / share.sum(), means, covariance)
 
@@ -86,7 +86,7 @@ class ClassRows:
         total = prior.alike * float(np.log(components.share).sum())
         for c, pulled in enumerate(components.means - prior.mean):
             k = min(c, len(covariance.values) - 1)
-            total -= prior.worth / count * float(covariance.half_log_det[k])
+            total -= prior.strength / count * float(covariance.half_log_det[k])
             total -= 0.5 / count * float((covariance.precision(k) * prior.scale).sum())
             total -= 0.5 * prior.kappa * float(row_norms(covariance.whiten(pulled[None], k))[0])
         return total
@@ -108,7 +108,7 @@ class ClassRows:
         return np.asarray((codes == np.unique(codes)[:, None]) * self.weights)
 
 
-class StructuredClimb:
+class StructuredEM:
     """EM within one class, from a partition of its rows."""
 
     def __init__(self, rows: ClassRows, structure: Decomposition, start: Array) -> None:
@@ -120,7 +120,7 @@ class StructuredClimb:
         self.converged = False
 
     def go(self, iterations: int, tolerance: float) -> Self:
-        """So many more iterations, unless the objective of a row gains less than tolerance before."""
+        """Some more iterations, unless the objective of a row gains less than tolerance before."""
         for _ in range(iterations):
             self.log_likelihood, responsible = self.rows.responses(self.components)
             self.path.append(self.log_likelihood + self.rows.log_prior(self.components))
@@ -183,19 +183,19 @@ def learn_structured(
     classes: Sequence[ClassRows],
     structures: Sequence[Decomposition],
     counts: Sequence[Sequence[int]],
-    search: Search,
+    search: ComponentSearch,
     random_state: np.random.Generator,
 ) -> Structured:
     """The mixture of each class by itself. counts: of components to try, for each class."""
     with BLAS.held():
         tried = [_tried(rows, structures, few, search, random_state) for rows, few in zip(classes, counts, strict=True)]
-        best = [min(climbs.values(), key=lambda climb: climb.bic) for climbs in tried]
-    choices = tuple(_choice(climbs, structures, few) for climbs, few in zip(tried, counts, strict=True))
-    longest = max(len(climb.path) for climb in best)
+        best = [min(runs.values(), key=lambda run: run.bic) for runs in tried]
+    choices = tuple(_choice(runs, structures, few) for runs, few in zip(tried, counts, strict=True))
+    longest = max(len(run.path) for run in best)
     # A class that has arrived stays where it is, while others go on.
-    objective = np.sum([np.pad(climb.path, (0, longest - len(climb.path)), mode="edge") for climb in best], axis=0)
-    ascent = Ascent(objective, all(climb.converged for climb in best))
-    return Structured(_as_mixture([climb.components for climb in best], best), ascent, choices)
+    objective = np.sum([np.pad(run.path, (0, longest - len(run.path)), mode="edge") for run in best], axis=0)
+    ascent = Ascent(objective, all(run.converged for run in best))
+    return Structured(_as_mixture([run.components for run in best], best), ascent, choices)
 
 
 def numbers_of_components(weight: Array, most: int | Codes, is_open: bool) -> list[list[int]]:
@@ -208,9 +208,9 @@ def _tried(
     rows: ClassRows,
     structures: Sequence[Decomposition],
     counts: Sequence[int],
-    search: Search,
+    search: ComponentSearch,
     generator: np.random.Generator,
-) -> Mapping[tuple[str, int], StructuredClimb]:
+) -> Mapping[tuple[str, int], StructuredEM]:
     """The best of several starts, for each structure and number of components."""
     found = {}
     for count in counts:
@@ -221,10 +221,8 @@ def _tried(
         )
         for structure in few:
             search.deadline.check()
-            climbs = [
-                StructuredClimb(rows, structure, start).go(FIRST_ITERATIONS, search.tolerance) for start in starts
-            ]
-            best = max(climbs, key=StructuredClimb.height)
+            runs = [StructuredEM(rows, structure, start).go(FIRST_ITERATIONS, search.tolerance) for start in starts]
+            best = max(runs, key=StructuredEM.height)
             if not best.converged:
                 best.go(max(search.most - len(best.path), 0), search.tolerance)
             found[structure.letters, count] = best
@@ -233,19 +231,19 @@ def _tried(
 
 def _best_start(rows: ClassRows, starts: Sequence[Array], tolerance: float) -> Array:
     """What components of one covariance are responsible for after a few steps, from the best of some partitions."""
-    climbs = [StructuredClimb(rows, FIRST, start).go(FIRST_ITERATIONS, tolerance) for start in starts]
-    return rows.responses(max(climbs, key=StructuredClimb.height).components)[1]
+    runs = [StructuredEM(rows, FIRST, start).go(FIRST_ITERATIONS, tolerance) for start in starts]
+    return rows.responses(max(runs, key=StructuredEM.height).components)[1]
 
 
 def _choice(
-    climbs: Mapping[tuple[str, int], StructuredClimb], structures: Sequence[Decomposition], counts: Sequence[int]
+    runs: Mapping[tuple[str, int], StructuredEM], structures: Sequence[Decomposition], counts: Sequence[int]
 ) -> ComponentChoice:
     names = tuple(structure.letters for structure in structures)
-    table = [[climbs[name, c].bic if (name, c) in climbs else np.nan for c in counts] for name in names]
+    table = [[runs[name, c].bic if (name, c) in runs else np.nan for c in counts] for name in names]
     return ComponentChoice(names, tuple(counts), np.array(table))
 
 
-def _as_mixture(classes: Sequence[Components], climbs: Sequence[StructuredClimb]) -> Mixture:
+def _as_mixture(classes: Sequence[Components], runs: Sequence[StructuredEM]) -> Mixture:
     counts = [len(each.share) for each in classes]
     owner: Codes = np.repeat(np.arange(len(classes)), counts)
     share, means = (np.concatenate([each[i] for each in classes]) for i in (0, 1))
@@ -255,6 +253,6 @@ def _as_mixture(classes: Sequence[Components], climbs: Sequence[StructuredClimb]
     ]
     covariance = FullCovariance(np.concatenate(values))
     features = means.shape[1]
-    free = sum(count_parameters(climb.structure.letters, n, features) for climb, n in zip(climbs, counts, strict=True))
+    free = sum(count_parameters(run.structure.letters, n, features) for run, n in zip(runs, counts, strict=True))
     covariance = replace(covariance, constraints=covariance.free_parameters - free)
     return Mixture(owner, share, Gaussian(means, covariance), len(owner))

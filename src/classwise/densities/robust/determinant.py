@@ -21,7 +21,7 @@ from scipy.stats import chi2
 from classwise.arrays import Array, Codes, product, row_norms
 from classwise.covariance import FullCovariance
 from classwise.densities.gaussian import Gaussian
-from classwise.densities.robust.problem import LabeledRows, Problem
+from classwise.densities.robust.problem import LabeledRows, RobustProblem
 from classwise.errors import ClasswiseError
 
 # Rows beyond this quantile of chi² are outliers.
@@ -30,7 +30,7 @@ INLIERS = 0.975
 # Concentration steps at most; they end by themselves after a few.
 MOST_STEPS = 500
 
-# Rows of whole weights are copied for FastMCD, if that makes no more than so many times as many.
+# Rows of whole weights are copied for FastMCD, if that makes no more than this many times as many.
 MOST_COPIES = 5
 
 REMEDY = "raise support"
@@ -71,14 +71,14 @@ class _Set(NamedTuple):
     weights: Array
 
 
-class _Found(NamedTuple):
+class _Concentrated(NamedTuple):
     means: Array
     covariance: Array
     kept: Array
     log_determinant: float
 
 
-def _concentrated(problem: Problem, support: float | None, seeds: Sequence[int]) -> _Found:
+def _concentrated(problem: RobustProblem, support: float | None, seeds: Sequence[int]) -> _Concentrated:
     total, features = float(problem.weights.sum()), problem.features
     _refuse_few(problem, total)
     held = _held(total, features + len(problem.means), support)
@@ -88,16 +88,16 @@ def _concentrated(problem: Problem, support: float | None, seeds: Sequence[int])
     kept = (_squares(problem, nearest.means, raw) < chi2(features).ppf(INLIERS)).astype(np.float64)
     last = _set_of(problem, problem.weights * kept, nearest.means)
     problem.factored(last.covariance, REMEDY)
-    return _Found(last.means, last.covariance * _consistency(INLIERS, features), kept, log_determinant)
+    return _Concentrated(last.means, last.covariance * _consistency(INLIERS, features), kept, log_determinant)
 
 
 def _held(total: float, least: int, support: float | None) -> float:
     """The weight of the set; least: the columns and centers, which take as many rows to know."""
-    asked = np.floor(total * support) if support is not None else np.ceil((total + least) / 2)
-    return float(np.clip(asked, least + 1, total))
+    wanted = np.floor(total * support) if support is not None else np.ceil((total + least) / 2)
+    return float(np.clip(wanted, least + 1, total))
 
 
-def _refuse_few(problem: Problem, total: float) -> None:
+def _refuse_few(problem: RobustProblem, total: float) -> None:
     least = problem.features + len(problem.means)
     if total <= least + 1:
         remedy = "Share one scatter (share=1), drop" if len(problem.means) == 1 else "Drop"
@@ -107,7 +107,7 @@ def _refuse_few(problem: Problem, total: float) -> None:
         )
 
 
-def _starts(problem: Problem, share: float, seeds: Sequence[int]) -> Iterator[_Set]:
+def _starts(problem: RobustProblem, share: float, seeds: Sequence[int]) -> Iterator[_Set]:
     """scikit-learn's sets, of rows about the median of their class where there are several."""
     from sklearn.covariance import fast_mcd
 
@@ -126,7 +126,7 @@ def _times(weights: Array) -> Codes:
     return weights.astype(np.intp) if whole else np.ones(len(weights), dtype=np.intp)
 
 
-def _descended(problem: Problem, start: _Set, held: float) -> tuple[_Set, float]:
+def _descended(problem: RobustProblem, start: _Set, held: float) -> tuple[_Set, float]:
     """The set at which concentration steps end, and the log determinant of its covariance."""
     now, least = start, np.inf
     for _ in range(MOST_STEPS):
@@ -138,7 +138,7 @@ def _descended(problem: Problem, start: _Set, held: float) -> tuple[_Set, float]
     return now, least
 
 
-def _nearest(problem: Problem, now: _Set, held: float) -> Array:
+def _nearest(problem: RobustProblem, now: _Set, held: float) -> Array:
     """The weights of the nearest rows, of `held` in all; of the last row a part, where weights do not add up."""
     squares = _squares(problem, now.means, now.covariance)
     order = np.argsort(squares, kind="stable")
@@ -148,13 +148,13 @@ def _nearest(problem: Problem, now: _Set, held: float) -> Array:
     return taken
 
 
-def _set_of(problem: Problem, weights: Array, before: Array) -> _Set:
+def _set_of(problem: RobustProblem, weights: Array, before: Array) -> _Set:
     means = problem.averages(weights, problem.rows, before)
     away = np.sqrt(weights)[:, None] * (problem.rows - means[problem.codes])
     return _Set(means, product(away.T, away) / weights.sum(), weights)
 
 
-def _squares(problem: Problem, means: Array, covariance: Array) -> Array:
+def _squares(problem: RobustProblem, means: Array, covariance: Array) -> Array:
     """Squared distances from the own center; (m,)."""
     return row_norms(problem.factored(covariance, REMEDY).whiten(problem.rows - means[problem.codes], 0))
 

@@ -1,7 +1,7 @@
-"""What a robust fit is asked: centers of some classes, and one scatter that they have in common.
+"""The problem of a robust fit: centers of some classes, and one scatter that they have in common.
 
 Where each class has a scatter of its own there is a problem for each class, with one center; where they share one there
-is one problem, with a center for each class. Rows stay as they are: a weight for each row is what is looked for.
+is one problem, with a center for each class. Rows stay as they are: the fit finds a weight for each row.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ GONE, FLAT = 1e-20, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class RobustProblem:
     """rows (m, p), NaN for what is missing; codes (m,): the center of each; weights (m,): how often each row counts.
 
     means (c, p) and covariance (p, p): where to start. name: what errors call it; columns: what they are called.
@@ -111,19 +111,19 @@ class LabeledRows:
     def is_shared(self) -> bool:
         return len(self.covariances) < len(self.means)
 
-    def problems(self, usable: Any) -> list[tuple[Codes, Problem]]:
+    def problems(self, usable: Any) -> list[tuple[Codes, RobustProblem]]:
         """The problems, each with the positions of its rows; usable (n,): which rows take part."""
         if self.is_shared:
             own = np.flatnonzero(usable)
             return [(own, self._problem(own, self.codes[own], slice(None), 0, "all classes"))]
-        found: list[tuple[Codes, Problem]] = []
+        found: list[tuple[Codes, RobustProblem]] = []
         for k, name in enumerate(self.names):
             own = np.flatnonzero((self.codes == k) & usable)
             none = np.zeros_like(self.codes[own])
             found.append((own, self._problem(own, none, slice(k, k + 1), k, f"class {name!r}")))
         return found
 
-    def _problem(self, own: Codes, codes: Codes, centers: slice, k: int, name: str) -> Problem:
-        return Problem(
+    def _problem(self, own: Codes, codes: Codes, centers: slice, k: int, name: str) -> RobustProblem:
+        return RobustProblem(
             self.rows[own], codes, self.weights[own], self.means[centers], self.covariances[k], name, self.columns
         )

@@ -21,11 +21,11 @@ from scipy.special import gammaln
 from classwise.arrays import Array, Codes, patterns, product, row_norms, sums_by
 from classwise.covariance import FullCovariance
 from classwise.densities.em import Ascent
-from classwise.densities.robust.problem import LabeledRows, Problem
+from classwise.densities.robust.problem import LabeledRows, RobustProblem
 from classwise.densities.student import Student
 
 # Degrees of freedom that are looked for: below the first a center need not be the only one, and from the last on a
-# Student-t is a Gaussian for all that a table can tell.
+# Student-t cannot be distinguished from a Gaussian by any table.
 LEAST_DEGREES, LARGEST_DEGREES = 1.0, 1000.0
 
 REMEDY = "give more degrees"
@@ -47,7 +47,7 @@ def fit_student(labeled: LabeledRows, degrees: float | None, tol: float, most: i
     there, units = ~np.isnan(labeled.rows), labeled.units()
     weights, found = np.ones(len(labeled.rows)), []
     for own, problem in labeled.divided(units).problems(there.any(axis=1)):
-        found.append(_Climb(problem, degrees, tol, most).top())
+        found.append(_StudentEM(problem, degrees, tol, most).top())
         weights[own] = found[-1].row_weights
     means = np.concatenate([of.means for of in found]) * units
     freedom = np.broadcast_to([of.degrees for of in found], (len(means),))
@@ -58,7 +58,7 @@ def fit_student(labeled: LabeledRows, degrees: float | None, tol: float, most: i
 
 
 def _joined(courses: list[Ascent], volume: float) -> Ascent:
-    """The course of several climbs together: one that has ended stays where it is. volume: of the units."""
+    """The course of several runs of EM together: one that has ended stays where it is. volume: of the units."""
     longest = max(course.iterations for course in courses)
     padded = [np.pad(course.objective, (0, longest - course.iterations), mode="edge") for course in courses]
     return Ascent(np.sum(padded, axis=0) - volume, all(course.converged for course in courses))
@@ -73,7 +73,7 @@ class _Top(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Measured:
+class _StudentDistances:
     """Rows as means and covariance see them: distances q, volumes 1/2 log|C| and numbers of values; (m,) each.
 
     filled (m, p): with what is missing at its expectation; spread (p, p): the sum of conditional covariances.
@@ -103,10 +103,10 @@ class _Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class _Climb:
+class _StudentEM:
     """EM for one problem, until the log-likelihood for each row gains less than tol."""
 
-    problem: Problem
+    problem: RobustProblem
     degrees: float | None
     tol: float
     most: int
@@ -125,7 +125,7 @@ class _Climb:
                 return _Top(means, covariance, degrees, weights, Ascent(np.array(course), converged))
             means, covariance = self._maximized(measured, self.problem.weights * weights, means)
 
-    def _maximized(self, measured: _Measured, weights: Array, before: Array) -> tuple[Array, Array]:
+    def _maximized(self, measured: _StudentDistances, weights: Array, before: Array) -> tuple[Array, Array]:
         means = self.problem.averages(weights, measured.filled, before)
         away = np.sqrt(weights)[:, None] * (measured.filled - means[self.problem.codes])
         return means, (product(away.T, away) + measured.spread) / weights.sum()
@@ -136,7 +136,7 @@ class _Climb:
         distinct, codes = patterns(~np.isnan(self.problem.rows))
         return [(np.flatnonzero(some), np.flatnonzero(codes == group)) for group, some in enumerate(distinct)]
 
-    def _measured(self, means: Array, covariance: Array) -> _Measured:
+    def _measured(self, means: Array, covariance: Array) -> _StudentDistances:
         problem = self.problem
         whole = problem.factored(covariance, REMEDY)
         squares, volumes, counts = np.zeros((3, len(problem.rows)))
@@ -148,7 +148,7 @@ class _Climb:
             volumes[own], counts[own] = part.half_log_det[0], len(there)
             if len(there) < problem.features:
                 self._fill(own, there, part.solve(away, 0), means, covariance, filled, spread)
-        return _Measured(problem.weights, squares, volumes, counts, filled, spread)
+        return _StudentDistances(problem.weights, squares, volumes, counts, filled, spread)
 
     def _fill(
         self, own: Codes, there: Codes, solved: Array, means: Array, covariance: Array, filled: Array, spread: Array

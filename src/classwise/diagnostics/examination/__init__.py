@@ -1,4 +1,4 @@
-"""What each column of a table is, what is wrong with the table, and what mends it: one function for each check."""
+"""What each column of a table is, what is wrong with the table, and the remedies: one function for each check."""
 
 from classwise.diagnostics.examination.checkup import examine
 from classwise.diagnostics.examination.examination import ColumnLine, Examination, Remark

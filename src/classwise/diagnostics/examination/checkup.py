@@ -40,10 +40,10 @@ CHECKS: tuple[Check, ...] = (
     column_checks.about_width,
 )
 
-# What a table is told about first.
+# Kinds of findings that come first.
 FIRST = ("target", "leak", "index", "id", "date")
 
-# Checks that ask for classes are left out where the target is none.
+# Checks that need classes are left out where the target is none.
 OF_CLASSES: tuple[Check, ...] = (
     leaks.about_leaks,
     row_checks.about_label_variants,

@@ -14,13 +14,13 @@ from classwise.diagnostics.examination.examination import NOTE, PROBLEM, Key, Re
 from classwise.diagnostics.examination.sheet import Sheet, SheetColumn
 from classwise.statistics import is_id
 
-# Fewer rows than this tell nothing about what a column holds.
+# Fewer rows than this do not show what a column holds.
 FEW_ROWS = 20
 
-# Of whole numbers that count rows so many in a hundred are different.
+# Of whole numbers that count rows this many in a hundred are different.
 ALL_DIFFERENT = 0.99
 
-# Of numbers that begin anew for each group of rows so many are by one above the last.
+# Of numbers that begin anew for each group of rows this many are by one above the last.
 COUNTED_ON = 0.9
 
 UNNAMED = re.compile(r"|unnamed: ?\d+|rownames?|row_?(number|num|nr|id)|index|column0|__index_level_0__|\.\.\.1", re.I)
@@ -32,7 +32,7 @@ CODE_NAME = re.compile(
 # Numbers that people write where nothing is known: nines, with a sign perhaps.
 STAND_INS = [sign * (10.0**digits - 1) for digits in range(2, 11) for sign in (-1, 1)] + [-9.0]
 
-# A stand-in lies at least this far outside of all other values, in units of their range, and stands in so many rows.
+# A stand-in lies at least this far outside of all other values, in units of their range, and stands in this many rows.
 FAR, FEWEST = 0.5, 3
 
 MOSTLY_MISSING = 0.95
@@ -52,7 +52,7 @@ def verb(columns: list[SheetColumn], one: str, several: str) -> str:
 
 
 def about_ids(sheet: Sheet) -> Iterator[Remark]:
-    """Numbers that count the rows, and text that is another in nearly every row: they tell rows apart, not classes."""
+    """Numbers that count the rows, and text that is another in nearly every row: they identify rows, not classes."""
     if len(sheet) < FEW_ROWS:
         return
     numbers = [c for c in sheet.open if c.is_whole and not c.asked and c.may_count and _counts_rows(sheet, c)]

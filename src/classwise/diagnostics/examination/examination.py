@@ -1,4 +1,4 @@
-"""An examination: what each column was taken for, what is wrong with the table, and what mends it, in the shell and in
+"""An examination: what each column was taken for, what is wrong with the table, and the remedies, in the shell and in
 Python; as text, HTML and JSON.
 """
 
@@ -25,7 +25,7 @@ PROBLEM, NOTE = "problem", "note"
 
 @dataclass(frozen=True)
 class Remedy:
-    """flag: what to add in the shell; argument: what to write in Python; either is empty where nothing mends it there.
+    """flag: what to add in the shell; argument: what to write in Python; either is empty without a remedy there.
     when: what comes before both in a sentence, such as "If not".
     """
 
@@ -56,9 +56,9 @@ class Remark:
         return cls(kind, severity, tuple(columns), message, **asdict(remedy))
 
     def remedy(self, shell: bool) -> str:
-        """What mends it, as the end of a sentence; empty where nothing does."""
-        mends = self.flag if shell else self.argument
-        return f"{self.when}: {mends}" if mends else ""
+        """The remedy, as the end of a sentence; empty without one."""
+        change = self.flag if shell else self.argument
+        return f"{self.when}: {change}" if change else ""
 
     def record(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -183,7 +183,7 @@ class Examination:
 
     @property
     def flags(self) -> str:
-        """What the shell is to be told about all problems."""
+        """The flags that fix all problems, in the shell."""
         return " ".join(remark.flag for remark in self.problems if remark.flag)
 
     def heading(self) -> list[str]:
@@ -254,6 +254,6 @@ class Examination:
 
 
 def _item(remark: Remark, shell: bool) -> str:
-    mends = remark.flag if shell else remark.argument
-    remedy = f" {escape(remark.when)}: <code>{escape(mends)}</code>" if mends else ""
+    change = remark.flag if shell else remark.argument
+    remedy = f" {escape(remark.when)}: <code>{escape(change)}</code>" if change else ""
     return f"<li>{escape(remark.message)}{remedy}</li>"

@@ -33,14 +33,14 @@ from classwise.diagnostics.examination.sheet import FEW_LEVELS, Sheet, SheetColu
 # share of a class on which it is right.
 MOST_WRONG, LEAST_RIGHT = 0.002, 0.98
 
-# A class is judged by at least so many held-out rows, and the label by so many outside of the largest class.
+# A class is judged by at least this many held-out rows, and the label by this many outside of the largest class.
 ROWS_OF_CLASS, ROWS_TO_JUDGE = 5, 10
 
 # Another column that errs on fewer rows than this makes an easy problem; two columns are looked at together where none
 # alone errs on fewer than this.
 EASY, HARD = 0.02, 0.10
 
-# Pairs are tried of so many columns, those that err least alone.
+# Pairs are tried of this many columns, those that err least alone.
 PAIRED = 8
 
 

@@ -1,4 +1,4 @@
-"""Making the sheet: rows from wherever they are, at most so many of them, with their labels."""
+"""The sheet, from rows wherever they are: at most some number of them, with their labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from classwise.rows.streams import FilePiece, Stream
 
 
 @dataclass(frozen=True, eq=False)
-class Labeled:
+class LabeledSample:
     """Rows in memory with their labels. known: which rows have one; class_weight: of each label in all rows, where
     these are a sample of more; total, unlabeled: how many rows have a label, and how many have none, in all.
     """
@@ -41,7 +41,7 @@ class Labeled:
     class_weight: dict[Any, float] | None = None
 
     @classmethod
-    def of(cls, source: Source, y: Any, weights: Array | None) -> "Labeled":
+    def of(cls, source: Source, y: Any, weights: Array | None) -> "LabeledSample":
         labels, absent = read_labels(y)
         if len(labels) != len(source.values):
             raise ClasswiseError(f"X has {len(source.values)} rows and y has {len(labels)} labels; give each row one.")
@@ -57,7 +57,7 @@ class Labeled:
 
 
 def rows_examined(columns: int) -> int:
-    """How many rows of so many columns are looked at."""
+    """How many rows are looked at, of a table with this many columns."""
     return max(limits.EXAMINED_ROWS, limits.EXAMINED_VALUES // max(columns, 1))
 
 
@@ -73,12 +73,12 @@ def open_sheet(
     seed: int,
 ) -> Sheet:
     """The sheet of what `examine` was given."""
-    X, twice = _told_apart(X)
+    X, twice = _with_unique_names(X)
     remedies = None
     if y is not None:
         if weights is not None:
             raise ClasswiseError(f"weights={weights!r} names a column, as target does: beside y give sample_weight.")
-        labeled = Labeled.of(open_source(X), y, _weights(sample_weight))
+        labeled = LabeledSample.of(open_source(X), y, _weights(sample_weight))
         name = getattr(y, "name", None)
         target = target or (name if isinstance(name, str) else None)
     elif target is None:
@@ -95,17 +95,17 @@ def _weights(sample_weight: Any) -> Array | None:
     return None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
 
 
-def _told_apart(X: Any) -> tuple[Any, tuple[str, ...]]:
+def _with_unique_names(X: Any) -> tuple[Any, tuple[str, ...]]:
     """A frame of pandas that has two columns of one name, with a number after the second; and which names those are."""
     names = X.columns if hasattr(X, "set_axis") and not own_engine(X) else None
     if names is None or getattr(names, "is_unique", True):
         return X, ()
     seen: dict[Any, int] = {}
-    told = []
+    unique = []
     for name in names:
         seen[name] = seen.get(name, 0) + 1
-        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return X.set_axis(told, axis=1), tuple(str(name) for name, count in seen.items() if count > 1)
+        unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return X.set_axis(unique, axis=1), tuple(str(name) for name, count in seen.items() if count > 1)
 
 
 def _of_source(
@@ -117,7 +117,7 @@ def _of_source(
     families: Any,
     missing: Sequence[str] | None,
     seed: int,
-) -> tuple[Labeled, Remedies | None]:
+) -> tuple[LabeledSample, Remedies | None]:
     """Rows whose labels are one of their columns: a table in memory, or any source."""
     frame: Any = None if own_engine(X) else nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -131,13 +131,13 @@ def _of_source(
     return labeled, _remedies(rows, labeled, missing)
 
 
-def _parted(frame: Any, roles: Roles, sample_weight: Array | None) -> Labeled:
+def _parted(frame: Any, roles: Roles, sample_weight: Array | None) -> LabeledSample:
     own = sample_weight if roles.weights is None else read_weights(frame[roles.weights], roles.weights)
     features = open_source(frame.select(list(roles.features)).to_native())
-    return Labeled.of(features, frame[roles.target].to_native(), own)
+    return LabeledSample.of(features, frame[roles.target].to_native(), own)
 
 
-def _drawn(rows: Rows, seed: int) -> Labeled:
+def _drawn(rows: Rows, seed: int) -> LabeledSample:
     """A uniform sample of rows that are too many to be held, in one pass."""
     rows.refuse_gone("An examination of so many rows")
     size = rows_examined(len(rows.roles.features))
@@ -146,10 +146,12 @@ def _drawn(rows: Rows, seed: int) -> Labeled:
         raise ClasswiseError(f"There are no rows to examine in {rows.name}.")
     labeled = _parted(as_frame(drawn.table()), rows.roles, None)
     total = drawn.rows - drawn.unlabeled
-    return Labeled(labeled.source, labeled.labels, labeled.known, labeled.weights, total, drawn.unlabeled, drawn.weight)
+    return LabeledSample(
+        labeled.source, labeled.labels, labeled.known, labeled.weights, total, drawn.unlabeled, drawn.weight
+    )
 
 
-def _remedies(rows: Rows, labeled: Labeled, missing: Sequence[str] | None) -> Remedies:
+def _remedies(rows: Rows, labeled: LabeledSample, missing: Sequence[str] | None) -> Remedies:
     opened = rows.open()
     path = next((piece.file.path for piece in _pieces(opened) if isinstance(piece, FilePiece)), None)
     is_text = path is not None and find_format(path)[0] in TEXTS
@@ -169,7 +171,7 @@ def _beside(others: Sequence[str], marks: Sequence[str]) -> list[str]:
 def marks_within(path: str, missing: Sequence[str] | None, marks: Sequence[str]) -> list[str]:
     """Marks as a text file writes them, -999.0 for -999, and those that stand for a missing value there already.
 
-    Marks that are named replace the usual ones, so that whoever names one must name those as well.
+    Marks that are named replace the usual ones, so a list of marks must name those as well.
     """
     names = RowFile(path).names()
     batch = next(RowFile(path, missing=(), text=frozenset(names)).batches(), None)
@@ -181,7 +183,7 @@ def marks_within(path: str, missing: Sequence[str] | None, marks: Sequence[str])
 
 
 def _sheet(
-    labeled: Labeled,
+    labeled: LabeledSample,
     target: str | None,
     columns: Sequence[Any] | None,
     families: Any,
@@ -200,10 +202,10 @@ def _sheet(
     coded = code_values(labeled.labels[places])
     position = {label: k for k, label in enumerate(names)}
     y = np.array([position[label] for label in coded.names], dtype=np.intp)[coded.codes]
-    asked = read_families(families, keys, [False] * len(keys))
+    given = read_families(families, keys, [False] * len(keys))
     return Sheet(
         target=target or "y",
-        columns=tuple(SheetColumn.read(rows.values, j, asked) for j in chosen),
+        columns=tuple(SheetColumn.read(rows.values, j, given) for j in chosen),
         labels=np.array(names, dtype=object),
         y=y,
         class_rows=class_rows,
@@ -216,7 +218,7 @@ def _sheet(
     )
 
 
-def _classes(labeled: Labeled, places: Any) -> tuple[list[Any], Array, Array]:
+def _classes(labeled: LabeledSample, places: Any) -> tuple[list[Any], Array, Array]:
     """The labels in order, and the rows and the weight of each, in all rows."""
     if labeled.class_weight is not None:
         names = _ordered(labeled.class_weight)

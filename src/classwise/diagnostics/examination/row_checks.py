@@ -16,10 +16,10 @@ from classwise.diagnostics.examination.text_checks import variants
 # Labels ---------------------------------------------------------------------------------------------------------------
 
 
-# A target is taken for a measurement from so many different numbers on, or from so many for each row.
+# A target is taken for a measurement from this many different numbers on, or from this many for each row.
 MANY_NUMBERS, FEW_CLASSES, CLASSES_PER_ROW, TEXTS_PER_ROW = 100, 20, 0.2, 0.5
 
-# The folds that compare deals rows to, unless told.
+# The number of folds of compare, by default.
 FOLDS = 10
 
 # A class is rare below this share of rows, and below this part of an even share.
@@ -118,27 +118,27 @@ def _imbalance(sheet: Sheet) -> Iterator[Remark]:
 
 # Rows -----------------------------------------------------------------------------------------------------------------
 #
-# A row is told by a sum of random numbers, one for each column and value: two rows with the same sum are the same row.
+# A sum of random numbers, one for each column and value, identifies a row: rows with the same sum are the same.
 
 
-# Rows that differ in their label alone are worth a word from this share on, and rows that are repeated from this one.
+# Rows that differ in their label alone are reported from this share on, and repeated rows from this one.
 CONTRADICTED, REPEATED = 0.01, 0.05
 
-# Columns of few values make repeated rows by chance. More than so many times as many are no chance.
+# Columns of few values make repeated rows by chance. More than this many times as many are no chance.
 BEYOND_CHANCE = 10.0
 
-# Columns that tell rows apart, whatever they hold.
-TELLING = ("id", "index", "leak")
+# Columns that identify rows or labels, whatever they hold.
+IDENTIFYING = ("id", "index", "leak")
 
 
 def about_contradictions(sheet: Sheet) -> Iterator[Remark]:
     """Rows that are the same in every column and have different labels: a bound of what any classifier can do."""
     wrong = len(sheet) - int(_most_frequent(_rows(sheet), sheet.y, len(sheet.labels)).sum())
     if wrong >= max(2, CONTRADICTED * len(sheet)):
-        telling = [column.key for column in sheet.columns if sheet.settled.get(column.key) in TELLING]
-        but = f" but {listed(telling)}" if telling else ""
+        identifying = [column.key for column in sheet.columns if sheet.settled.get(column.key) in IDENTIFYING]
+        but = f" but {listed(identifying)}" if identifying else ""
         bound = f"no classifier can be right on more than {100 * (1 - wrong / len(sheet)):.1f} % of these rows"
-        bound = f"without {'it' if len(telling) == 1 else 'them'} {bound}" if telling else bound
+        bound = f"without {'it' if len(identifying) == 1 else 'them'} {bound}" if identifying else bound
         message = f"Rows that are the same in every column{but} have different labels: {bound}."
         yield Remark.of("contradiction", NOTE, (), message)
 
@@ -155,7 +155,7 @@ def about_repeated_rows(sheet: Sheet) -> Iterator[Remark]:
 
 
 def _columns(sheet: Sheet) -> list[SheetColumn]:
-    return [c for c in sheet.columns if c.is_readable and sheet.settled.get(c.key) not in TELLING]
+    return [c for c in sheet.columns if c.is_readable and sheet.settled.get(c.key) not in IDENTIFYING]
 
 
 def _rows(sheet: Sheet) -> Codes:

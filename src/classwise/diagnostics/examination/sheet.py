@@ -17,7 +17,7 @@ from classwise.rows.schema import Conversion, Family
 from classwise.rows.sources import Values
 from classwise.rows.written_numbers import WrittenNumber
 
-# A number with at most so many distinct values is looked at level by level, as a category is.
+# A number with at most this many distinct values is looked at level by level, as a category is.
 FEW_LEVELS = 50
 
 GAUSSIAN = Family("gaussian")
@@ -42,7 +42,7 @@ class SheetColumn:
 
     @classmethod
     def read(cls, values: Values, j: int, asked: Mapping[int, Family]) -> "SheetColumn":
-        """The column at a position; asked: families that were asked for, by position."""
+        """The column at a position; asked: families that were given, by position."""
         key = values.keys[j]
         key = key if isinstance(key, str) else j
         kind, is_asked = values.type(j)[0], j in asked

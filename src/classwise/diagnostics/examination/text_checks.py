@@ -13,7 +13,7 @@ from classwise.rows.schema import Conversion
 from classwise.rows.written_numbers import WrittenNumber, ambiguous_numbers, recognized
 from classwise.statistics import is_id
 
-# A column of text is one of numbers with bad cells where so many of its values are numbers, and so few texts are not.
+# A column of text is one of numbers with bad cells where this many of its values are numbers, and so few texts are not.
 MOSTLY_NUMBERS, FEW_TEXTS = 0.8, 5
 
 # A category with more levels than this and fewer rows for each is nearly free text.
@@ -90,8 +90,8 @@ def about_unread(sheet: Sheet) -> Iterator[Remark]:
 
 def _two_numbers(sheet: Sheet, column: SheetColumn, rules: Sequence[WrittenNumber]) -> Remark:
     """Text such as 1,234, which is a thousand or one and a bit."""
-    telling = [text for text in column.levels if not all(rule.number(text).is_integer() for rule in rules)]
-    example = (telling or column.levels)[0]
+    ambiguous = [text for text in column.levels if not all(rule.number(text).is_integer() for rule in rules)]
+    example = (ambiguous or column.levels)[0]
     numbers = " or ".join(dict.fromkeys(f"{rule.number(example):.15g}" for rule in rules))
     message = (
         f"{column.name} is taken for text: {example.strip()!r} may be {numbers}, and nothing tells which. Write it "
@@ -169,7 +169,7 @@ def about_variants(sheet: Sheet) -> Iterator[Remark]:
 
 
 def variants(levels: Iterable[str]) -> list[list[str]]:
-    """Groups of texts that are the same but for case and blanks.
+    """Groups of texts that are the same except for case and blanks.
 
     >>> variants(["Male", "male ", "female"])
     [['Male', 'male ']]

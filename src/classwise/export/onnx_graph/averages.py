@@ -29,7 +29,7 @@ EVEN = 10.0
 # Rounds of Jacobi's rotations; they double the digits each time, once there are some.
 SWEEPS = 9
 
-# Below this, points of little weight tell nothing of a probability.
+# Below this, points of little weight do not change a probability.
 LOST = 1e-280
 
 

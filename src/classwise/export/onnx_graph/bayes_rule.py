@@ -1,7 +1,7 @@
 """Bayes' rule and decisions in an ONNX graph; and the scores of logistic regression, which softmax makes posteriors of.
 
 Ties are decided as in Python: scores that differ from the largest by rounding are made equal to it, and the first class
-of largest score is announced. A row that Python refuses with an error has NaN for probabilities, and a label that no
+of largest score is predicted. A row that Python refuses with an error has NaN for probabilities, and a label that no
 class has.
 """
 
@@ -17,7 +17,7 @@ from classwise.classifier.bayes import BayesClassifier, Calibration
 from classwise.classifier.decision import Policy
 from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.errors import ClasswiseError
-from classwise.export.linear import LinearScores, linear_scores, weight_average
+from classwise.export.linear import LinearFormula, linear_scores, weight_average
 from classwise.export.onnx_graph.averages import averaged_scores, needs_average
 from classwise.export.onnx_graph.densities import scores
 from classwise.export.onnx_graph.graph import Graph, Tensor
@@ -55,7 +55,7 @@ def _scores(classifier: LogisticClassifier, rows: GraphRows) -> Tensor:
     return score @ np.array([[-0.5, 0.5]])
 
 
-def _entries(scores: LinearScores, rows: GraphRows) -> tuple[Tensor, list[int]]:
+def _entries(scores: LinearFormula, rows: GraphRows) -> tuple[Tensor, list[int]]:
     """y (n, q'), numbers first, and which entry each of its columns is; 0 where a value is missing."""
     graph, parts = rows.graph, []
     order = list(scores.numbers)
@@ -145,7 +145,7 @@ def _calibrated(joint: Tensor, calibration: Calibration) -> Tensor:
     return powered + np.array([calibration.shift]) if calibration.shift else powered
 
 
-# What is announced ----------------------------------------------------------------------------------------------------
+# What is predicted ----------------------------------------------------------------------------------------------------
 
 
 def decided(of: GraphPosterior, policy: Policy) -> Tensor:
@@ -158,7 +158,7 @@ def decided(of: GraphPosterior, policy: Policy) -> Tensor:
 
 
 def label_values(labels: Sequence[Any]) -> Labels:
-    """Labels as ONNX has them: whole numbers (yes and no as 1 and 0), or text; numbers beside text become text.
+    """Labels as ONNX has them: whole numbers (yes and no as 1 and 0), or text; numbers mixed with text become text.
 
     >>> label_values([False, True]), label_values([0, 1, "reject"])
     (array([0, 1]), array(['0', '1', 'reject'], dtype=object))

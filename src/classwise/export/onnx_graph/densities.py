@@ -185,7 +185,7 @@ def _is_shared(means: Array, covariance: Covariance) -> bool:
 # Rows with gaps: distances and volumes of the columns that are there --------------------------------------------------
 #
 # A missing column is made to stand alone: its variance 1, its covariances and its deviation 0. So C is the covariance
-# of what is there, beside an identity that adds nothing. Then, column by column, C = L D L' is eliminated:
+# of what is there, next to an identity that adds nothing. Then, column by column, C = L D L' is eliminated:
 #
 #     q   += d_j² / C_jj            d <- d - C_.j d_j / C_jj
 #     log|C| += log C_jj            C <- C - C_.j C_j. / C_jj
@@ -308,7 +308,7 @@ def _(density: Categorical, rows: GraphRows) -> Tensor:
 
 @scores.register
 def _(density: Poisson, rows: GraphRows) -> Tensor:
-    """A line in x, but for a rate of 0, which allows 0 alone."""
+    """A line in x, except for a rate of 0, which allows 0 alone."""
     values, never = rows.numbers(), density.values == 0
     rows.graph.refuse(values < 0.0, values > values.floor())
     slope, constant = density.line
@@ -321,7 +321,7 @@ def _(density: Poisson, rows: GraphRows) -> Tensor:
 
 @scores.register
 def _(density: Binomial, rows: GraphRows) -> Tensor:
-    """A line in x, but for a chance of 0, which allows 0 alone, and a chance of 1, which allows N alone."""
+    """A line in x, except for a chance of 0, which allows 0 alone, and a chance of 1, which allows N alone."""
     values, trials = rows.numbers(), density.trials
     never, always = density.values == 0, density.values == 1
     rows.graph.refuse(values < 0.0, values > values.floor(), values > trials[None])

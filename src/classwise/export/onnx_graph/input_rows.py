@@ -113,7 +113,7 @@ class InputRows(GraphRows):
         return replace(self, columns=tuple(self.columns[j] for j in columns))
 
     def _together(self) -> Tensor:
-        """The columns side by side, as they came; (n, p)."""
+        """The columns side by side, as they are; (n, p)."""
         if self.matrix is not None:
             whole = self.columns == tuple(range(len(self.sources)))
             return self.matrix if whole else self.matrix.take(np.array(self.columns), 1)
@@ -154,7 +154,7 @@ class Layout:
 
 
 def refuse_levels(name: str, levels: Labels, dtype: Any, missing: Sequence[str]) -> None:
-    """An error where levels cannot be told apart in ONNX: text and numbers only, none of them the text for missing."""
+    """An error where ONNX cannot distinguish levels: text and numbers only, none of them the text for missing."""
     if dtype is str:
         other = [level for level in levels.tolist() if not isinstance(level, str)]
         if other:

@@ -83,51 +83,51 @@ def to_onnx(
            [0.   , 0.249, 0.751]]))
     """
     onnx = load_onnx()
-    question = _read(model)
-    estimator = question.estimator
+    spec = _read(model)
+    estimator = spec.estimator
     fitted, matrix = estimator.model_, choose("inputs", inputs, INPUTS)
     texts = (missing,) if isinstance(missing, str) else tuple(missing)
     layout = Layout(choose("dtype", dtype, DTYPES), _fits_matrix(fitted, matrix), texts)
     graph = Graph(_read_opset(opset))
-    graph.whole = isinstance(question.novelty, EvidenceRule)
+    graph.whole = isinstance(spec.novelty, EvidenceRule)
     rows = _open_rows(graph, fitted, layout, strict=getattr(estimator, "missing", "") == "error", outputs=outputs)
     if isinstance(fitted, StackModel):
         _refuse_unsuitable(rows, fitted.schema)
     of = posterior(estimator._classifier, rows)
-    labels = _write_outputs(of, rows, question, layout, outputs)
+    labels = _write_outputs(of, rows, spec, layout, outputs)
     made = graph.model("classwise")
     _describe(made, estimator, fitted, labels)
     onnx.checker.check_model(made, full_check=True)
     return made
 
 
-# What is asked for ----------------------------------------------------------------------------------------------------
+# What is exported -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
-    """What is asked: an estimator; announced: the labels, then that of rows not decided, then that of novel rows, where
-    there are such; the policy to decide by, if not for the most probable label; which rows are novel.
+class DecisionSpec:
+    """An estimator; output_labels: the classes, then that of rows not decided, then that of novel rows, where there are
+    such; the policy to decide by, if not for the most probable label; which rows are novel.
     """
 
     estimator: Any
-    announced: list[Any]
+    output_labels: list[Any]
     policy: Policy | None = None
     novelty: EvidenceRule | DistanceRule | None = None
 
 
-def _read(model: Any) -> Question:
+def _read(model: Any) -> DecisionSpec:
     """From an estimator, or a Decision about one."""
     if not isinstance(model, Decision):
         estimator = _estimator(model)
         ties = getattr(estimator, "ties", "first")
         if ties != "first":
             raise ClasswiseError(f"ties={ties!r} needs chance; use model.set_params(ties='first').")
-        return Question(estimator, estimator.classes_.tolist())
+        return DecisionSpec(estimator, estimator.classes_.tolist())
     estimator = _estimator(model)
     policy, novelty = read_policy(model.costs, model.reject, estimator.classes_), novelty_rule(model)
     labels = [*estimator.classes_.tolist(), *[model.reject_label_] * (model.reject is not None)]
-    return Question(estimator, [*labels, *[model.novel_label_] * (novelty is not None)], policy, novelty)
+    return DecisionSpec(estimator, [*labels, *[model.novel_label_] * (novelty is not None)], policy, novelty)
 
 
 def _estimator(model: Any) -> Any:
@@ -153,14 +153,14 @@ def _read_opset(opset: Any) -> int:
     raise ClasswiseError(f"opset={opset!r} is not an option; give a number from {OPSET} to {newest}.")
 
 
-def _fits_matrix(model: Model | LogisticModel, asked: bool | None) -> bool:
+def _fits_matrix(model: Model | LogisticModel, as_matrix: bool | None) -> bool:
     """Whether rows come as one matrix: as asked, or as they were fitted on."""
     text = [j for j, levels in model.levels.items() if levels.dtype.kind == "O"]
-    if asked and text:
+    if as_matrix and text:
         raise ClasswiseError(
             f"{model.schema.name(text[0])} holds text, which cannot stand in a matrix of numbers; use inputs='columns'."
         )
-    return model.schema.names is None and not text if asked is None else asked
+    return model.schema.names is None and not text if as_matrix is None else as_matrix
 
 
 # Inputs and outputs ---------------------------------------------------------------------------------------------------
@@ -217,21 +217,21 @@ def _refuse_names(inputs: list[str], outputs: tuple[str, str]) -> None:
 def _write_outputs(
     of: GraphPosterior,
     rows: InputRows,
-    question: Question,
+    spec: DecisionSpec,
     layout: Layout,
     outputs: tuple[str, str],
 ) -> Labels:
-    """Label and probabilities; the labels are the classes, what is announced of rows not decided, and of no score."""
-    known, graph, policy = label_values(question.announced), of.graph, question.policy
+    """Label and probabilities; the labels are the classes, those of rows not decided, and of no score."""
+    known, graph, policy = label_values(spec.output_labels), of.graph, spec.policy
     labels = np.append(known, np.array([unscorable_label(known)], dtype=known.dtype))
     code, scorable = of.code if policy is None else decided(of, policy), of.scorable
-    if question.novelty is not None:
-        novel, is_known = is_novel(question.novelty, of, rows)
+    if spec.novelty is not None:
+        novel, is_known = is_novel(spec.novelty, of, rows)
         code, scorable = novel.squeeze(1).where(np.array(len(known) - 1), code), scorable & is_known
     code = scorable.squeeze(1).where(code, np.array(len(known)))
     graph.output(outputs[0], graph.constant(labels).take(code, 0), str if labels.dtype == object else np.int64)
     probabilities = of.scorable.where(of.probabilities, np.nan).cast(layout.dtype)
-    graph.output(outputs[1], probabilities, layout.dtype, len(question.estimator.classes_))
+    graph.output(outputs[1], probabilities, layout.dtype, len(spec.estimator.classes_))
     return labels
 
 
@@ -247,5 +247,5 @@ def _describe(made: Any, estimator: Any, model: Model | LogisticModel, labels: L
     }
     conversions = {str(c.name or j): c.note for j, c in enumerate(model.schema) if c.conversion is not None}
     facts |= {"conversions": conversions} if conversions else {}
-    told = {name: json.dumps(fact, ensure_ascii=False) for name, fact in facts.items()}
-    load_onnx().helper.set_model_props(made, {"classwise_version": library, **told})
+    properties = {name: json.dumps(fact, ensure_ascii=False) for name, fact in facts.items()}
+    load_onnx().helper.set_model_props(made, {"classwise_version": library, **properties})

@@ -157,8 +157,8 @@ def _numbers(encoding: Encoding, rows: GraphRows) -> Tensor:
         return values
     graph = rows.graph
     above, below = graph.node("Max", values, 0.0), graph.node("Max", values * -1.0, 0.0)
-    bent = _power(above, numbers.powers) - _power(below, 2 - numbers.powers)
-    return graph.constant((numbers.powers == 1)[None]).where(values, bent)
+    transformed = _power(above, numbers.powers) - _power(below, 2 - numbers.powers)
+    return graph.constant((numbers.powers == 1)[None]).where(values, transformed)
 
 
 def _power(magnitude: Tensor, powers: np.ndarray) -> Tensor:

@@ -1,6 +1,6 @@
 """Trees in an ONNX graph: the leaf of each row in each tree, and the mean over trees of what is believed of it.
 
-TreeEnsembleRegressor compares doubles, but adds up in float32: it is asked for the number of the leaf alone, which
+TreeEnsembleRegressor compares doubles, but adds up in float32: it gives the number of the leaf alone, which
 float32 holds exactly. Beliefs are then looked up and added as doubles.
 """
 
@@ -14,7 +14,7 @@ from classwise.export.onnx_graph.graph import ML_DOMAIN, Graph, Tensor, load_onn
 from classwise.export.onnx_graph.input_rows import GraphRows
 from classwise.statistics.trees import LEAF, Trees
 
-# Beliefs are looked up for so many trees at once.
+# Beliefs are looked up for this many trees at once.
 GROUP_OF_TREES = 16
 
 # Whole numbers up to this are exact in float32.

@@ -16,7 +16,7 @@ import numpy as np
 from sqlglot import exp
 
 from classwise.arrays import Array
-from classwise.export.linear import Affine, LinearScores, WeightAverage, is_symmetric, linear_scores, weight_average
+from classwise.export.linear import Affine, LinearFormula, WeightAverage, is_symmetric, linear_scores, weight_average
 from classwise.export.sql.arithmetic import (
     POSSIBLE,
     Expression,
@@ -80,7 +80,7 @@ def _add_halves(score: Expression, draft: Draft) -> None:
         draft.add(k, times(number(half), score.copy()))
 
 
-def _read(scores: LinearScores, model: LogisticModel, draft: Draft) -> dict[int, str]:
+def _read(scores: LinearFormula, model: LogisticModel, draft: Draft) -> dict[int, str]:
     """The columns of the table that are read, each as the query calls it."""
     spreads, origins = model.deviations, scores.mean.tolist()
     numbers = {int(scores.source[i]): origins[i] for i in scores.numbers}
@@ -88,7 +88,7 @@ def _read(scores: LinearScores, model: LogisticModel, draft: Draft) -> dict[int,
     return names | {j: draft.code(j) for j in scores.categories}
 
 
-def _terms(scores: LinearScores, slopes: Array, names: dict[int, str]) -> list[Expression]:
+def _terms(scores: LinearFormula, slopes: Array, names: dict[int, str]) -> list[Expression]:
     """a y of each column; slopes (q',)."""
     read = [names[int(scores.source[i])] for i in scores.numbers]
     numbers = [times(number(slopes[i]), or_zero(column(x))) for i, x in zip(scores.numbers, read, strict=True)]
@@ -120,7 +120,7 @@ def _add_averaged(classifier: LogisticClassifier, model: LogisticModel, draft: D
         add_average(mean[0], covariance[0, 0], draft)
 
 
-def _entries(scores: LinearScores, names: dict[int, str], draft: Draft) -> dict[int, str]:
+def _entries(scores: LinearFormula, names: dict[int, str], draft: Draft) -> dict[int, str]:
     """Each entry of y, as a column of the query."""
     made = {}
     for i in scores.numbers:

@@ -31,7 +31,7 @@ COLUMNS = [column["name"] for column in MODEL["columns"]]
 
 def predict(rows):
     """The label of each row."""
-    return announced(MODEL, read(MODEL, rows), {decide})
+    return predicted(MODEL, read(MODEL, rows), {decide})
 
 
 def predict_proba(rows):

@@ -114,7 +114,7 @@ def _(density: Gaussian) -> Plain:
 
 @plain.register
 def _(density: Student) -> Plain:
-    """scale (p + 1, g): the term that does not depend on the row, but for the volume, by the number of columns."""
+    """scale (p + 1, g): the term that does not depend on the row, except for the volume, by the number of columns."""
     v, counts = density.freedom, np.arange(density.n_features + 1)[:, None]
     scale = gammaln((v + counts) / 2) - gammaln(v / 2) - 0.5 * counts * np.log(v * np.pi * density.factor)
     own = {"means": density.means, "matrices": density.covariance.matrices()}

@@ -91,7 +91,7 @@ def python_literal(value: Any, depth: int = 0) -> str:
     return f"{marks[0]}\n{inside}{'    ' * depth}{marks[1]}"
 
 
-# Dicts and lists within so many others are written in one line.
+# Dicts and lists within this many others are written in one line.
 DEPTH = 6
 
 

@@ -28,7 +28,7 @@ export function posteriors(model, rows) {
 }
 
 /** The label of each row: the most probable one, the first of equals, or what a decision makes of it. */
-export function announced(model, rows, decide) {
+export function predicted(model, rows, decide) {
   return rows.map((given) => {
     const row = numbersOf(given, model.columns);
     const found = posteriorOf(model, row);

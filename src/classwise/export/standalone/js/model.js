@@ -5,7 +5,7 @@
 //
 // rows: an array of objects by column name, or of arrays in the order of columns. null, undefined and NaN are missing.
 
-import { announced, posteriors } from "./answers.js";
+import { posteriors, predicted } from "./answers.js";
 import { decided } from "./decisions.js";
 import { unpacked } from "./numbers.js";
 
@@ -16,7 +16,7 @@ const columns = MODEL.columns.map((column) => column.name);
 export { columns, labels };
 
 export function predict(rows) {
-  return announced(MODEL, rows, DECIDE);
+  return predicted(MODEL, rows, DECIDE);
 }
 
 export function predictProba(rows) {

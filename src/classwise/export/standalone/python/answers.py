@@ -31,7 +31,7 @@ def _scored(model: dict[str, Any], rows: Any) -> Any:
         raise
 
 
-def announced(model: dict[str, Any], rows: Any, decide: Any) -> list[Any]:
+def predicted(model: dict[str, Any], rows: Any, decide: Any) -> list[Any]:
     """The label of each row: the most probable one, the first of equals, or what a decision makes of it."""
     found = posteriors(model, rows)
     if decide is not None:

@@ -84,8 +84,8 @@ def _yeo_johnson(values: Any, powers: Any) -> Any:
     """((1 + z)^a - 1) / a for z >= 0, and -((1 - z)^(2 - a) - 1) / (2 - a) below; NaN stays NaN."""
     if (powers == 1).all():
         return values
-    bent = _power(np.maximum(values, 0.0), powers) - _power(np.maximum(-values, 0.0), 2 - powers)
-    return np.where(np.isnan(values), np.nan, bent)
+    transformed = _power(np.maximum(values, 0.0), powers) - _power(np.maximum(-values, 0.0), 2 - powers)
+    return np.where(np.isnan(values), np.nan, transformed)
 
 
 def _power(magnitude: Any, powers: Any) -> Any:

@@ -1,12 +1,12 @@
-"""Classes without a single value in a column: they borrow what the rows of all classes have there.
+"""Classes without a single value in a column: they take the moments of the rows of all classes there.
 
-Nothing tells the mean of such a class in that column, nor, if its covariance is its own, a variance or correlations:
-the likelihood is the same for all of them. The class is given
+The mean of such a class in that column is not determined, nor, if its covariance is its own, a variance or
+correlations: the likelihood is the same for all of them. The class is given
 
     the mean of all rows, and in a covariance of its own their variance, and no correlation
 
 A covariance that all classes share is that of the rows which have values: to EM, the others are gaps like any. Between
-the two, as in RDA, what a class borrowed is pooled with what the others have.
+the two, as in RDA, what a class was given is pooled with what the others have.
 """
 
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ from classwise.statistics import ClassStatistics, FullScatter, Gaps, Moments
 from classwise.statistics.parts import NUMBERS
 
 
-def borrowed(statistics: ClassStatistics, apart: bool = True) -> ClassStatistics:
+def with_overall_moments(statistics: ClassStatistics, apart: bool = True) -> ClassStatistics:
     """Columns one by one, with the moments of all rows where a class has no value; the same if all have some.
 
-    apart: whether each column has a variance of its own. If not, only a class without any value borrows.
+    apart: whether each column has a variance of its own. If not, only a class without any value is filled.
     """
     if statistics.moments.weight.all():
         return statistics
@@ -42,7 +42,7 @@ def borrowed(statistics: ClassStatistics, apart: bool = True) -> ClassStatistics
 
 
 @dataclass(frozen=True, eq=False)
-class Lent:
+class OverallMoments:
     """What EM keeps to. absent (g, p): where a class has no value; mean, variance (p,): of all rows."""
 
     absent: NDArray[np.bool_]
@@ -50,20 +50,20 @@ class Lent:
     variance: Array
 
     @classmethod
-    def of(cls, statistics: ClassStatistics) -> "Lent":
+    def of(cls, statistics: ClassStatistics) -> "OverallMoments":
         every = statistics.numbers.of_all()
         return cls(statistics.numbers.present_weight() == 0, every.mean[0], every.overall_variance())
 
     def placed(self, moments: Moments, shared: bool) -> Moments:
-        """Moments that EM expects, with what is borrowed; shared: whether classes share a covariance."""
+        """Moments that EM expects, with those of all rows where values are absent; shared: one covariance for all."""
         if not self.absent.any():
             return moments
         mean, rest = np.where(self.absent, self.mean, moments.mean), np.where(self.absent, 0.0, moments.rest)
         if shared:
             return replace(moments, mean=mean, rest=rest)
         either = self.absent[:, :, None] | self.absent[:, None, :]
-        lent = np.where(self.absent, moments.weight * self.variance, 0.0)[:, :, None] * np.eye(len(self.variance))
-        scatter = FullScatter(np.where(either, lent, moments.scatter.by_class()))
+        given = np.where(self.absent, moments.weight * self.variance, 0.0)[:, :, None] * np.eye(len(self.variance))
+        scatter = FullScatter(np.where(either, given, moments.scatter.by_class()))
         return Moments(moments.weight, mean, rest, scatter)
 
 

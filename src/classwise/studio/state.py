@@ -1,4 +1,4 @@
-"""The desk: the table that is open, what may be opened, and the work that goes on behind the page."""
+"""The state of the studio: the table that is open, what may be opened, and the work in the background."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,16 +53,16 @@ class Pad(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(eq=False)
-class Desk:
+class StudioState:
     """sources: what may be opened, by name: files given on the command line, uploads, or rows in memory.
 
-    first: what is opened when the server starts; asked: what was opened last, None for the pad. count: how many tables
-    were opened; the page asks again for another.
+    first: what is opened when the server starts; opened_last: None for the pad. count: how many tables were
+    opened; the page reloads when it changes.
     """
 
     sources: dict[str, Any]
     first: Open
-    asked: Open | None = None
+    opened_last: Open | None = None
     table: StudioTable | None = None
     count: int = 0
     jobs: Jobs = field(default_factory=Jobs)
@@ -70,32 +70,32 @@ class Desk:
 
     # Opening --------------------------------------------------------------------------------------------------------
 
-    def open(self, asked: Open) -> Job:
+    def open(self, request: Open) -> Job:
         """Read a table in a thread of its own; the page watches. Where this fails, the one before stays open."""
-        name, source, opening = self._chosen(asked)
+        name, source, opening = self._chosen(request)
 
         def work() -> None:
-            with _calling(source, name):
+            with _errors_by_name(source, name):
                 table = open_table(name, source, opening)
-            self._adopt(table, asked)
+            self._adopt(table, request)
 
         return self.jobs.start("open", f"Reading {Path(name).name}", work, in_turn=False)
 
-    def _chosen(self, asked: Open) -> tuple[str, Any, Opening]:
-        if asked.example is not None:
-            source = example_table(asked.example)
-            opening = asked.opening if asked.opening.target else Opening(EXAMPLES[asked.example].target)
-            return asked.example, source, opening
-        if asked.name is None or asked.name not in self.sources:
-            raise ClasswiseError(f"{asked.name!r} was neither given nor uploaded; upload it.")
-        if not asked.opening.target:
-            raise ClasswiseError(f"Which column of {asked.name} holds the labels? Choose it.")
-        return asked.name, self.sources[asked.name], asked.opening
+    def _chosen(self, request: Open) -> tuple[str, Any, Opening]:
+        if request.example is not None:
+            source = example_table(request.example)
+            opening = request.opening if request.opening.target else Opening(EXAMPLES[request.example].target)
+            return request.example, source, opening
+        if request.name is None or request.name not in self.sources:
+            raise ClasswiseError(f"{request.name!r} was neither given nor uploaded; upload it.")
+        if not request.opening.target:
+            raise ClasswiseError(f"Which column of {request.name} holds the labels? Choose it.")
+        return request.name, self.sources[request.name], request.opening
 
-    def _adopt(self, table: StudioTable, asked: Open) -> None:
+    def _adopt(self, table: StudioTable, request: Open) -> None:
         """Another table is open: work on the one before ends, and what the top of the page shows is begun."""
         self.jobs.clear(but="open")
-        self.table, self.count, self.asked = table, self.count + 1, asked
+        self.table, self.count, self.opened_last = table, self.count + 1, request
         self.jobs.start("examine", "Examining the table", lambda: examined(table))
         self.jobs.start("compare", "Comparing models", lambda: compared(table))
         self.jobs.start("importance", "Finding out what matters", lambda: self._weighed(table))
@@ -108,7 +108,7 @@ class Desk:
         if len(labels) < 2:
             raise ClasswiseError("Click in points of a second class; with one there is nothing to tell apart.")
         self.jobs.clear()
-        self.asked = None
+        self.opened_last = None
         self.table = replace(open_table(PAD, pad_table(pad.points), Opening("label")), box=PAD_BOX)
         self.count += 1
         return self.table
@@ -126,7 +126,7 @@ class Desk:
         if name not in self.sources:
             raise ClasswiseError(f"{name!r} was neither given nor uploaded; upload it.")
         source = self.sources[name]
-        with _calling(source, name):
+        with _errors_by_name(source, name):
             stream = open_stream(source) if isinstance(source, str) else None
             return list(stream.names if stream is not None else open_rows(source).roles.features)
 
@@ -189,8 +189,8 @@ class Desk:
 
 
 @contextmanager
-def _calling(source: Any, name: str) -> Iterator[None]:
-    """Errors call a source by its name: nobody needs to know where an upload is kept."""
+def _errors_by_name(source: Any, name: str) -> Iterator[None]:
+    """Errors call a source by its name, and do not show where an upload is kept."""
     try:
         yield
     except ClasswiseError as problem:

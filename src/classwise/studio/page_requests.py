@@ -1,4 +1,4 @@
-"""What the page may ask besides dials: a point, rows of the model, a job, a remedy, the command of a view."""
+"""Requests of the page besides dials: a point, rows of the model, a job, a remedy, the command of a view."""
 
 from msgspec import Struct
 
@@ -6,7 +6,7 @@ from classwise.studio.dials import Dials
 from classwise.studio.options import Opening
 
 
-class Point(Struct, frozen=True, forbid_unknown_fields=True):
+class PointRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A point of the picture, or one of the rows that are drawn."""
 
     dials: Dials = Dials()
@@ -14,28 +14,28 @@ class Point(Struct, frozen=True, forbid_unknown_fields=True):
     row: int | None = None
 
 
-class Draw(Struct, frozen=True, forbid_unknown_fields=True):
-    """So many rows to draw from the model."""
+class SampleRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A number of rows to draw from the model."""
 
     dials: Dials = Dials()
     count: int = 200
     seed: int = 0
 
 
-class Begin(Struct, frozen=True, forbid_unknown_fields=True):
+class JobRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A job to begin."""
 
     job: str
 
 
-class Mend(Struct, frozen=True, forbid_unknown_fields=True):
+class FlagRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A remedy of a finding, to be added to how the table is opened."""
 
     opening: Opening
     flag: str
 
 
-class View(Struct, frozen=True, forbid_unknown_fields=True):
+class ViewRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What follows # in the address."""
 
     view: str
