@@ -14,7 +14,7 @@ from classwise.comparison.answer import Answer
 from classwise.comparison.comparison_table import ComparisonLine, ComparisonTable
 from classwise.comparison.family import FamilyMember
 from classwise.comparison.names import found
-from classwise.comparison.trial import Trial, simplicity
+from classwise.comparison.trial import Trial, ranked, simplicity
 from classwise.errors import ClasswiseError, choose
 from classwise.estimators import BayesianLogistic, warn_of_imputed
 from classwise.estimators.held_out import held_out_importance
@@ -91,10 +91,7 @@ class Comparison:
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
         """All trials, best first; models that could not be fitted come last."""
-        fitted = [trial for trial in self.tried if not trial.reason]
-        # Models that are the same except for rounding stay in their order, whatever the last digits are.
-        ranked = sorted(fitted, key=lambda trial: float(f"{trial.estimate(self.by).value:.9e}"))
-        return (*ranked, *(trial for trial in self.tried if trial.reason))
+        return (*ranked(self.tried, self.by), *(trial for trial in self.tried if trial.reason))
 
     def __getitem__(self, name: str) -> Trial:
         by_name = {trial.name: trial for trial in self.tried}

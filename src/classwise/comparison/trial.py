@@ -1,6 +1,6 @@
 """The trial of one model: how good its probabilities are on held-out rows, and its evidence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -152,6 +152,15 @@ class Trial:
         """The trial as failed; the reason is the first line of the error."""
         said = str(problem).strip().split("\n")[0] or type(problem).__name__
         return replace(self, reason=said, tuned=None, trained=None, statistics=None, seconds=seconds)
+
+
+def ranked(trials: Iterable[Trial], by: str) -> list[Trial]:
+    """The trials of models that were fitted, best first by a measure.
+
+    Models that are the same except for rounding stay in their order, whatever the last digits are.
+    """
+    fitted = [trial for trial in trials if not trial.reason]
+    return sorted(fitted, key=lambda trial: float(f"{trial.estimate(by).value:.9e}"))
 
 
 def simplicity(trial: Trial) -> float:

@@ -113,9 +113,11 @@ def answer(scores: Scores, name: str, rows: Any) -> Any:
     In the precision of the rows. A row without a finite score is an error; callers handle gaps.
     """
     kernels = _kernels(scores, rows)
-    found = _ruled(namespace(rows), name, scores(rows), rows.dtype) if kernels is None else None
     if kernels is not None:
         found = kernels.answer(scores, name, rows)
+    else:
+        with np.errstate(invalid="ignore"):  # libraries on top of NumPy may warn of the infinity that is refused below
+            found = _ruled(namespace(rows), name, scores(rows), rows.dtype)
     if found is None:
         raise UnscorableError("Some rows hold NaN or infinity, or lie too far from every class.")
     return found

@@ -15,7 +15,7 @@ import numpy as np
 from classwise.classifier.evaluation import Estimate, Evaluation, over_folds
 from classwise.classifier.evaluation_text import auc_note, measure_cells
 from classwise.comparison import Comparison
-from classwise.comparison.trial import Trial
+from classwise.comparison.trial import Trial, ranked
 from classwise.diagnostics.advice import counted
 from classwise.plot.performance import draw_reliability
 from classwise.report.charts import Scale, heat_map, interval, pictured
@@ -48,7 +48,7 @@ KINDS = {
 def models(study: ReportData) -> Markup:
     """All models in a table that sorts, each with its log loss drawn in its row."""
     comparison = study.comparison
-    fitted = sorted((t for t in comparison.tried if not t.reason), key=lambda t: t.estimate("log_loss").value)
+    fitted = ranked(comparison.tried, "log_loss")
     kinds = [_kind(comparison, trial) for trial in fitted]
     failures = [f"{trial.name}: {trial.reason}" for trial in comparison.tried if trial.reason]
     return section(

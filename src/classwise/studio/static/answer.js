@@ -69,7 +69,7 @@ function showFindings(found) {
 function remedy(finding) {
   if (!finding.flag) return null;
   const box = make("input", { type: "checkbox", onchange: () => apply(finding.flag, box) });
-  return make("label", { class: "small", title: finding.flag }, box, finding.when.replace(/^If not$/, "Mend it") || "Mend it");
+  return make("label", { class: "small", title: finding.flag }, box, finding.when.replace(/^If not$/, "Fix it") || "Fix it");
 }
 
 async function apply(flag, box) {

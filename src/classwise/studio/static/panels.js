@@ -16,7 +16,7 @@ async function showHeld() {
   waiting("held", "Fitting without each fold in turn …");
   try {
     const found = await ask("held-out", dials());
-    const chart = make("div", { class: "chart", id: "reliability", role: "img", "aria-label": "Reliability: how often the decided class was right, against the announced probability" });
+    const chart = make("div", { class: "chart", id: "reliability", role: "img", "aria-label": "Reliability: how often the decided class was right, against the predicted probability" });
     fill($("panel-held"), make("p", {}, found.sentence), make("div", { class: "two" },
       make("div", {}, make("h3", {}, "Reliability"), chart), make("div", {}, make("h3", {}, "Confusion"), confusion(found))));
     reliability(found.reliability);
@@ -29,7 +29,7 @@ function reliability({ announced, observed, weight }) {
   Plotly.newPlot("reliability", [
     { x: [0, 1], y: [0, 1], mode: "lines", line: { color: css("--quiet"), dash: "dot", width: 1 }, hoverinfo: "skip" },
     { x: announced, y: observed, mode: "lines+markers", marker: { size: sizes, color: css("--accent") }, line: { color: css("--accent"), width: 1.5 }, hoverinfo: "skip" },
-  ], { ...layout(), font: { color: ink, family: css("--sans") }, xaxis: axis("announced probability"), yaxis: axis("observed share") }, config);
+  ], { ...layout(), font: { color: ink, family: css("--sans") }, xaxis: axis("predicted probability"), yaxis: axis("observed share") }, config);
 }
 
 function confusion(found) {
