@@ -43,7 +43,8 @@ class MemberLine:
 @dataclass(frozen=True, repr=False)
 class AutoReport(Tabular):
     """A line for each member, in the order of their weights; log_loss: of the pool, on rows that were held out from its
-    members and weights; temperature: of the pool; combine: "stack" or "pick".
+    members and weights; temperature: of the pool; combine: "stack" or "pick"; product: of the members, if any; its
+    weight is its share beside their average.
     """
 
     sides: ClassVar[str] = "<>>>>><"
@@ -52,12 +53,14 @@ class AutoReport(Tabular):
     log_loss: float
     temperature: float
     combine: str
+    product: MemberLine | None = None
 
     def cells(self) -> list[tuple[str, ...]]:
         header = ("member", "weight", "temperature", "log loss", "without it", "seconds", "")
         total = sum(line.seconds for line in self.lines)
         last = (self.combine, "1", f"{self.temperature:.2f}", f"{self.log_loss:.4f}", "", f"{total:.2f}", "")
-        return [header, *(_cells(line) for line in self.lines), last]
+        lines = [*self.lines, *([] if self.product is None else [self.product])]
+        return [header, *map(_cells, lines), last]
 
     def plot(self, axes: Any = None) -> Any:
         """Draw members by log loss and weight, and the stack; matplotlib axes."""
@@ -177,9 +180,10 @@ def _combined(
         pool = posteriors.combined(combine, posteriors.powers())
         logs = _out_of_fold(of_all, counted, combine, pool, posteriors.powers_by_fold())
         lines = _described([line for line, _ in taking_part], pool, posteriors, combine)
+        product = _described_product(pool, posteriors)
     left_out = [line for line, crossed in tried if crossed is None]
     log_loss = -float(weights[counted] @ logs[counted, some.codes[counted]] / weights[counted].sum())
-    report = AutoReport((*lines, *left_out), log_loss, 1 / pool.power, combine)
+    report = AutoReport((*lines, *left_out), log_loss, 1 / pool.power, combine, product)
     weighed = zip(taking_part, pool.weights.tolist(), strict=True)
     trained = {line.name: crossed.trained for (line, crossed), weight in weighed if weight > 0}
     if some is not rows:
@@ -199,7 +203,7 @@ def _out_of_fold(posteriors: MemberPosteriors, counted: Codes, combine: str, poo
         of_fold = pool
         if fold < len(by_fold) and not posteriors.deadline.is_over:
             training = posteriors.of_rows(others if len(others) else counted)
-            of_fold = training.combined(combine, by_fold[fold], pool.weights)
+            of_fold = training.combined(combine, by_fold[fold], pool)
         logs[rows] = of_fold(posteriors.of_rows(rows).members)
 
     in_threads(answer, range(int(posteriors.folds.max()) + 1))
@@ -226,10 +230,18 @@ def _described(lines: Sequence[MemberLine], pool: Pool, posteriors: MemberPoster
     return sorted(in_threads(described, range(len(lines))), key=lambda line: -(line.weight or 0.0))
 
 
+def _described_product(pool: Pool, posteriors: MemberPosteriors) -> MemberLine | None:
+    if pool.product is None:
+        return None
+    over = posteriors.deadline.is_over
+    worth = None if over else posteriors.loss_without_product(pool) - posteriors.log_loss(pool)
+    return MemberLine("product of members", pool.product.share, worth=worth, note="beside their average")
+
+
 def _loss_without(member: int, pool: Pool, posteriors: MemberPosteriors, combine: str) -> float:
     """The log loss of a pool of all members except one."""
-    others = posteriors.without_member(member)
-    return others.log_loss(others.combined(combine, np.delete(pool.powers, member), np.delete(pool.weights, member)))
+    others, left = posteriors.without_member(member), pool.of_members(np.delete(np.arange(len(pool.weights)), member))
+    return others.log_loss(others.combined(combine, left.powers, left))
 
 
 def _of_all_rows(trained: Trained, rows: FoldedRows, deadline: Deadline) -> Trained:

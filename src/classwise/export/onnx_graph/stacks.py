@@ -1,6 +1,7 @@
 """Stacks in an ONNX graph: the columns that members make of rows, the posteriors of members, and their pool.
 
-P(k | x) ~ (sum over members i of w_i P_i(k | x)^b_i / Z_i(x))^b
+Q_i(k | x) = P_i(k | x)^b_i / Z_i(x)
+P(k | x) ~ ((1 - share) sum over members i of w_i Q_i(k | x)  +  share product over i of Q_i(k | x)^a_i / Z(x))^b
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import numpy as np
 from classwise.comparison.stack.boosted_members import BoostedTrees
 from classwise.comparison.stack.forest_members import Forest
 from classwise.comparison.stack.network_members import Network
+from classwise.comparison.stack.product import LEAST, MemberProduct
 from classwise.comparison.stack.softmax import KernelLinear, Linear
 from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.comparison.stack.trained import Bayesian, Trained, TrainedShares
@@ -26,15 +28,25 @@ from classwise.export.onnx_graph.trees import forest_mean
 
 def stack_scores(classifier: PooledClassifier, rows: GraphRows) -> Tensor:
     """Scores of which softmax is P(k | x); (n, g)."""
-    pool, parts = classifier.pool, []
-    for i, trained in enumerate(classifier.members.values()):
-        if pool.weights[i] > 0:
-            own = member_scores(trained, rows) * float(pool.powers[i])
-            parts.append((own - log_sum_exp(own, 1) + float(np.log(pool.weights[i]))).widen(1))
+    pool, parts = classifier.pool.trimmed(), []
+    for trained, power in zip(classifier.used.values(), pool.powers.tolist(), strict=True):
+        own = member_scores(trained, rows) * power
+        parts.append((own - log_sum_exp(own, 1)).widen(1))
     # Members that answer every row alike, (1, 1, g), come to as many rows as there are.
     blank = row_zeros(rows).widen(2)
-    pooled = log_sum_exp(rows.graph.concat([part + blank for part in parts]), 1).squeeze(1) * pool.power
+    logs = rows.graph.concat([part + blank for part in parts])
+    pooled = log_sum_exp(logs + np.log(pool.weights)[None, :, None], 1).squeeze(1)
+    if pool.product is not None:
+        pooled = _beside_product(pool.product, pooled, logs)
+    pooled *= pool.power
     return pooled + classifier.shift[None] if classifier.shift.any() else pooled
+
+
+def _beside_product(product: MemberProduct, mixture: Tensor, logs: Tensor) -> Tensor:
+    """log((1 - share) mixture + share product); (n, g), (n, k, g) -> (n, g)."""
+    own = (mixture.graph.node("Max", logs, LEAST) * product.exponents[None, :, None]).sum(1)
+    parts = [mixture + float(np.log1p(-product.share)), own - log_sum_exp(own, 1) + float(np.log(product.share))]
+    return log_sum_exp(mixture.graph.concat([part.widen(1) for part in parts]), 1).squeeze(1)
 
 
 def row_zeros(rows: GraphRows) -> Tensor:

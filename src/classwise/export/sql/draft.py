@@ -63,8 +63,13 @@ class Step(IntEnum):
     MEMBER_BEST = auto()
     MEMBER_LEVEL = auto()  # to the member's power, about the best
     MEMBER_TOTAL = auto()
-    MEMBER_LOG = auto()  # log weight + log posterior
-    TOP = auto()  # the largest of these over the members
+    MEMBER_LOG = auto()  # log posterior
+    PRODUCT = auto()  # the same of the product of the members
+    PRODUCT_BEST = auto()
+    PRODUCT_LEVEL = auto()
+    PRODUCT_TOTAL = auto()
+    PRODUCT_LOG = auto()
+    TOP = auto()  # the largest log weight + log posterior over the members
     SCORE = auto()  # log prior + log density of each class, up to a common term
     PEAK = auto()  # the largest
     BEST = auto()  # the same, NULL where it says nothing

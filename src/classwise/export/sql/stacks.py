@@ -21,6 +21,7 @@ from classwise.classifier.bayes import FittedModel
 from classwise.comparison.stack.boosted_members import BoostedTrees
 from classwise.comparison.stack.forest_members import Forest
 from classwise.comparison.stack.network_members import Network
+from classwise.comparison.stack.product import LEAST, MemberProduct
 from classwise.comparison.stack.softmax import KernelLinear, Linear
 from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.comparison.stack.trained import Bayesian, Trained, TrainedShares
@@ -62,6 +63,10 @@ FARTHEST_TANH = 20.0
 
 # The steps of the layers of a network.
 LAYER_STEPS = ((Step.FIRST_SUM, Step.FIRST_UNIT), (Step.SECOND_SUM, Step.SECOND_UNIT))
+
+# The steps in which scores become log posteriors: of a member, and of the product of all.
+MEMBER_STEPS = (Step.MEMBER, Step.MEMBER_BEST, Step.MEMBER_LEVEL, Step.MEMBER_TOTAL, Step.MEMBER_LOG)
+PRODUCT_STEPS = (Step.PRODUCT, Step.PRODUCT_BEST, Step.PRODUCT_LEVEL, Step.PRODUCT_TOTAL, Step.PRODUCT_LOG)
 
 # A power nearer to zero is a logarithm.
 SMALL_POWER = 1e-8
@@ -203,7 +208,7 @@ def steps_of(weights: Array) -> Array:
     return np.append(0.0, np.cumsum(weights)) - 0.5 * weights.sum()
 
 
-# Members: each one's log posteriors to its power, averaged by weight, to the pool's power -----------------------------
+# Members: each one's log posteriors to its power, their average beside their product, to the pool's power -------------
 
 DENSITIES = (Student, Categorical, Mixture, OneDependence)
 
@@ -211,14 +216,16 @@ DENSITIES = (Student, Categorical, Mixture, OneDependence)
 def add_stack(stack: PooledClassifier, model: FittedModel, draft: Draft, only_label: bool) -> None:
     """Scores of which softmax is P(k | x)."""
     refuse_members(stack)
-    pool, columns = stack.pool, StackColumns(draft, model.schema)
-    logs = [
-        _define_logs(draft, i, trained, columns, float(pool.powers[i]), float(np.log(pool.weights[i])))
-        for i, trained in enumerate(stack.members.values())
-        if pool.weights[i] > 0
-    ]
+    pool, columns = stack.pool.trimmed(), StackColumns(draft, model.schema)
+    pairs = zip(stack.used.values(), pool.powers.tolist(), strict=True)
+    logs = [_define_logs(draft, i, trained, columns, power) for i, (trained, power) in enumerate(pairs)]
+    shares = np.log(pool.weights)
+    if pool.product is not None:
+        shares = np.append(shares + np.log1p(-pool.product.share), np.log(pool.product.share))
+        logs.append(_define_product(draft, pool.product, logs))
     for k, of_class in enumerate(zip(*logs, strict=True)):
-        draft.add(k, times(number(pool.power), _log_sum(draft, k, of_class)))
+        weighed = [shifted(log.copy(), share) for log, share in zip(of_class, shares.tolist(), strict=True)]
+        draft.add(k, times(number(pool.power), _log_sum(draft, k, weighed)))
     draft.add_constants(stack.shift)
 
 
@@ -247,21 +254,40 @@ def _parts(density: Density) -> list[Density]:
 # The pool -------------------------------------------------------------------------------------------------------------
 
 
-def _define_logs(
-    draft: Draft, i: int, trained: Trained, columns: StackColumns, power: float, log_weight: float
-) -> list[Expression]:
-    """log w + log P(k | x)^b / Z of a member, for each class."""
+def _define_logs(draft: Draft, i: int, trained: Trained, columns: StackColumns, power: float) -> list[Expression]:
+    """log P(k | x)^b / Z of a member, for each class."""
     if isinstance(trained, TrainedShares):
-        shares = log_normalize(power * trained.sums.log_priors)
-        return [number(log_weight + share) for share in shares.tolist()]
+        return [*map(number, log_normalize(power * trained.sums.log_priors).tolist())]
     add_scores(trained, columns)
-    scores = _numbered(draft, Step.MEMBER, f"m{i}s", draft.take_scores())
-    best = draft.steps.define(Step.MEMBER_BEST, f"m{i}best", _largest(draft, [*map(column, scores)]))
-    apart = [times(number(power), minus(column(score), column(best))) for score in scores]
-    levels = _numbered(draft, Step.MEMBER_LEVEL, f"m{i}d", apart)
-    whole = draft.steps.define(Step.MEMBER_TOTAL, f"m{i}total", total([exp_or_zero(column(level)) for level in levels]))
-    logs = [shifted(minus(column(level), log(column(whole))), log_weight) for level in levels]
-    return [*map(column, _numbered(draft, Step.MEMBER_LOG, f"m{i}l", logs))]
+    return _normalized(draft, MEMBER_STEPS, f"m{i}", draft.take_scores(), power)
+
+
+def _define_product(draft: Draft, product: MemberProduct, logs: Sequence[Sequence[Expression]]) -> list[Expression]:
+    """log of the product of members to their exponents, normalized, for each class."""
+    exponents = [*map(number, product.exponents.tolist())]
+    sums = [total([*map(times, exponents, map(_bounded, of_class))]) for of_class in zip(*logs, strict=True)]
+    return _normalized(draft, PRODUCT_STEPS, "product", sums, 1.0)
+
+
+def _bounded(log: Expression) -> Expression:
+    """No less than LEAST; NULL stays NULL."""
+    return case((exp.LT(this=log.copy(), expression=number(LEAST)), number(LEAST)), otherwise=log.copy())
+
+
+def _normalized(
+    draft: Draft, steps: Sequence[Step], letters: str, scores: Sequence[Expression], power: float
+) -> list[Expression]:
+    """power times scores, less the log of the sum of their exp."""
+    first, at_best, at_level, at_total, last = steps
+    names = _numbered(draft, first, f"{letters}s", scores)
+    best = draft.steps.define(at_best, f"{letters}best", _largest(draft, [*map(column, names)]))
+    apart = [times(number(power), minus(column(name), column(best))) for name in names]
+    levels = _numbered(draft, at_level, f"{letters}d", apart)
+    sum_of = total([exp_or_zero(column(of_class)) for of_class in levels])
+    whole = draft.steps.define(at_total, f"{letters}total", sum_of)
+    return [
+        *map(column, _numbered(draft, last, f"{letters}l", [minus(column(of), log(column(whole))) for of in levels]))
+    ]
 
 
 def _log_sum(draft: Draft, k: int, terms: Sequence[Expression]) -> Expression:

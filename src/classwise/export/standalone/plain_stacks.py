@@ -8,6 +8,7 @@ from classwise.comparison.stack.boosted_members import BoostedTrees
 from classwise.comparison.stack.forest_members import Forest
 from classwise.comparison.stack.kernel_features import KernelFeatures
 from classwise.comparison.stack.network_members import Network
+from classwise.comparison.stack.product import LEAST, MemberProduct
 from classwise.comparison.stack.softmax import KernelLinear, Linear
 from classwise.comparison.stack.stack_model import PooledClassifier
 from classwise.comparison.stack.trained import Bayesian, Trained, TrainedShares
@@ -18,13 +19,23 @@ from classwise.export.standalone.plain import Plain, plain, plain_trees
 
 @plain.register
 def _(classifier: PooledClassifier) -> Plain:
-    pairs = zip(classifier.members.items(), classifier.pool.weights, classifier.pool.powers, strict=True)
+    pool = classifier.pool.trimmed()
     members = [
         {"name": name, "log_weight": float(np.log(weight)), "power": float(power), "model": plain_member(trained)}
-        for (name, trained), weight, power in pairs
-        if weight > 0
+        for (name, trained), weight, power in zip(classifier.used.items(), pool.weights, pool.powers, strict=True)
     ]
-    return {"kind": "pool", "members": members, "power": classifier.pool.power, "shift": classifier.shift}
+    own = {"power": pool.power, "shift": classifier.shift, "product": plain_product(pool.product)}
+    return {"kind": "pool", "members": members, **own}
+
+
+def plain_product(product: MemberProduct | None) -> Plain | None:
+    """exponents: of the members; least: of their log posteriors; log_share, log_rest: of the product, and of the
+    mixture beside it; null if there is no product.
+    """
+    if product is None:
+        return None
+    shares = {"log_share": float(np.log(product.share)), "log_rest": float(np.log1p(-product.share))}
+    return {"exponents": product.exponents, "least": LEAST, **shares}
 
 
 @singledispatch

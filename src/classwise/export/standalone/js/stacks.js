@@ -1,17 +1,25 @@
-// Stacks: members that transform rows first, and the mixture of their posteriors.
-// P(k | x) ~ (sum over members i of w_i P_i(k | x)^b_i / Z_i(x))^b
+// Stacks: members that transform rows first, and the mixture of their posteriors, beside a product of them.
+// Q_i(k | x) = P_i(k | x)^b_i / Z_i(x)
+// P(k | x) ~ ((1 - share) sum over members i of w_i Q_i(k | x)  +  share product over i of Q_i(k | x)^a_i / Z(x))^b
 
 import { CLASSIFIERS, logPosterior } from "./classifiers.js";
 import { array, below, flat, logNormalize, logSumExp } from "./numbers.js";
 
 function pool(classifier, row) {
-  const parts = classifier.members.map((member) => {
-    const own = logNormalize(logPosterior(member.model, row).map((log) => member.power * log));
-    return own.map((log) => member.log_weight + log);
-  });
-  const mixed = parts[0].map((_, k) => classifier.power * logSumExp(parts.map((part) => part[k])));
+  const { members, product } = classifier;
+  const logs = members.map((of) => logNormalize(logPosterior(of.model, row).map((log) => of.power * log)));
+  const mixed = logs[0].map((_, k) => logSumExp(members.map((of, i) => of.log_weight + logs[i][k])));
+  const pooled = product ? besideProduct(product, mixed, logs) : mixed;
   const shift = flat(classifier.shift);
-  return logNormalize(logNormalize(mixed).map((log, k) => log + shift[k]));
+  return logNormalize(logNormalize(pooled.map((log) => classifier.power * log)).map((log, k) => log + shift[k]));
+}
+
+/** log((1 - share) mixture + share product). */
+function besideProduct(product, mixed, logs) {
+  const exponents = flat(product.exponents);
+  const sum = (k) => logs.reduce((total, log, i) => total + exponents[i] * Math.max(log[k], product.least), 0);
+  const own = logNormalize(mixed.map((_, k) => sum(k)));
+  return mixed.map((log, k) => logSumExp([product.log_rest + log, product.log_share + own[k]]));
 }
 
 /** A prior and a density per class, of transformed rows. */

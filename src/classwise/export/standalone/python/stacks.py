@@ -1,6 +1,7 @@
-"""Stacks: members that transform rows first, and the mixture of their posteriors.
+"""Stacks: members that transform rows first, and the mixture of their posteriors, beside a product of them.
 
-P(k | x) ~ (sum over members i of w_i P_i(k | x)^b_i / Z_i(x))^b
+Q_i(k | x) = P_i(k | x)^b_i / Z_i(x)
+P(k | x) ~ ((1 - share) sum over members i of w_i Q_i(k | x)  +  share product over i of Q_i(k | x)^a_i / Z(x))^b
 """
 
 from typing import Any
@@ -12,12 +13,14 @@ from classwise.export.standalone.python.numbers import array, log_normalize, log
 
 
 def pool(classifier: dict[str, Any], rows: Any) -> Any:
-    """The mixture of all members."""
-    parts = [
-        of["log_weight"] + log_normalize(of["power"] * log_posterior(of["model"], rows)) for of in classifier["members"]
-    ]
-    pooled = log_normalize(classifier["power"] * log_sum_exp(np.array(parts), 0))
-    return log_normalize(pooled + array(classifier["shift"]))
+    """The mixture of all members, and their product beside it."""
+    members, product = classifier["members"], classifier.get("product")
+    logs = np.array([log_normalize(of["power"] * log_posterior(of["model"], rows)) for of in members])
+    pooled = log_sum_exp(np.array([of["log_weight"] for of in members])[:, None, None] + logs, 0)
+    if product:
+        own = log_normalize(np.tensordot(array(product["exponents"]), np.maximum(logs, product["least"]), 1))
+        pooled = np.logaddexp(product["log_rest"] + pooled, product["log_share"] + own)
+    return log_normalize(log_normalize(classifier["power"] * pooled) + array(classifier["shift"]))
 
 
 def encoded(member: dict[str, Any], rows: Any) -> Any:
