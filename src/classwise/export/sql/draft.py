@@ -91,7 +91,12 @@ class Written(NamedTuple):
 
 
 class Walking(Protocol):
-    """What takes rows through trees, or through points. sums: the columns that it adds; reads: those it looks at."""
+    """What takes rows through trees, or through points. sums: the columns that it adds; reads: those it looks at;
+    is_numbered: whether rows are told apart by a number.
+    """
+
+    @property
+    def is_numbered(self) -> bool: ...
 
     @property
     def sums(self) -> Sequence[str]: ...
@@ -148,8 +153,8 @@ class Steps:
             before = [column for other in walks[:i] for column in other.sums]
             kept = [*dict.fromkeys([*carried, *later, *before])]
             written = walk.steps(parts[-1].name, kept, f"{name}{i or ''}", self.dialect.name)
-            # Rows are numbered there: where that is asked for several times, it has to be done once.
-            parts[-1] = parts[-1]._replace(materialized=written[0].materialized)
+            # Where rows are numbered, and that is asked for several times, it has to be done once.
+            parts[-1] = parts[-1]._replace(materialized=walk.is_numbered and written[0].materialized)
             parts += [part._replace(text=exp.Literal(this=part.text, is_string=False)) for part in written]
         return parts
 

@@ -9,7 +9,7 @@ one is enough. Weights that were drawn are points themselves, s linear in them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from sqlglot import exp
@@ -65,6 +65,7 @@ class PointSum:
     reads: list[str]
     chosen: str | None = None
     turned: "Turned | None" = None
+    is_numbered: ClassVar[bool] = True
 
     def steps(self, source: str, kept: Sequence[str], name: str, dialect: str) -> list[Written]:
         """Parts of a query, of which the last has the columns kept of the source, and the sums."""

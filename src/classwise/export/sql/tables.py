@@ -12,7 +12,8 @@ class TableEngine:
     """How an engine reads a packed text as a table.
 
     rows: of items that stand in one text, each with an alias i; part: the p-th number of an item, from 1 on; whole,
-    fraction: types; number: what numbers rows; is_recursive: whether it can ask itself for as long as it takes.
+    fraction: types; number: what numbers rows; is_recursive: whether it can ask itself for as long as it takes;
+    has_list_functions: whether functions are applied to lists, and fast.
     """
 
     rows: str
@@ -21,6 +22,7 @@ class TableEngine:
     fraction: str
     number: str = "ROW_NUMBER() OVER ()"
     is_recursive: bool = True
+    has_list_functions: bool = False
 
     def table(self, numbers: Mapping[str, Sequence[str]]) -> str:
         """Columns of numbers, as a SELECT; those called v, c, lo and hi are whole."""
@@ -36,7 +38,9 @@ class TableEngine:
 SPLIT = "SPLIT_PART(i, ':', {p})"
 # SQLite has no such function, but JSON: the text becomes a list of lists.
 ENGINES = {
-    "duckdb": TableEngine("(SELECT UNNEST(STRING_SPLIT('{text}', ' ')) AS i) AS t", SPLIT, "INTEGER", "DOUBLE"),
+    "duckdb": TableEngine(
+        "(SELECT UNNEST(STRING_SPLIT('{text}', ' ')) AS i) AS t", SPLIT, "INTEGER", "DOUBLE", has_list_functions=True
+    ),
     "postgres": TableEngine("UNNEST(STRING_TO_ARRAY('{text}', ' ')) AS t(i)", SPLIT, "INTEGER", "DOUBLE PRECISION"),
     "sqlite": TableEngine(
         "JSON_EACH('[[' || REPLACE(REPLACE('{text}', ' ', '],['), ':', ',') || ']]')",
