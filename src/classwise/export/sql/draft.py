@@ -41,6 +41,7 @@ class Step(IntEnum):
     BENT = auto()  # these, to Yeo-Johnson powers
     SEEN = auto()  # these, where none is missing; one-hot columns
     TREES = auto()  # what the trees of a forest say, added up
+    PAIRS = auto()  # log densities of one-dependence, by lists
     FIRST_SUM = auto()  # what goes into the units of a network's first layer
     FIRST_UNIT = auto()  # what comes out of them
     SECOND_SUM = auto()  # the same of the second layer
@@ -91,7 +92,7 @@ class Written(NamedTuple):
 
 
 class Walking(Protocol):
-    """What takes rows through trees, or through points. sums: the columns that it adds; reads: those it looks at;
+    """What takes rows through trees, points or pairs. sums: the columns that it adds; reads: those it looks at;
     is_numbered: whether rows are told apart by a number.
     """
 
@@ -147,7 +148,7 @@ class Steps:
         return query
 
     def _walked(self, walks: Sequence[Walking], parts: list[Written], carried: list[str], name: str) -> list[Written]:
-        """The parts of a query, and those that take rows through trees or points, one forest after the other."""
+        """The parts of a query, and those that take rows through trees, points or pairs, one after the other."""
         for i, walk in enumerate(walks):
             later = [column for other in walks[i + 1 :] for column in other.reads]
             before = [column for other in walks[:i] for column in other.sums]

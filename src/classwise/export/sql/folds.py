@@ -17,6 +17,7 @@ import numpy as np
 
 from classwise.arrays import Array, Codes
 from classwise.export.sql.draft import Written
+from classwise.export.sql.tables import ENGINES
 from classwise.statistics.trees import LEAF, Trees
 
 # After so many steps, trees in which the row is in a leaf are put aside.
@@ -46,7 +47,10 @@ class Fold:
         """Parts of a query, of which the last has the columns kept of the source, and the sums."""
         lists = self._lists()
         along = ", ".join([*kept, *lists, "tree_row"])
-        parts = [Written(f"{name}_lists", _constants(lists), materialized=True), self._start(source, kept, lists, name)]
+        parts = [
+            Written(f"{name}_lists", ENGINES[dialect].lists(lists), materialized=True),
+            self._start(source, kept, lists, name),
+        ]
         for level in range(STEPS, int(self.trees.depth.max()) + STEPS, STEPS):
             text = f"SELECT {along}, {self._ended()}, {self._moved()} FROM {parts[-1].name}"
             parts.append(Written(f"{name}_{level}", text))
@@ -129,10 +133,3 @@ class Fold:
 
 
 _MINUS_INFINITY = "CAST('-Infinity' AS DOUBLE)"
-
-
-def _constants(lists: dict[str, list[str]]) -> str:
-    """Lists of numbers as columns of one row, each read from one text."""
-    kinds = {name: "BIGINT" if name == "tree_nodes" else "DOUBLE" for name in lists}
-    columns = [f"CAST('[{','.join(of)}]' AS {kinds[name]}[]) AS {name}" for name, of in lists.items()]
-    return f"SELECT {', '.join(columns)}"

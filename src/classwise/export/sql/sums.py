@@ -29,10 +29,13 @@ from classwise.export.sql.arithmetic import (
     number,
     shifted,
     total,
+    written,
 )
 from classwise.export.sql.draft import Draft, Step
 from classwise.export.sql.gaps import Gaps
 from classwise.export.sql.gaussians import About, add_gaussian
+from classwise.export.sql.pairs import Pairs
+from classwise.export.sql.tables import has_list_functions
 from classwise.statistics import Bins
 
 
@@ -65,10 +68,20 @@ def add_one_dependence(density: OneDependence, codes: Sequence[str], draft: Draf
     spans = [range(end - size, end) for size, end in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
     parents = [i for i, size in enumerate(sizes) if size > 1]
     draft.add_constants(np.full(density.count, -np.log(len(parents))))
+    if has_list_functions(draft.dialect.name):
+        _add_by_lists(density, codes, draft)
+        return
     for k in range(density.count):
         logs = density.logs[:, :, k]
         parts = [_of_parent(logs, i, spans, codes, draft) for i in parents]
         draft.add(k, log_of_sum(draft, Step.PART_TOP, parts))
+
+
+def _add_by_lists(density: OneDependence, codes: Sequence[str], draft: Draft) -> None:
+    pairs = Pairs(density, codes, [draft.name("pairs") for _ in range(density.count)])
+    draft.steps.walks.setdefault(Step.PAIRS, []).append(pairs)
+    for k, name in enumerate(pairs.sums):
+        draft.add(k, column(draft.steps.define(Step.PAIRS, name, written("", codes))))
 
 
 def _refuse_long(density: OneDependence) -> None:

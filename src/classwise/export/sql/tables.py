@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 # Columns of these names hold whole numbers.
-WHOLE = ("v", "c", "lo", "hi")
+WHOLE = ("v", "c", "lo", "hi", "tree_nodes")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,12 @@ class TableEngine:
         text = " ".join(map(":".join, zip(*numbers.values(), strict=True)))
         return f"SELECT {', '.join(parts)} FROM {self.rows.format(text=text)}"
 
+    def lists(self, numbers: Mapping[str, Sequence[str]]) -> str:
+        """Lists of numbers, as the columns of one row."""
+        kinds = {name: "BIGINT" if name in WHOLE else self.fraction for name in numbers}
+        columns = [f"CAST('[{','.join(of)}]' AS {kinds[name]}[]) AS {name}" for name, of in numbers.items()]
+        return f"SELECT {', '.join(columns)}"
+
 
 SPLIT = "SPLIT_PART(i, ':', {p})"
 # SQLite has no such function, but JSON: the text becomes a list of lists.
@@ -57,3 +63,8 @@ ENGINES = {
         is_recursive=False,
     ),
 }
+
+
+def has_list_functions(dialect: str) -> bool:
+    """Whether an engine applies functions to lists, and fast."""
+    return dialect in ENGINES and ENGINES[dialect].has_list_functions
