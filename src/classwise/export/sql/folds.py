@@ -4,8 +4,8 @@
     step    n becomes nodes[place + 1], where the value of the column is above the cut, else nodes[place]
 
 The values of a row end with minus infinity, which stands for the column of a leaf: there the row stays. Cuts are listed
-by the places of left children, so that a step takes three lookups. Rows are neither joined nor grouped: ten million
-take no more memory than a thousand.
+by the places of left children, so that a step takes three lookups. Rows are neither joined nor grouped, and none is
+kept for the sake of another.
 """
 
 from collections.abc import Iterable, Sequence

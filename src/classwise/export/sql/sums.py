@@ -3,7 +3,8 @@
     Mixture:         log p(x | k) = log sum over the components c of class k of  share_c N(x | m_c, C_c)
     one-dependence:  log p(x | k) = log mean over columns i of  p(x_i | k)  product over j != i of  p(x_j | x_i, k)
 
-Each part is a column of the query; sums are taken about the largest.
+Each part is a column of the query; sums are taken about the largest. Where an engine has functions of lists, those of
+one-dependence are looked up in lists: see pairs.py.
 """
 
 from collections.abc import Sequence

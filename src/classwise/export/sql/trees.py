@@ -8,7 +8,7 @@ to one of the children until it is in a leaf:
     leaves (v, b0, b1, ...)    what is believed of each class
 
 That is a recursive query. Spark limits the rows of those: there it is one join for each level, and as a row cannot be
-numbered twice alike, all of its columns go along.
+numbered twice alike, all of its columns go along. DuckDB has functions of lists, which are faster: see folds.py.
 """
 
 from collections.abc import Callable, Sequence
