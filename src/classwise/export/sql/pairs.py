@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from classwise.arrays import Array
 from classwise.densities import OneDependence
 from classwise.export.sql.arithmetic import IMPOSSIBLE
 from classwise.export.sql.draft import Written
@@ -91,7 +92,7 @@ class Pairs:
         return found
 
 
-def _texts(numbers: np.ndarray) -> list[str]:
+def _texts(numbers: Array) -> list[str]:
     return [repr(value).removesuffix(".0") for value in numbers.tolist()]
 
 
