@@ -41,6 +41,7 @@ class Step(IntEnum):
     BENT = auto()  # these, to Yeo-Johnson powers
     SEEN = auto()  # these, where none is missing; one-hot columns
     TREES = auto()  # what the trees of a forest say, added up
+    PAIRS = auto()  # log densities of one-dependence, by lists
     FIRST_SUM = auto()  # what goes into the units of a network's first layer
     FIRST_UNIT = auto()  # what comes out of them
     SECOND_SUM = auto()  # the same of the second layer
@@ -96,7 +97,12 @@ class Written(NamedTuple):
 
 
 class Walking(Protocol):
-    """What takes rows through trees, or through points. sums: the columns that it adds; reads: those it looks at."""
+    """What takes rows through trees, points or pairs. sums: the columns that it adds; reads: those it looks at;
+    is_numbered: whether rows are told apart by a number.
+    """
+
+    @property
+    def is_numbered(self) -> bool: ...
 
     @property
     def sums(self) -> Sequence[str]: ...
@@ -147,14 +153,14 @@ class Steps:
         return query
 
     def _walked(self, walks: Sequence[Walking], parts: list[Written], carried: list[str], name: str) -> list[Written]:
-        """The parts of a query, and those that take rows through trees or points, one forest after the other."""
+        """The parts of a query, and those that take rows through trees, points or pairs, one after the other."""
         for i, walk in enumerate(walks):
             later = [column for other in walks[i + 1 :] for column in other.reads]
             before = [column for other in walks[:i] for column in other.sums]
             kept = [*dict.fromkeys([*carried, *later, *before])]
             written = walk.steps(parts[-1].name, kept, f"{name}{i or ''}", self.dialect.name)
-            # Rows are numbered there: where that is asked for several times, it has to be done once.
-            parts[-1] = parts[-1]._replace(materialized=written[0].materialized)
+            # Where rows are numbered, and that is asked for several times, it has to be done once.
+            parts[-1] = parts[-1]._replace(materialized=walk.is_numbered and written[0].materialized)
             parts += [part._replace(text=exp.Literal(this=part.text, is_string=False)) for part in written]
         return parts
 

@@ -9,7 +9,7 @@ one is enough. Weights that were drawn are points themselves, s linear in them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from sqlglot import exp
@@ -44,7 +44,10 @@ from classwise.logistic.predictive import GRIDDED, POINTS, TIGHT, WIDE, cubature
 SWEEPS = {1: 0, 2: 1, 3: 5} | dict.fromkeys(range(4, 8), 6)
 
 # exp of less, times the weight of a point, is taken for zero: it would underflow, which ends a query in PostgreSQL.
-LEAST = -690.0
+LEAST = -600.0
+
+# The rules, by number. Up to the variance that the last is for, no point is far from the mean.
+CUBATURE, GRID, LATTICE = 0, 1, 2
 
 NUMBER = "pn"
 
@@ -56,7 +59,7 @@ NUMBER = "pn"
 class PointSum:
     """points: columns of numbers, w among them; classes: the score of each class, as terms, each a product of a column
     of the row (or none) with a column of the points (or none). chosen: the column of the row that tells which points
-    are its own, and of the points. turned: what finds the axes of a covariance first.
+    are its own, and of the points. turned: what finds the axes of a covariance first, and takes the largest mean off.
     """
 
     points: Mapping[str, Sequence[float]]
@@ -65,6 +68,7 @@ class PointSum:
     reads: list[str]
     chosen: str | None = None
     turned: "Turned | None" = None
+    is_numbered: ClassVar[bool] = True
 
     def steps(self, source: str, kept: Sequence[str], name: str, dialect: str) -> list[Written]:
         """Parts of a query, of which the last has the columns kept of the source, and the sums."""
@@ -85,29 +89,41 @@ class PointSum:
         scores = ", ".join(f"{' + '.join(map(_term, of))} AS cs{k}" for k, of in enumerate(self.classes))
         on = "1 = 1" if self.chosen is None else f"p.{self.chosen} = d.{self.chosen}"
         columns = ", ".join(f"d.{of}" for of in kept)
-        at = f"SELECT {columns}, p.w, {scores} FROM {source} AS d LEFT JOIN {name}_points AS p ON {on}"
+        rule = "".join(f", d.{of}" for of in self._chosen)
+        at = f"SELECT {columns}, p.w{rule}, {scores} FROM {source} AS d LEFT JOIN {name}_points AS p ON {on}"
         names = [f"cs{k}" for k in range(count)]
-        peak = _text(largest([*map(column, names)], dialect.ignores_nulls), dialect)
-        top = f"SELECT {first}, w, {', '.join(names)}, {peak} AS ctop FROM {name}_at"
-        least = LEAST - float(np.log(np.abs(self.points["w"]).min()))
-        odds = ", ".join(f"{_text(_odds(of, least), dialect)} AS ce{k}" for k, of in enumerate(names))
+        top = f"SELECT {first}, w, {', '.join(names)}, {_text(self._peak(dialect), dialect)} AS ctop FROM {name}_at"
+        odds = ", ".join(f"{_text(self._odds(of, dialect), dialect)} AS ce{k}" for k, of in enumerate(names))
         away = f"SELECT {first}, w, {odds} FROM {name}_top"
-        whole = " + ".join(f"ce{k}" for k in range(count))
-        sums = ", ".join(f"SUM(w * ce{k} / ({whole})) AS {of}" for k, of in enumerate(self.sums))
-        summed = f"SELECT {first}, {sums} FROM {name}_odds GROUP BY {first}"
+        kept_odds, whole = (between.join(f"ce{k}" for k in range(count)) for between in (", ", " + "))
+        share = f"SELECT {first}, {kept_odds}, w / ({whole}) AS cw FROM {name}_odds"
+        sums = ", ".join(f"SUM(cw * ce{k}) AS {of}" for k, of in enumerate(self.sums))
+        summed = f"SELECT {first}, {sums} FROM {name}_share GROUP BY {first}"
         end = " OFFSET 0" if dialect.fence == "offset" else ""
-        texts = {f"{name}_at": at + end, f"{name}_top": top + end, f"{name}_odds": away + end, name: summed}
-        return [Written(of, text) for of, text in texts.items()]
+        texts = {"_at": at + end, "_top": top + end, "_odds": away + end, "_share": share + end, "": summed}
+        return [Written(name + of, text) for of, text in texts.items()]
+
+    def _peak(self, dialect: Dialect) -> Expression:
+        """The largest score at a point; nothing is taken off where all points are near the largest mean, which is."""
+        scores = [column(f"cs{k}") for k in range(len(self.classes))]
+        peak = largest(scores, dialect.ignores_nulls)
+        if self.turned is None:
+            return peak
+        is_near = exp.LT(this=column("rule"), expression=number(LATTICE))
+        return case((is_near, number(0.0)), otherwise=peak)
+
+    def _odds(self, name: str, dialect: Dialect) -> Expression:
+        away = minus(column(name), column("ctop"))
+        if not dialect.raises:
+            return exp.Exp(this=away)
+        least = LEAST - float(np.log(np.abs(self.points["w"]).min()))
+        is_nothing = exp.LTE(this=away, expression=number(least))
+        return case((is_nothing, number(0.0)), otherwise=exp.Exp(this=away.copy()))
 
 
 def _term(term: tuple[str | None, str | None]) -> str:
     of_row, of_point = term
     return " * ".join([*[f"d.{of_row}"] * (of_row is not None), *[f"p.{of_point}"] * (of_point is not None)])
-
-
-def _odds(name: str, least: float) -> Expression:
-    away = minus(column(name), column("ctop"))
-    return case((exp.LTE(this=away, expression=number(least)), number(0.0)), otherwise=exp.Exp(this=away.copy()))
 
 
 def _text(expression: Expression, dialect: Dialect) -> str:
@@ -187,13 +203,13 @@ def add_softmax(basis: Array, mean: Sequence[str], covariance: Mapping[tuple[int
 
 def _chosen_rule(spread: str, size: int) -> Expression:
     """Which points, by the sum of the variances; NULL where that is infinite: as in Python, there is no answer."""
-    bars = [(0, TIGHT)] * (2 * size**2 < POINTS) + [(1, WIDE)] * (size <= GRIDDED) + [(2, -POSSIBLE)]
+    bars = [(CUBATURE, TIGHT)] * (2 * size**2 < POINTS) + [(GRID, WIDE)] * (size <= GRIDDED) + [(LATTICE, -POSSIBLE)]
     return case(*((exp.LTE(this=column(spread), expression=number(bar)), number(rule)) for rule, bar in bars))
 
 
 def _rule_points(size: int) -> dict[str, list[float]]:
-    rules = {0: cubature, 1: grid, 2: lattice}
-    used = [0] * (2 * size**2 < POINTS) + [1] * (size <= GRIDDED) + [2]
+    rules = {CUBATURE: cubature, GRID: grid, LATTICE: lattice}
+    used = [CUBATURE] * (2 * size**2 < POINTS) + [GRID] * (size <= GRIDDED) + [LATTICE]
     found = [(rule, *rules[rule](size)) for rule in used]
     points, weights = np.concatenate([of[1] for of in found]), np.concatenate([of[2] for of in found])
     names = np.concatenate([np.full(len(of[2]), of[0]) for of in found])
@@ -222,8 +238,9 @@ class Turned:
             angles = {of: angle for n, pair in enumerate(pairs) for of, angle in _angle(n, *pair).items()}
             chain.step(angles)
             chain.step(_rotated(pairs, size), [*angles])
-        chain.step(_ranked(size))
-        chain.step(_sorted(size))
+        top = largest([*map(column, means)], dialect.ignores_nulls)
+        chain.step(_ranked(size) | {"cmtop": top})
+        chain.step(_sorted(size) | {of: minus(column(of), column("cmtop")) for of in means})
         gone = [*(f"axis{i}_{j}" for i in range(size) for j in range(size)), *(f"root{j}" for j in range(size))]
         chain.step(self._roots(size), gone)
         return chain.parts

@@ -380,7 +380,7 @@ def _(trained: KernelLinear, columns: StackColumns) -> None:
     for landmark in features.landmarks:
         along = total(linear(landmark * (2 / width), names))
         apart = shifted(minus(along, over(size.copy(), number(width))), -float(landmark @ landmark) / width)
-        near.append(draft.define(Step.PART, "near", exp_or_zero(apart)))
+        near.append(draft.define(Step.PART, "near", exp_or_zero(column(draft.define(Step.DISTANCE, "apart", apart)))))
     for k, of_class in enumerate(weights - weights[0]):
         draft.scores[k] += linear(of_class, near) if of_class.any() else []
     draft.add_constants(intercept - intercept[0])

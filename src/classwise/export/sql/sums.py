@@ -3,7 +3,8 @@
     Mixture:         log p(x | k) = log sum over the components c of class k of  share_c N(x | m_c, C_c)
     one-dependence:  log p(x | k) = log mean over columns i of  p(x_i | k)  product over j != i of  p(x_j | x_i, k)
 
-Each part is a column of the query; sums are taken about the largest.
+Each part is a column of the query; sums are taken about the largest. Where an engine has functions of lists, those of
+one-dependence are looked up in lists: see pairs.py.
 """
 
 from collections.abc import Sequence
@@ -29,10 +30,13 @@ from classwise.export.sql.arithmetic import (
     number,
     shifted,
     total,
+    written,
 )
 from classwise.export.sql.draft import Draft, Step
 from classwise.export.sql.gaps import Gaps
 from classwise.export.sql.gaussians import About, add_gaussian
+from classwise.export.sql.pairs import Pairs
+from classwise.export.sql.tables import has_list_functions
 from classwise.statistics import Bins
 
 
@@ -65,10 +69,20 @@ def add_one_dependence(density: OneDependence, codes: Sequence[str], draft: Draf
     spans = [range(end - size, end) for size, end in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
     parents = [i for i, size in enumerate(sizes) if size > 1]
     draft.add_constants(np.full(density.count, -np.log(len(parents))))
+    if has_list_functions(draft.dialect.name):
+        _add_by_lists(density, codes, draft)
+        return
     for k in range(density.count):
         logs = density.logs[:, :, k]
         parts = [_of_parent(logs, i, spans, codes, draft) for i in parents]
         draft.add(k, log_of_sum(draft, Step.PART_TOP, parts))
+
+
+def _add_by_lists(density: OneDependence, codes: Sequence[str], draft: Draft) -> None:
+    pairs = Pairs(density, codes, [draft.name("pairs") for _ in range(density.count)])
+    draft.steps.walks.setdefault(Step.PAIRS, []).append(pairs)
+    for k, name in enumerate(pairs.sums):
+        draft.add(k, column(draft.steps.define(Step.PAIRS, name, written("", codes))))
 
 
 def _refuse_long(density: OneDependence) -> None:

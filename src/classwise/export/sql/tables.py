@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 # Columns of these names hold whole numbers.
-WHOLE = ("v", "c", "lo", "hi")
+WHOLE = ("v", "c", "lo", "hi", "tree_nodes")
 
 
 @dataclass(frozen=True)
@@ -12,7 +12,8 @@ class TableEngine:
     """How an engine reads a packed text as a table.
 
     rows: of items that stand in one text, each with an alias i; part: the p-th number of an item, from 1 on; whole,
-    fraction: types; number: what numbers rows; is_recursive: whether it can ask itself for as long as it takes.
+    fraction: types; number: what numbers rows; is_recursive: whether it can ask itself for as long as it takes;
+    has_list_functions: whether functions are applied to lists, and fast.
     """
 
     rows: str
@@ -21,6 +22,7 @@ class TableEngine:
     fraction: str
     number: str = "ROW_NUMBER() OVER ()"
     is_recursive: bool = True
+    has_list_functions: bool = False
 
     def table(self, numbers: Mapping[str, Sequence[str]]) -> str:
         """Columns of numbers, as a SELECT; those called v, c, lo and hi are whole."""
@@ -32,11 +34,19 @@ class TableEngine:
         text = " ".join(map(":".join, zip(*numbers.values(), strict=True)))
         return f"SELECT {', '.join(parts)} FROM {self.rows.format(text=text)}"
 
+    def lists(self, numbers: Mapping[str, Sequence[str]]) -> str:
+        """Lists of numbers, as the columns of one row."""
+        kinds = {name: "BIGINT" if name in WHOLE else self.fraction for name in numbers}
+        columns = [f"CAST('[{','.join(of)}]' AS {kinds[name]}[]) AS {name}" for name, of in numbers.items()]
+        return f"SELECT {', '.join(columns)}"
+
 
 SPLIT = "SPLIT_PART(i, ':', {p})"
 # SQLite has no such function, but JSON: the text becomes a list of lists.
 ENGINES = {
-    "duckdb": TableEngine("(SELECT UNNEST(STRING_SPLIT('{text}', ' ')) AS i) AS t", SPLIT, "INTEGER", "DOUBLE"),
+    "duckdb": TableEngine(
+        "(SELECT UNNEST(STRING_SPLIT('{text}', ' ')) AS i) AS t", SPLIT, "INTEGER", "DOUBLE", has_list_functions=True
+    ),
     "postgres": TableEngine("UNNEST(STRING_TO_ARRAY('{text}', ' ')) AS t(i)", SPLIT, "INTEGER", "DOUBLE PRECISION"),
     "sqlite": TableEngine(
         "JSON_EACH('[[' || REPLACE(REPLACE('{text}', ' ', '],['), ':', ',') || ']]')",
@@ -53,3 +63,8 @@ ENGINES = {
         is_recursive=False,
     ),
 }
+
+
+def has_list_functions(dialect: str) -> bool:
+    """Whether an engine applies functions to lists, and fast."""
+    return dialect in ENGINES and ENGINES[dialect].has_list_functions

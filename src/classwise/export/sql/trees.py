@@ -8,11 +8,12 @@ to one of the children until it is in a leaf:
     leaves (v, b0, b1, ...)    what is believed of each class
 
 That is a recursive query. Spark limits the rows of those: there it is one join for each level, and as a row cannot be
-numbered twice alike, all of its columns go along.
+numbered twice alike, all of its columns go along. DuckDB has functions of lists, which are faster: see folds.py.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sqlglot import exp
@@ -22,16 +23,14 @@ from classwise.arrays import Array
 from classwise.errors import ClasswiseError
 from classwise.export.sql.arithmetic import IMPOSSIBLE, case, column, double, log, number, over, written
 from classwise.export.sql.draft import Draft, Step, Written
-from classwise.export.sql.tables import ENGINES
+from classwise.export.sql.folds import DIGITS, Fold
+from classwise.export.sql.tables import ENGINES, has_list_functions
 from classwise.forest.forest import Forest
 from classwise.forest.forest_model import ForestModel
 from classwise.statistics.trees import LEAF, Trees
 
 # What numbers rows, in the step before the trees.
 NUMBER = "rn"
-
-# Beliefs are written with so many digits.
-DIGITS = 12
 
 
 def add_forest(forest: Forest, model: ForestModel, draft: Draft, only_label: bool) -> None:
@@ -63,9 +62,14 @@ def add_sums(trees: Trees, of_leaves: Array, draft: Draft, read: Callable[[int],
     _refuse(trees, of_leaves, draft)
     used = np.unique(trees.column[trees.column != LEAF]).tolist()
     values = {j: _filled(trees, j, read(j), draft) for j in used}
-    draft.steps.define(Step.DERIVED, NUMBER, written(ENGINES[draft.dialect.name].number, ()))
-    sums = [draft.define(Step.TREES, "trees", written("", [*values.values(), NUMBER])) for _ in of_leaves.T]
-    draft.steps.walks.setdefault(Step.TREES, []).append(Walk(trees, of_leaves, values, sums))
+    sums = [draft.name("trees") for _ in of_leaves.T]
+    engine = ENGINES[draft.dialect.name]
+    walk = (Fold if has_list_functions(draft.dialect.name) else Walk)(trees, of_leaves, values, sums)
+    if walk.is_numbered:
+        draft.steps.define(Step.DERIVED, NUMBER, written(engine.number, ()))
+    for name in sums:
+        draft.steps.define(Step.TREES, name, written("", walk.reads))
+    draft.steps.walks.setdefault(Step.TREES, []).append(walk)
     return sums
 
 
@@ -107,6 +111,7 @@ class Walk:
     beliefs: Array
     values: dict[int, str]
     sums: list[str]
+    is_numbered: ClassVar[bool] = True
 
     @property
     def reads(self) -> list[str]:
