@@ -75,7 +75,7 @@ class Plan(ABC):
 
     def model(self, statistics: ClassStatistics) -> Model:
         """The model that statistics make. A class without rows has a prior of zero, and no density."""
-        if statistics.weight.all():
+        if statistics.all_seen:
             return self._made(statistics)
         seen, labels = np.flatnonzero(statistics.weight > 0), statistics.labels
         priors = self.class_priors(statistics)
@@ -98,7 +98,7 @@ class Plan(ABC):
         Full Bayes counts one more row in each class: the posterior mean under a uniform Dirichlet prior.
         """
         given = class_priors(self.priors, statistics.labels, statistics.weight + self.pseudo_rows)
-        if statistics.weight.all():
+        if statistics.all_seen:
             return given
         seen = statistics.weight > 0
         if not given[seen].any():

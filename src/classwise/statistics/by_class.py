@@ -145,7 +145,7 @@ class ClassStatistics:
     @property
     def mean(self) -> Array:
         """m_k of the values that each column of numbers has; (g, p), NaN where a class has none."""
-        if not self.numbers.has_gaps and self.moments.weight.all():
+        if self.all_valued and not self.numbers.has_gaps:
             return self.moments.mean
         weight, mean = self.numbers.column_means()
         return np.where(weight > 0, mean, np.nan)
@@ -182,6 +182,16 @@ class ClassStatistics:
         """Whether all columns are numbers, and no row lacks one."""
         numbers_alone = len(self.schema.places["numbers"]) == len(self.schema.columns) and not self.schema.logs
         return numbers_alone and not self.numbers.has_gaps and bool((self.moments.weight == self.weight[:, None]).all())
+
+    @cached_property
+    def all_seen(self) -> bool:
+        """Whether every class has rows."""
+        return bool(self.weight.all())
+
+    @property
+    def all_valued(self) -> bool:
+        """Whether every class has values in all columns of numbers."""
+        return self.all_seen if self.is_complete else bool(self.moments.weight.all())
 
     def missing_weight(self) -> Array:
         """The weight without a value, by class and column; (g, p)."""
