@@ -23,6 +23,7 @@ from classwise.covariance.named_priors import check_prior, most_probable_form, r
 from classwise.covariance.recipe import (
     ESTIMATES,
     STRUCTURES,
+    UNSHRUNK,
     Average,
     Blend,
     CovarianceRule,
@@ -46,6 +47,7 @@ __all__ = [
     "ESTIMATES",
     "STRUCTURES",
     "TOLERANCE",
+    "UNSHRUNK",
     "Average",
     "Blend",
     "Completion",

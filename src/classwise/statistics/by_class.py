@@ -42,6 +42,8 @@ from classwise.statistics.sums import Sums
 from classwise.storage import save, stored
 from classwise.tabular import html_table
 
+NO_COLUMNS = Counts(())
+
 
 @stored("ClassStatistics", kind="statistics")
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,15 +134,15 @@ class ClassStatistics:
         """Third and fourth powers of the numbers, if they were asked for."""
         return self.part_of(QUARTICS) if QUARTICS.name in self.parts else None
 
-    @cached_property
+    @property
     def levels(self) -> Counts:
         """The weight of each level, of columns taken for categories."""
-        return self.part_of(LEVELS) if LEVELS.name in self.parts else Counts(())
+        return self.part_of(LEVELS) if LEVELS.name in self.parts else NO_COLUMNS
 
     @property
     def values(self) -> Counts:
         """The weight of each value, of columns whose family is yet to be chosen."""
-        return self.part_of(VALUES) if VALUES.name in self.parts else Counts(())
+        return self.part_of(VALUES) if VALUES.name in self.parts else NO_COLUMNS
 
     @property
     def mean(self) -> Array:
@@ -181,12 +183,14 @@ class ClassStatistics:
     def is_complete(self) -> bool:
         """Whether all columns are numbers, and no row lacks one."""
         numbers_alone = len(self.schema.places["numbers"]) == len(self.schema.columns) and not self.schema.logs
-        return numbers_alone and not self.numbers.has_gaps and bool((self.moments.weight == self.weight[:, None]).all())
+        if not numbers_alone or self.numbers.has_gaps:
+            return False
+        return not np.count_nonzero(self.moments.weight != self.weight[:, None])
 
     @cached_property
     def all_seen(self) -> bool:
         """Whether every class has rows."""
-        return bool(self.weight.all())
+        return all(self.weight.tolist())
 
     @property
     def all_valued(self) -> bool:
@@ -209,7 +213,7 @@ class ClassStatistics:
         missing = self.weight[:, None] - present
         return np.where(missing > 1e-9 * self.weight[:, None], missing, 0.0)
 
-    @cached_property
+    @property
     def all_vary(self) -> bool:
         """Whether every number plainly varies within some class: then none is constant, and no square underflows."""
         return self.moments.all_vary and (not self.schema.logs or self.logs.all_vary)

@@ -130,6 +130,11 @@ class Moments(Statistic):
         """The within-class sum of squares of each feature over all classes; (p,)."""
         return self.scatter.pooled_diagonal()
 
+    @cached_property
+    def noise(self) -> Array:
+        """The sums of squares that the rounding of values alone may make; (g, p)."""
+        return self.weight * (4 * EPS * self.mean) ** 2
+
     def class_weight(self) -> Array:
         """The weight of each class, where columns differ their average; (g,)."""
         return self.weight[:, 0] if self.weight.shape[1] == 1 else self.weight.mean(axis=1)
@@ -191,8 +196,7 @@ class Moments(Statistic):
         """Sums of squares that are only the rounding of a mean, set to zero: such a feature is constant."""
         if self.all_vary and isinstance(self.scatter, PooledScatter):  # the sums of all classes are far beyond it
             return self
-        noise = self.weight * (4 * EPS * self.mean) ** 2
-        scatter = self.scatter.denoised(noise)
+        scatter = self.scatter.denoised(self.noise)
         return self if scatter is self.scatter else replace(self, scatter=scatter)
 
     def scaled(self, scale: Array) -> Self:
@@ -224,8 +228,8 @@ class Moments(Statistic):
         """Whether every feature plainly varies within some class, far beyond what rounding makes or underflow loses:
         quicker to see than which do not.
         """
-        noise = self.total_weight * np.maximum(self._rounding(), LEAST_VARIANCE)
-        return bool((self.squares > FAR_BEYOND * noise).all())
+        least = self.noise.sum(axis=0) + LEAST_VARIANCE * self.total_weight
+        return np.count_nonzero(self.squares > FAR_BEYOND * least) == len(self.squares)
 
     def _rounding(self) -> Array:
         """The variance that the rounding of the values alone may make; (p,)."""
