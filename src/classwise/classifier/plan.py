@@ -134,9 +134,10 @@ class BlockPlan(Plan):
     @cached_property
     def form(self) -> type[Scatter]:
         form = self.numbers.form
+        if form is not PooledScatter:
+            return form
         chosen = self.families.values() if isinstance(self.families, Mapping) else [self.families]
-        # To choose a family takes the variances of each class.
-        return FullScatter if form is PooledScatter and "best" in chosen else form
+        return FullScatter if "best" in chosen else form  # to choose a family takes the variances of each class
 
     @property
     def needs_quartics(self) -> bool:
@@ -185,7 +186,7 @@ class BlockPlan(Plan):
         blocks = self._blocks(statistics, joint, known)
         density = _computed(blocks)
         levels, evidence = blocks.levels(), blocks.log_evidence
-        warn_of_ignored(statistics, blocks.ignored)
+        warn_of_ignored(statistics, blocks.left_out.why)
         warn_of_remarks(self.name, blocks)
         classifier = BayesClassifier(statistics.labels, priors, density)
         notes = blocks.notes | blocks.left_out_notes()

@@ -131,7 +131,8 @@ class SphericalCovariance(DiagonalCovariance):
     @staticmethod
     def sums(scatter: Scatter, shared: bool) -> Array:
         sums = DiagonalCovariance.sums(scatter, shared)
-        return sums.mean(axis=1, keepdims=True).repeat(sums.shape[1], axis=1)
+        features = sums.shape[1]
+        return (sums.sum(axis=1, keepdims=True) / features).repeat(features, axis=1)
 
     @staticmethod
     def divided(sums: Array, divisor: Array) -> Array:

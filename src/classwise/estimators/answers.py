@@ -119,8 +119,7 @@ class Answers(ExplainsUnavailable, ClassifierMixin, BaseEstimator):
         array of shape (n,)
             The labels.
         """
-        chosen = self._answer(Answer.DECISION, X)
-        return labels_at(self.classes_, chosen)
+        return labels_at(self.classes_, self._answer(Answer.DECISION, X))
 
     def predict_proba(self, X: Any) -> Array:
         """P(k | x); (n, g), columns in the order of `classes_`.

@@ -134,7 +134,7 @@ class ClassStatistics:
         """Third and fourth powers of the numbers, if they were asked for."""
         return self.part_of(QUARTICS) if QUARTICS.name in self.parts else None
 
-    @property
+    @cached_property
     def levels(self) -> Counts:
         """The weight of each level, of columns taken for categories."""
         return self.part_of(LEVELS) if LEVELS.name in self.parts else NO_COLUMNS

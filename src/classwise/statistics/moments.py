@@ -194,7 +194,7 @@ class Moments(Statistic):
 
     def denoised(self) -> Self:
         """Sums of squares that are only the rounding of a mean, set to zero: such a feature is constant."""
-        if self.all_vary and isinstance(self.scatter, PooledScatter):  # the sums of all classes are far beyond it
+        if isinstance(self.scatter, PooledScatter) and self.all_vary:  # the sums of all classes are far beyond it
             return self
         scatter = self.scatter.denoised(self.noise)
         return self if scatter is self.scatter else replace(self, scatter=scatter)
@@ -205,7 +205,7 @@ class Moments(Statistic):
 
     def overall_mean(self) -> Array:
         """The mean of all rows; (p,). 0 in a column without values."""
-        start = self.mean[np.argmax(self.weight, axis=0), np.arange(self.mean.shape[1])]
+        start = self.mean[self.weight.argmax(axis=0), np.arange(self.mean.shape[1])]
         return start + ratio((self.weight * (self.mean - start)).sum(axis=0), self.total_weight)
 
     def overall_variance(self) -> Array:
