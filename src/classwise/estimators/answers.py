@@ -119,7 +119,8 @@ class Answers(ExplainsUnavailable, ClassifierMixin, BaseEstimator):
         array of shape (n,)
             The labels.
         """
-        return labels_at(self.classes_, self._answer(Answer.DECISION, X))
+        chosen = self._answer(Answer.DECISION, X)
+        return labels_at(self.classes_, chosen)
 
     def predict_proba(self, X: Any) -> Array:
         """P(k | x); (n, g), columns in the order of `classes_`.
