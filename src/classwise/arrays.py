@@ -214,7 +214,7 @@ def marked_places(marked: NDArray[np.bool_]) -> Codes:
 
 def ratio(numerator: Array, denominator: Array) -> Array:
     """numerator / denominator, and 0 where the denominator is 0 (an empty class has no share of anything)."""
-    if denominator.all():
+    if np.count_nonzero(denominator) == denominator.size:
         return np.asarray(numerator / denominator)
     shape = np.broadcast_shapes(numerator.shape, denominator.shape)
     return np.divide(numerator, denominator, out=np.zeros(shape), where=denominator != 0)

@@ -121,6 +121,9 @@ class ImputedValueWarning(UserWarning):
 
 T = TypeVar("T")
 
+# The numbers that callers give. Most are of the first two types, which are quicker to recognize than the abstract one.
+NUMBER = (float, int, Real)
+
 
 def choose(option: str, value: Any, table: Mapping[Any, T]) -> T:
     """The object in a table of legal names that the caller's name stands for; any other name is an error.
@@ -139,7 +142,7 @@ def choose(option: str, value: Any, table: Mapping[Any, T]) -> T:
 
 def fraction(option: str, value: Any, *names: str) -> float:
     """A number in [0, 1]; names: the words that the caller may give instead, for the error message."""
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= 1:
+    if isinstance(value, NUMBER) and not isinstance(value, bool) and 0 <= float(value) <= 1:
         return float(value)
     words = f", or {_either(names)}" if names else ""
     raise ClasswiseError(f"{option}={value!r} is not an option; give a number from 0 to 1{words}.")
@@ -147,14 +150,14 @@ def fraction(option: str, value: Any, *names: str) -> float:
 
 def at_least(option: str, value: Any, least: float) -> float:
     """A number that is not below `least`."""
-    if isinstance(value, Real) and not isinstance(value, bool) and least <= float(value) < inf:
+    if isinstance(value, NUMBER) and not isinstance(value, bool) and least <= float(value) < inf:
         return float(value)
     raise ClasswiseError(f"{option}={value!r} is not an option; give a number of at least {least:g}.")
 
 
 def above(option: str, value: Any, least: float) -> float:
     """A number above `least`."""
-    if isinstance(value, Real) and not isinstance(value, bool) and least < float(value) < inf:
+    if isinstance(value, NUMBER) and not isinstance(value, bool) and least < float(value) < inf:
         return float(value)
     raise ClasswiseError(f"{option}={value!r} is not an option; give a number above {least:g}.")
 

@@ -75,7 +75,7 @@ class Plan(ABC):
 
     def model(self, statistics: ClassStatistics) -> Model:
         """The model that statistics make. A class without rows has a prior of zero, and no density."""
-        if statistics.weight.all():
+        if statistics.all_seen:
             return self._made(statistics)
         seen, labels = np.flatnonzero(statistics.weight > 0), statistics.labels
         priors = self.class_priors(statistics)
@@ -98,7 +98,7 @@ class Plan(ABC):
         Full Bayes counts one more row in each class: the posterior mean under a uniform Dirichlet prior.
         """
         given = class_priors(self.priors, statistics.labels, statistics.weight + self.pseudo_rows)
-        if statistics.weight.all():
+        if statistics.all_seen:
             return given
         seen = statistics.weight > 0
         if not given[seen].any():
@@ -134,9 +134,10 @@ class BlockPlan(Plan):
     @cached_property
     def form(self) -> type[Scatter]:
         form = self.numbers.form
+        if form is not PooledScatter:
+            return form
         chosen = self.families.values() if isinstance(self.families, Mapping) else [self.families]
-        # To choose a family takes the variances of each class.
-        return FullScatter if form is PooledScatter and "best" in chosen else form
+        return FullScatter if "best" in chosen else form  # to choose a family takes the variances of each class
 
     @property
     def needs_quartics(self) -> bool:
@@ -175,33 +176,36 @@ class BlockPlan(Plan):
         priors = self.class_priors(statistics)
         statistics = self._as_asked(statistics)
         refuse_underflow(statistics)
-        choices = choose_families(statistics) if statistics.schema.candidates else {}
-        if choices:
+        known: dict[int, str] = {}
+        if statistics.schema.candidates:
+            choices = choose_families(statistics)
             statistics = statistics.seen_as({j: choice.family for j, choice in choices.items()})
+            known = {j: str(choice) for j, choice in choices.items()}
         if self.rank is not None:
             joint = _in_directions(joint, priors, self.rank)
-        blocks = self._blocks(statistics, joint)
+        blocks = self._blocks(statistics, joint, known)
         density = _computed(blocks)
         levels, evidence = blocks.levels(), blocks.log_evidence
-        warn_of_ignored(statistics, blocks.ignored)
+        warn_of_ignored(statistics, blocks.left_out.why)
         warn_of_remarks(self.name, blocks)
-        notes = {j: str(choice) for j, choice in choices.items()}
-        notes |= {j: "; ".join(filter(None, [notes.get(j), note])) for j, note in blocks.notes.items()}
-        notes |= blocks.left_out_notes()
         classifier = BayesClassifier(statistics.labels, priors, density)
+        notes = blocks.notes | blocks.left_out_notes()
         made = notes, blocks.completion, evidence, blocks.structures, blocks.options.smoothing
         return Model(classifier, statistics.schema, levels, blocks.missing_share(), *made)
 
-    def _blocks(self, statistics: ClassStatistics, joint: Joint) -> Blocks:
-        """The columns as blocks, with the smoothing that was given or that the counts make most probable."""
+    def _blocks(self, statistics: ClassStatistics, joint: Joint, known: dict[int, str]) -> Blocks:
+        """The columns as blocks, with the smoothing that was given or that the counts make most probable.
+
+        known: what there is to say of a column already.
+        """
         kept = self.numbers.keeps_constants, self.numbers.keeps_copies
         made = SparseBlocks if statistics.schema.is_sparse else Blocks
         number = 1.0 if isinstance(self.smoothing, str) else self.smoothing
         options = Smoothing(number, self.rare, self.missing_is_level)
-        blocks = made(statistics, options, joint, self.numbers.alone, *kept)
+        blocks = made(statistics, options, joint, self.numbers.alone, *kept, known)
         if self.smoothing != "evidence":
             return blocks
-        return replace(blocks, options=replace(options, smoothing=most_probable_smoothing(blocks.smoothed())))
+        return replace(blocks, options=options._replace(smoothing=most_probable_smoothing(blocks.smoothed())))
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from classwise.estimators import (
     SummaryEstimator,
     Tuned,
 )
+from classwise.estimators.plans import adopted, open_choices, plan_of, tuned
 from classwise.rows.schema import Families
 from classwise.selection import first_pass
 from classwise.selection.crossing import Crossing
@@ -132,7 +133,7 @@ class FamilyMember(Candidate):
     def seconds(self, size: Size) -> float:
         if size.is_streamed or self.is_given:  # a stream is read in any case
             return 0.0
-        searched = limits.FAMILY_SEARCHES if self.model._open_choices() else 1
+        searched = limits.FAMILY_SEARCHES if open_choices(self.model) else 1
         seconds = limits.FAMILY_SECONDS * searched * size.rows * size.columns * size.classes
         return seconds + (self._gap_seconds(size, searched) if self._needs_full else 0.0)
 
@@ -148,17 +149,17 @@ class FamilyMember(Candidate):
     @property
     def _needs_full(self) -> bool:
         """Whether it models covariances between columns."""
-        return isinstance(self.model, GaussianClassifier) and self.model._plan().form is not DiagonalScatter
+        return isinstance(self.model, GaussianClassifier) and plan_of(self.model).form is not DiagonalScatter
 
     def prepared(self, crossing: Crossing, X: Any) -> "FamilyMember":
-        tuned = self.model._tune(crossing)
+        choices = tuned(self.model, crossing)
         # A model that cannot be fitted to all rows fails here, before any fold is tried.
-        return replace(self, tuned=tuned, whole=tuned.plain._plan().roughly().fit(crossing.statistics.total()))
+        return replace(self, tuned=choices, whole=plan_of(choices.plain).roughly().fit(crossing.statistics.total()))
 
     def fit(self, held: HeldOut) -> Any:
         assert self.tuned is not None
         assert self.whole is not None
-        return held.fold.fit(self.tuned.by_fold[held.number]._plan().starting_at(self.whole.model.completion))
+        return held.fold.fit(plan_of(self.tuned.by_fold[held.number]).starting_at(self.whole.model.completion))
 
     def log_posterior(self, fitted: Any, held: HeldOut) -> Array:
         return held.fold.log_posterior(fitted)
@@ -180,4 +181,4 @@ class FamilyMember(Candidate):
         assert trial.statistics is not None
         model = clone(trial.model)
         model.set_params(calibrate="temperature" if trial.uses_power else None)
-        return model._adopt(trial.tuned, trial.calibration if trial.uses_power else None, trial.statistics)
+        return adopted(model, trial.tuned, trial.calibration if trial.uses_power else None, trial.statistics)

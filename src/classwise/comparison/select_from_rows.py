@@ -14,6 +14,7 @@ from classwise.densities.blocks import why_constant, why_ignored
 from classwise.engines import BLAS, Rows, open_rows
 from classwise.errors import ClasswiseError, choose, whole
 from classwise.estimators.answers import read_seed
+from classwise.estimators.plans import left_to_rows, plan_of
 from classwise.estimators.summary import SummaryEstimator, crosses
 from classwise.rows.device_rows import to_host
 from classwise.rows.sources import open_source
@@ -127,7 +128,7 @@ def select_columns(
         else:
             rows = open_rows(X, target=target, columns=columns, weights=weights, groups=groups, families=model.families)
             crossing = _read_rows(model, rows, folds, random_state)
-        plan = replace(model._plan(), families="auto")  # the crossing has read the columns as the options say
+        plan = replace(plan_of(model), families="auto")  # the crossing has read the columns as the options say
         total = crossing.statistics.total()
         left_out = _left_out(plan, total)
         tried = tuple(j for j in range(total.n_features) if j not in left_out)
@@ -149,14 +150,14 @@ def _refuse(model: Any) -> None:
             f"model={name} is not made of sums over rows, which sets of columns restrict; give LDA, QDA, NearestMean, "
             "NaiveBayes or GaussianClassifier, or use scikit-learn's SequentialFeatureSelector."
         )
-    left = {**model._open_choices(), **({"calibrate": model.calibrate} if model.calibrate else {})}
+    left = left_to_rows(model)
     if left:
         named = " and ".join(f"{option}={value!r}" for option, value in left.items())
         raise ClasswiseError(
             f"{named} would be chosen for every set of columns; give a number, select the columns, and leave the "
             "choice to a fit of the chosen columns."
         )
-    if model._plan().needs_quartics:
+    if plan_of(model).needs_quartics:
         raise ClasswiseError(
             "shrink='ledoit-wolf' needs sums of |d|⁴ over just the columns of a set, which are not a restriction of "
             "those of all columns; use shrink='oas'."
@@ -172,7 +173,7 @@ def _refuse_names(y: Any, columns: Any, weights: Any) -> None:
 
 
 def _read(model: SummaryEstimator, X: Any, y: Any, folds: Any, weights: Any, groups: Any, seed: Any) -> Crossing:
-    plan, X = model._plan(), to_host(X)
+    plan, X = plan_of(model), to_host(X)
     source = open_source(X)
     if isinstance(folds, str) and folds == "loo":
         folds = np.arange(len(source.values))

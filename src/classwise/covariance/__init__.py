@@ -23,6 +23,7 @@ from classwise.covariance.overall_moments import with_overall_moments
 from classwise.covariance.recipe import (
     ESTIMATES,
     STRUCTURES,
+    UNSHRUNK,
     Average,
     Blend,
     CovarianceRule,
@@ -46,6 +47,7 @@ __all__ = [
     "ESTIMATES",
     "STRUCTURES",
     "TOLERANCE",
+    "UNSHRUNK",
     "Average",
     "Blend",
     "Completion",

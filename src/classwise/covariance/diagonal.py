@@ -131,11 +131,12 @@ class SphericalCovariance(DiagonalCovariance):
     @staticmethod
     def sums(scatter: Scatter, shared: bool) -> Array:
         sums = DiagonalCovariance.sums(scatter, shared)
-        return np.broadcast_to(sums.mean(axis=1, keepdims=True), sums.shape)
+        features = sums.shape[1]
+        return (sums.sum(axis=1, keepdims=True) / features).repeat(features, axis=1)
 
     @staticmethod
     def divided(sums: Array, divisor: Array) -> Array:
-        return sums / divisor.mean(axis=1, keepdims=True)
+        return sums / (divisor if divisor.shape[1] == 1 else divisor.mean(axis=1, keepdims=True))
 
     @staticmethod
     def prior_scale(matrix: Array) -> Array:

@@ -24,7 +24,7 @@ def with_overall_moments(statistics: ClassStatistics, apart: bool = True) -> Cla
 
     apart: whether each column has a variance of its own. If not, only a class without any value is filled.
     """
-    if statistics.moments.weight.all():
+    if statistics.all_valued:
         return statistics
     absent = statistics.moments.weight == 0
     absent = absent if apart else np.asarray(absent.all(axis=1, keepdims=True))
@@ -69,9 +69,9 @@ class OverallMoments:
 
 def with_valueless(statistics: ClassStatistics) -> ClassStatistics:
     """The rows of classes that have no number at all, too: as rows that lack them all, so that EM fills them."""
-    numbers = statistics.numbers
-    if numbers.moments.weight.all():
+    if statistics.all_valued:
         return statistics
+    numbers = statistics.numbers
     codes = np.flatnonzero(~numbers.present_weight().any(axis=1) & (statistics.weight > 0))
     if not len(codes):
         return statistics

@@ -31,7 +31,7 @@ def refuse_singular(covariance: Covariance, statistics: ClassStatistics, remedy:
 
 def is_regular(covariance: Covariance) -> bool:
     """Whether every one of the covariances has an inverse."""
-    return covariance.least_pivot() > tolerance(covariance.values.shape[1])
+    return tolerance(covariance.values.shape[1]) < covariance.least_pivot()
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class MaximumLikelihood(Divisor):
         return statistics.moments.weight
 
     def pooled(self, statistics: ClassStatistics) -> Array:
-        return statistics.moments.weight.sum(axis=0, keepdims=True)
+        return statistics.moments.total_weight[None]
 
 
 class Unbiased(Divisor):
@@ -66,7 +66,7 @@ class Unbiased(Divisor):
         return np.maximum(weight - 1, 0.0)  # 0 where a class has no value in a column
 
     def pooled(self, statistics: ClassStatistics) -> Array:
-        weight = statistics.moments.weight.sum(axis=0, keepdims=True)
+        weight = statistics.moments.total_weight[None]
         count = (statistics.moments.weight > 0).sum(axis=0, keepdims=True)
         if (weight <= count).any():
             raise ClasswiseError(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,8 +25,7 @@ from classwise.statistics import ClassStatistics, LevelCounts, is_id
 from classwise.statistics.copies import CopyOf, find_copies
 
 
-@dataclass(frozen=True)
-class Smoothing:
+class Smoothing(NamedTuple):
     """How levels and counts are estimated.
 
     smoothing: the pseudo-rows of the prior. rare: levels below this frequency are pooled (a fraction of the rows, or,
@@ -35,6 +35,20 @@ class Smoothing:
     smoothing: float
     rare: float
     missing_is_level: bool
+
+
+class LeftOut(NamedTuple):
+    """Columns that are left out, by position. why: the reason; constants: the value of those that never vary; copies:
+    what those that follow from others are of them.
+    """
+
+    why: dict[int, str]
+    constants: dict[int, float]
+    copies: dict[int, CopyOf]
+
+
+# Columns, and the density of these alone.
+Described: TypeAlias = tuple[list[int], Density]
 
 
 @dataclass(eq=False)
@@ -74,10 +88,12 @@ class Blocks:
         candidates = [self._numbers(self._valued(family), make) for family, make in makers.items() if family in found]
         blocks = [block for block in [*candidates, self._levels()] if block is not None]
         left_out = self._left_out()
-        if not blocks and not any(isinstance(block.density, Presence) for block in left_out):
+        if not blocks and not any(isinstance(density, Presence) for _, density in left_out):
             refuse_silent(self.statistics)
         blocks += left_out
-        return blocks[0].density if len(blocks) == 1 else Product(tuple(blocks))
+        if len(blocks) == 1:
+            return blocks[0][1]
+        return Product(tuple(Block(np.array(columns), density) for columns, density in blocks))
 
     @property
     def log_evidence(self) -> float | None:
@@ -87,6 +103,8 @@ class Blocks:
 
     def levels(self) -> dict[int, Labels]:
         """The levels of each column that has some, by position."""
+        if not self.statistics.schema.levels:
+            return {}
         known = zip(self.statistics.schema.levels, self.statistics.levels.columns, strict=True)
         return {j: self._completed(j, column).levels for j, column in known if column is not None}
 
@@ -102,40 +120,34 @@ class Blocks:
         return np.asarray(self.missing_weight.sum(axis=0) / self.statistics.weight.sum())
 
     @cached_property
-    def ignored(self) -> dict[int, str]:
-        """Why a column is left out, by position."""
-        alone = {} if self.statistics.is_complete else why_ignored(self.statistics, self.missing_weight)
-        alone |= why_constant(self.constants)
-        repeated = {j: copy.described(self.statistics.name) for j, copy in self.copies.items()}
-        return alone | repeated
+    def left_out(self) -> LeftOut:
+        """The columns that say nothing, or nothing that others do not."""
+        statistics = self.statistics
+        constants = {} if self.keeps_constants else statistics.constants()
+        copies = {} if self.keeps_copies else find_copies(statistics)
+        why = {} if statistics.is_complete else why_ignored(statistics, self.missing_weight)
+        why |= why_constant(constants)
+        why |= {j: copy.described(statistics.name) for j, copy in copies.items()}
+        return LeftOut(why, constants, copies)
 
     def left_out_notes(self) -> dict[int, str]:
         """What a schema says of columns that are left out, by position."""
-        return {j: f"left out: {why}" for j, why in self.ignored.items()}
-
-    @cached_property
-    def constants(self) -> dict[int, float]:
-        """The columns of numbers that never vary, and the value of each."""
-        return {} if self.keeps_constants else self.statistics.constants()
-
-    @cached_property
-    def copies(self) -> dict[int, CopyOf]:
-        """The columns of numbers that follow from others."""
-        return {} if self.keeps_copies else find_copies(self.statistics)
+        return {j: f"left out: {why}" for j, why in self.left_out.why.items()}
 
     # Numbers ------------------------------------------------------------------------------------------------------
 
     def _valued(self, family: str) -> list[int]:
         """The columns of a family that have values, and not always the same."""
-        return [j for j in self.statistics.schema.by_family[family] if j not in self.ignored]
+        why = self.left_out.why
+        return [j for j in self.statistics.schema.by_family[family] if j not in why]
 
-    def _numbers(self, columns: list[int], make: Callable[[ClassStatistics], Density]) -> Block | None:
+    def _numbers(self, columns: list[int], make: Callable[[ClassStatistics], Density]) -> Described | None:
         if not columns:
             return None
         whole = len(columns) == len(self.statistics.schema.columns)
         density = make(self.statistics if whole else self.statistics.part(columns))
         self.remarks += self._borrowers(columns)
-        return Block(np.array(columns), self._with_presence(density, columns))
+        return columns, self._with_presence(density, columns)
 
     def _borrowers(self, columns: list[int]) -> list[str]:
         """Names the classes that have no value in some of these columns."""
@@ -213,7 +225,7 @@ class Blocks:
             columns = self._valued(family) if family in self.statistics.schema.by_family else []
             found += [counts(self.statistics.part(columns))] if columns else []
         for j, column in zip(self.statistics.schema.levels, self.statistics.levels.columns, strict=True):
-            if column is not None and j not in self.ignored:
+            if column is not None and j not in self.left_out.why:
                 found.append(DirichletCounts(self._completed(j, column).weight))
         if not found:
             raise ClasswiseError(
@@ -250,23 +262,23 @@ class Blocks:
 
     # Levels -------------------------------------------------------------------------------------------------------
 
-    def _levels(self) -> Block | None:
+    def _levels(self) -> Described | None:
         statistics, kept = self.statistics, {}
         if not statistics.schema.levels:
             return None
         missing = self.missing_weight
         for j, column in zip(statistics.schema.levels, statistics.levels.columns, strict=True):
             assert column is not None
-            if j in self.ignored:
+            if j in self.left_out.why:
                 continue
             absent = missing[:, j] if self.options.missing_is_level and missing[:, j].any() else None
             counts = self._borrowed(j, self._completed(j, column))
             rare = self._rare_weight(column)
             kept[j] = Levels.estimate(counts, self.options.smoothing, absent, rare)
-            self.notes[j] = self._about_levels(counts, rare)
+            self.notes[j] = "; ".join(filter(None, [self.notes.get(j), self._about_levels(counts, rare)]))
             closed = self.options.smoothing > 0 and not rare and absent is None
             self.evidence.append(levels_evidence(counts, self.options.smoothing) if closed else None)
-        return Block(np.array(list(kept)), Categorical.of(kept.values())) if kept else None
+        return (list(kept), Categorical.of(kept.values())) if kept else None
 
     def _completed(self, j: int, column: LevelCounts) -> LevelCounts:
         """Yes and no are both levels, whether or not both were seen; more than two are an error."""
@@ -301,25 +313,28 @@ class Blocks:
         rare = self.options.rare
         return rare if rare >= 1 else rare * float(column.weight.sum())
 
-    def _left_out(self) -> list[Block]:
+    def _left_out(self) -> list[Described]:
         """Columns that were left out: a sample repeats the one value, or the other column, and lacks the others.
 
         Where missing values are a level, those of a column that never varies tell something all the same.
         """
-        if not self.ignored:
+        why, constants, copies = self.left_out
+        if not why:
             return []
         levels, count = self.statistics.schema.levels, len(self.statistics.labels)
-        valueless = [j for j in sorted(self.ignored) if j not in self.constants and j not in self.copies]
+        valueless = [j for j in sorted(why) if j not in constants and j not in copies]
         missing = Constant(np.array([-1.0 if j in levels else np.nan for j in valueless]), count)
-        constant, values = list(self.constants), np.array(list(self.constants.values()))
-        blocks = [(constant, self._with_presence(Constant(values, count), constant)), (valueless, missing)]
-        if self.copies:
-            blocks.append((list(self.copies), self._copied(count)))
-        return [Block(np.array(columns), density) for columns, density in blocks if columns]
+        constant, values = list(constants), np.array(list(constants.values()))
+        blocks: list[Described] = [
+            (constant, self._with_presence(Constant(values, count), constant)),
+            (valueless, missing),
+            *([(list(copies), self._copied(copies, count))] if copies else []),
+        ]
+        return [(columns, density) for columns, density in blocks if columns]
 
-    def _copied(self, count: int) -> Copies:
-        numbers, copies = self.statistics.schema.numbers, self.copies.values()
-        means = self.statistics.numbers.overall_mean()[[numbers.index(j) for j in self.copies]]
+    def _copied(self, found: dict[int, CopyOf], count: int) -> Copies:
+        numbers, copies = self.statistics.schema.numbers, found.values()
+        means = self.statistics.numbers.overall_mean()[[numbers.index(j) for j in found]]
         most = max((len(copy.columns) for copy in copies), default=0)
         sources, slopes = np.zeros((len(copies), most), dtype=np.intp), np.zeros((len(copies), most))
         for i, copy in enumerate(copies):

@@ -13,13 +13,13 @@ import numpy as np
 from classwise.arrays import Array, Codes
 from classwise.covariance import (
     TOLERANCE,
+    UNSHRUNK,
     Blend,
     Completion,
     Conjugate,
     Covariance,
     DiagonalCovariance,
     Divisor,
-    Fixed,
     FullCovariance,
     GaussianParameters,
     NormalInverseWishart,
@@ -241,7 +241,7 @@ class Floored:
         """The variances within each class, none below the floor (g, p), and the columns where it mattered."""
         variances = diagonal_recipe(self.divisor).blend(statistics).values
         least = self.floor * statistics.moments.overall_variance()
-        return np.maximum(variances, least), np.flatnonzero((variances <= least).any(axis=0))
+        return np.maximum(variances, least), np.any(variances <= least, axis=0).nonzero()[0]
 
     def _remarks(self, statistics: ClassStatistics, low: Codes) -> list[str]:
         """Names the columns whose variance was raised; an error if floor is 0."""
@@ -259,7 +259,7 @@ class Floored:
 
 def diagonal_recipe(divisor: Divisor) -> Recipe:
     """A variance for each class and column, neither shared nor shrunk."""
-    return Recipe(DiagonalCovariance, divisor, Blend(0.0), Fixed(0.0))
+    return Recipe(DiagonalCovariance, divisor, Blend(0.0), UNSHRUNK)
 
 
 def _one_by_one(statistics: ClassStatistics, recipe: Recipe) -> NumbersFit:

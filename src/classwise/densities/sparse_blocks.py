@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Labels
 from classwise.densities.absence import Constant
-from classwise.densities.blocks import Blocks, refuse_silent, yes_or_no
+from classwise.densities.blocks import Blocks, LeftOut, refuse_silent, why_constant, yes_or_no
 from classwise.densities.count_data import Binomial
 from classwise.densities.density import Block, Density, Product
 from classwise.densities.smoothing import Smoothed
@@ -57,15 +57,12 @@ class SparseBlocks(Blocks):
         return self.statistics.moments.overall_mean() if is_gaussian else np.zeros(len(self.statistics.schema))
 
     @cached_property
-    def ignored(self) -> dict[int, str]:
-        return {int(j): f"always {self._values[j]:.6g}" for j in np.flatnonzero(self._still)}
+    def left_out(self) -> LeftOut:
+        constants = {int(j): float(self._values[j]) for j in np.flatnonzero(self._still)}
+        return LeftOut(why_constant(constants), constants, {})
 
     def left_out_notes(self) -> dict[int, str]:
         return {}  # too many columns may never hold a value
-
-    @cached_property
-    def constants(self) -> dict[int, float]:
-        return {j: float(self._values[j]) for j in self.ignored}
 
     def _bernoulli(self, part: ClassStatistics) -> Binomial:
         """Whether a value is there: one trial."""

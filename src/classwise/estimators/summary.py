@@ -68,8 +68,10 @@ class SummaryEstimator(GenerativeAnswers):
 
     def _open_choices(self) -> dict[str, Any]:
         """The options that are left to held-out rows, with their values."""
-        given = {name: self.__dict__.get(name) for name in OPEN}
-        left = {name: value for name, value in given.items() if isinstance(value, str) and value in OPEN[name]}
+        given = self.__dict__
+        left = {
+            name: given[name] for name, left in OPEN.items() if isinstance(given.get(name), str) and given[name] in left
+        }
         if self.__dict__.get("estimate") != "bayes":  # the prior is not used
             left.pop("prior", None)
         return left

@@ -63,7 +63,7 @@ def readable(rows: RowsOrColumns) -> Any:
 def _is_read(values: NDArray[Any]) -> bool:
     dtype = values.dtype
     is_plain = dtype.char in "df" and dtype.isnative and values.flags.aligned
-    return is_plain and not any(step % dtype.itemsize for step in values.strides)
+    return is_plain and (values.flags.forc or not any(step % dtype.itemsize for step in values.strides))
 
 
 # Integers in a range no wider than this have codes of two bytes.

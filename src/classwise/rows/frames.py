@@ -59,9 +59,11 @@ def of_no_kind(types: Mapping[Any, str]) -> ClasswiseError:
 class ConvertedColumns(ABC):
     """Columns of text or dates that become numbers. Part of the rows is converted as all of them are."""
 
-    def __init__(self) -> None:
-        self._conversions: dict[int, Conversion | None] = {}
-        self._whole: Self | None = None  # itself would be a cycle, which keeps rows alive
+    _whole: Self | None = None  # itself would be a cycle, which keeps rows alive
+
+    @cached_property
+    def _conversions(self) -> dict[int, Conversion | None]:
+        return {}
 
     def conversion(self, column: int) -> Conversion | None:
         """How the values of a column become numbers; None where they are numbers already, or never are."""
@@ -83,7 +85,6 @@ class FrameSource(ConvertedColumns):
     """The columns of a frame."""
 
     def __init__(self, frame: "nw.DataFrame[Any]", texts: Mapping[str, Conversion] | None = None) -> None:
-        super().__init__()
         self.backend: str | None = frame.implementation.value
         self.keys = list(frame.columns)
         self.names = tuple(self.keys) if all(isinstance(key, str) for key in self.keys) else None

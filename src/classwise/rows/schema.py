@@ -253,7 +253,7 @@ class Schema:
         """The columns of a sparse matrix."""
         return cls(Repeated(Column(None, "Float64", family), count))
 
-    @property
+    @cached_property
     def is_sparse(self) -> bool:
         """Whether the columns are those of a sparse matrix: all alike, and perhaps very many."""
         return isinstance(self.columns, Repeated)

@@ -79,7 +79,6 @@ class ArraySource(ConvertedColumns):
     missing: tuple[str, ...] | None = None
 
     def __init__(self, values: NDArray[Any], names: tuple[str, ...] | None = None) -> None:
-        super().__init__()
         self.values = values
         self.names = names
         self.keys: list[Any] = list(names or range(values.shape[1]))

@@ -42,6 +42,8 @@ from classwise.statistics.sums import Sums
 from classwise.storage import save, stored
 from classwise.tabular import html_table
 
+NO_COLUMNS = Counts(())
+
 
 @stored("ClassStatistics", kind="statistics")
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,17 +137,17 @@ class ClassStatistics:
     @cached_property
     def levels(self) -> Counts:
         """The weight of each level, of columns taken for categories."""
-        return self.part_of(LEVELS) if LEVELS.name in self.parts else Counts(())
+        return self.part_of(LEVELS) if LEVELS.name in self.parts else NO_COLUMNS
 
     @property
     def values(self) -> Counts:
         """The weight of each value, of columns whose family is yet to be chosen."""
-        return self.part_of(VALUES) if VALUES.name in self.parts else Counts(())
+        return self.part_of(VALUES) if VALUES.name in self.parts else NO_COLUMNS
 
     @property
     def mean(self) -> Array:
         """m_k of the values that each column of numbers has; (g, p), NaN where a class has none."""
-        if not self.numbers.has_gaps and self.moments.weight.all():
+        if self.all_valued and not self.numbers.has_gaps:
             return self.moments.mean
         weight, mean = self.numbers.column_means()
         return np.where(weight > 0, mean, np.nan)
@@ -181,7 +183,19 @@ class ClassStatistics:
     def is_complete(self) -> bool:
         """Whether all columns are numbers, and no row lacks one."""
         numbers_alone = len(self.schema.places["numbers"]) == len(self.schema.columns) and not self.schema.logs
-        return numbers_alone and not self.numbers.has_gaps and bool((self.moments.weight == self.weight[:, None]).all())
+        if not numbers_alone or self.numbers.has_gaps:
+            return False
+        return not np.count_nonzero(self.moments.weight != self.weight[:, None])
+
+    @cached_property
+    def all_seen(self) -> bool:
+        """Whether every class has rows."""
+        return all(self.weight.tolist())
+
+    @property
+    def all_valued(self) -> bool:
+        """Whether every class has values in all columns of numbers."""
+        return self.all_seen if self.is_complete else bool(self.moments.weight.all())
 
     def missing_weight(self) -> Array:
         """The weight without a value, by class and column; (g, p)."""
@@ -199,7 +213,7 @@ class ClassStatistics:
         missing = self.weight[:, None] - present
         return np.where(missing > 1e-9 * self.weight[:, None], missing, 0.0)
 
-    @cached_property
+    @property
     def all_vary(self) -> bool:
         """Whether every number plainly varies within some class: then none is constant, and no square underflows."""
         return self.moments.all_vary and (not self.schema.logs or self.logs.all_vary)

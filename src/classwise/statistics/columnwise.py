@@ -42,8 +42,13 @@ def gather_from_columns(
     ([[1.5], [6.0]], [[[0.5]], [[0.0]]])
     """
     fused = fused_moments(columns, codes, count, weights, form)
-    if fused is not None:
-        return fused
+    return _by_block(columns, codes, count, weights, form) if fused is None else fused
+
+
+@np.errstate(all="ignore")  # NaN and infinity travel to the sums, where callers look for them
+def _by_block(
+    columns: Sequence[NDArray[Any]], codes: Codes, count: int, weights: Array | None, form: type[Scatter]
+) -> Moments:
     provisional = _provisional(columns, codes, count)
     features, accumulate = len(columns), _squares if form is DiagonalScatter else _products
     kept = DiagonalScatter if form is DiagonalScatter else FullScatter

@@ -23,9 +23,8 @@ from classwise.statistics.gaps import Numbers
 LEAST_LEFT = 100
 LEFT_BY_COLUMN = 10
 
-# Columns are plainly free of each other where sums of squares are this many times what rounding makes, and where no
-# column's variance, given those before it, is less than this share of its own: both far from what a copy leaves.
-FAR_BEYOND = 1e8
+# Columns that plainly vary are free of each other where no column's variance, given those before it, is less than this
+# share of its own: far from what a copy leaves.
 LEAST_PIVOT = 1e-6
 
 # Slopes and offsets are known to about this many digits: 1.8, not 1.7999999999999998.
@@ -105,7 +104,7 @@ def _is_plainly_free(numbers: Numbers) -> bool:
     """Whether no column can follow from others, seen at little cost: what holds in all rows holds within classes, where
     every column varies far beyond rounding, and none is nearly a combination of those before it.
     """
-    if numbers.has_gaps or not numbers.moments.clearance > FAR_BEYOND:
+    if numbers.has_gaps or not numbers.moments.all_vary:
         return False
     return least_pivot(numbers.moments.scatter.pooled()[None]) > LEAST_PIVOT
 

@@ -204,7 +204,7 @@ class Numbers(Statistic):
 
     def underflow(self) -> list[int]:
         """The columns that vary, over all rows, by so little that squares of it lose digits in float64."""
-        squares = self.moments.scatter.pooled_diagonal()
+        squares = self.moments.squares
         if self.has_gaps:
             squares = squares + self.gaps.by_column(len(self.moments.weight)).scatter.pooled_diagonal()
         weight, mean = self.column_means()

@@ -30,8 +30,8 @@ LARGEST = 1e150
 # Of a smaller variance, squares are below 1e-308 here and there, and lose digits; so are pivots of its covariances.
 LEAST_VARIANCE = 1e-304
 
-# No weight at all counts as this, where something is divided by it.
-TINY = 1e-3
+# A feature plainly varies where its sum of squares is so many times what rounding makes.
+FAR_BEYOND = 1e8
 
 
 @stored("Moments")
@@ -58,7 +58,7 @@ class Moments(Statistic):
         count, features = self.mean.shape
         shaped = self.rest.shape == self.mean.shape and self.weight.shape in ((count, 1), (count, features))
         matched = self.scatter.values.shape == self.scatter.shape(count, features)
-        if not shaped or not matched or not (self.weight >= 0).all() or not (self.scatter.pooled_diagonal() >= 0).all():
+        if not shaped or not matched or not (self.weight >= 0).all() or not (self.squares >= 0).all():
             return False
         sizes = (self.mean, self.weight, np.sqrt(np.abs(self.scatter.values)))
         bounded = all(np.abs(values).max(initial=0.0) < LARGEST for values in sizes)
@@ -86,7 +86,7 @@ class Moments(Statistic):
         remainder = self._without(taken)
         self._check_remainder(taken, remainder, gone)
         # What is left of a sum of squares may be nothing but the rounding of what was there.
-        noise = 16 * EPS * np.broadcast_to(self.scatter.pooled_diagonal(), self.mean.shape)
+        noise = 16 * EPS * np.broadcast_to(self.squares, self.mean.shape)
         return replace(remainder, scatter=remainder.scatter.denoised(noise / len(noise))).cleared(gone)
 
     def _without(self, other: Self) -> Self:
@@ -115,10 +115,25 @@ class Moments(Statistic):
 
     def _scale(self) -> Array:
         """How far the rows lie from the means, or from what rounding makes of these; (p,)."""
-        deviation = np.sqrt(self.scatter.pooled_diagonal())
+        deviation = np.sqrt(self.squares)
         # Means are known to rounding of their own size; below that, scatter is noise.
-        noise = 8 * EPS * np.abs(self.mean).max(axis=0, initial=0.0) * np.sqrt(self.weight.sum(axis=0))
+        noise = 8 * EPS * np.abs(self.mean).max(axis=0, initial=0.0) * np.sqrt(self.total_weight)
         return np.maximum(deviation, np.maximum(noise / np.sqrt(ROUNDING), np.finfo(np.float64).tiny ** 0.5))
+
+    @cached_property
+    def total_weight(self) -> Array:
+        """The weight of all classes together; (1,), or (p,) where columns differ."""
+        return np.asarray(self.weight.sum(axis=0))
+
+    @cached_property
+    def squares(self) -> Array:
+        """The within-class sum of squares of each feature over all classes; (p,)."""
+        return self.scatter.pooled_diagonal()
+
+    @cached_property
+    def noise(self) -> Array:
+        """The sums of squares that the rounding of values alone may make; (g, p)."""
+        return self.weight * (4 * EPS * self.mean) ** 2
 
     def class_weight(self) -> Array:
         """The weight of each class, where columns differ their average; (g,)."""
@@ -179,8 +194,9 @@ class Moments(Statistic):
 
     def denoised(self) -> Self:
         """Sums of squares that are only the rounding of a mean, set to zero: such a feature is constant."""
-        noise = self.weight * (4 * EPS * self.mean) ** 2
-        scatter = self.scatter.denoised(noise)
+        if isinstance(self.scatter, PooledScatter) and self.all_vary:  # the sums of all classes are far beyond it
+            return self
+        scatter = self.scatter.denoised(self.noise)
         return self if scatter is self.scatter else replace(self, scatter=scatter)
 
     def scaled(self, scale: Array) -> Self:
@@ -189,18 +205,17 @@ class Moments(Statistic):
 
     def overall_mean(self) -> Array:
         """The mean of all rows; (p,). 0 in a column without values."""
-        start = self.mean[np.argmax(self.weight, axis=0), np.arange(self.mean.shape[1])]
-        return start + ratio((self.weight * (self.mean - start)).sum(axis=0), self.weight.sum(axis=0))
+        start = self.mean[self.weight.argmax(axis=0), np.arange(self.mean.shape[1])]
+        return start + ratio((self.weight * (self.mean - start)).sum(axis=0), self.total_weight)
 
     def overall_variance(self) -> Array:
         """The maximum-likelihood variance of each feature over all rows, within and between classes; (p,)."""
         away = self.mean - self.overall_mean()
-        squares = self.scatter.pooled_diagonal() + (self.weight * away * away).sum(axis=0)
-        return ratio(squares, self.weight.sum(axis=0))
+        return ratio(self.squares + (self.weight * away * away).sum(axis=0), self.total_weight)
 
     def of_all(self) -> "Moments":
         """The moments of all rows as one class, column by column; any form of scatter serves."""
-        weight, mean = self.weight.sum(axis=0), self.overall_mean()
+        weight, mean = self.total_weight, self.overall_mean()
         squares = weight * self.overall_variance()
         return Moments(weight[None], mean[None], np.zeros((1, len(mean))), DiagonalScatter(squares[None]))
 
@@ -208,17 +223,13 @@ class Moments(Statistic):
         """Which features do not vary at all over the rows, to rounding; (p,)."""
         return np.asarray(self.overall_variance() <= self._rounding())
 
-    @property
-    def all_vary(self) -> bool:
-        """Whether every feature plainly varies within some class: quicker to see than which do not."""
-        return self.clearance > 1
-
     @cached_property
-    def clearance(self) -> float:
-        """How many times what rounding may make, or underflow lose, each sum of squares within classes is at least."""
-        noise = np.maximum(self.weight.sum(axis=0), TINY) * np.maximum(self._rounding(), LEAST_VARIANCE)
-        with np.errstate(over="ignore"):
-            return float((self.scatter.pooled_diagonal() / noise).min(initial=np.inf))
+    def all_vary(self) -> bool:
+        """Whether every feature plainly varies within some class, far beyond what rounding makes or underflow loses:
+        quicker to see than which do not.
+        """
+        least = self.noise.sum(axis=0) + LEAST_VARIANCE * self.total_weight
+        return np.count_nonzero(self.squares > FAR_BEYOND * least) == len(self.squares)
 
     def _rounding(self) -> Array:
         """The variance that the rounding of the values alone may make; (p,)."""
@@ -240,8 +251,18 @@ def gather_moments(
     Block by block, about a provisional mean of each class, so that the residuals are small, exact, and in cache.
     """
     fused = fused_moments(rows, codes, count, weights, form) if present is None else None
-    if fused is not None:
-        return fused
+    return _by_block(rows, codes, count, weights, form, present) if fused is None else fused
+
+
+@np.errstate(all="ignore")  # NaN and infinity travel to the sums, where callers look for them
+def _by_block(
+    rows: Array,
+    codes: Codes,
+    count: int,
+    weights: Array | None,
+    form: type[Scatter],
+    present: NDArray[np.bool_] | None,
+) -> Moments:
     features = rows.shape[1]
     first, head = first_rows(codes, count)
     provisional = provisional_means(np.asarray(rows[first], dtype=np.float64), rows[: len(head)], head, count)

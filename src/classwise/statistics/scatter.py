@@ -252,7 +252,9 @@ class FullScatter(Scatter):
 
     def denoised(self, noise: Array) -> Self:
         varies = self.diagonals() > noise
-        return self if varies.all() else type(self)(self.values * (varies[:, :, None] & varies[:, None, :]))
+        if np.count_nonzero(varies) == varies.size:
+            return self
+        return type(self)(self.values * (varies[:, :, None] & varies[:, None, :]))
 
 
 @stored("PooledScatter")
@@ -336,7 +338,7 @@ class DiagonalScatter(Scatter):
 
     def denoised(self, noise: Array) -> Self:
         varies = self.values > noise
-        return self if varies.all() else type(self)(self.values * varies)
+        return self if np.count_nonzero(varies) == varies.size else type(self)(self.values * varies)
 
 
 SCATTERS: dict[str, type[Scatter]] = {form.name: form for form in (FullScatter, PooledScatter, DiagonalScatter)}

@@ -12,6 +12,7 @@ from classwise.classifier.evaluation_text import percents
 from classwise.comparison import Comparison
 from classwise.errors import ClasswiseError
 from classwise.estimators import GaussianClassifier
+from classwise.estimators.plans import plan_of, tuned
 from classwise.selection.dials import DialChoice
 from classwise.studio.dials import Dials, read_priors
 from classwise.studio.quiet import quiet
@@ -26,7 +27,7 @@ def dial_choice(table: StudioTable, structure: str, standardize: bool) -> DialCh
     """The cross-validated log loss of every share and shrink that is tried, from the statistics of the folds."""
     model = GaussianClassifier(structure=structure, share="cv", shrink="cv", standardize=standardize)
     with quiet():
-        return model._tune(table.crossing).record["dials_"]
+        return tuned(model, table.crossing).record["dials_"]
 
 
 def loss_surface(table: StudioTable, dials: Dials) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def _evaluation(
 ) -> Evaluation:
     """Of the model of some dials, fitted without each fold in turn, on the rows of that fold."""
     named = "empirical" if priors is None else read_priors(list(priors), table.labels)
-    plan = GaussianClassifier(**dict(options), priors=named)._plan()
+    plan = plan_of(GaussianClassifier(**dict(options), priors=named))
     crossing = table.crossing
     with quiet():
         (log_posterior,) = crossing.log_posteriors(crossing.started([plan]))
