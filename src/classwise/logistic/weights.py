@@ -205,14 +205,14 @@ def refine(slope: Evaluate, start: Expansion, groups: PrecisionGroups, given: Ar
         here = slope(near.weights)
         point = Expansion(start.likelihood, near.weights, replace(here, products=start.curvature.products))
         if last is not None and rises(last, point, groups.precision(values, len(near.weights))):
-            return WarmStart(last.weights, values)
+            return WarmStart(last.weights, _alone(values))
         last = point
         values = best_values(point, groups, values, bounds) if groups.open else values
         precision = groups.precision(values, len(near.weights))
         metric = HessianMetric.of(point.hessian(precision))
         step = metric.step(point.gradient(precision))
         if not step.decrement < before / 4:
-            return WarmStart(near.weights if step.decrement < before or not tried else tried[-1], values)
+            return WarmStart(near.weights if step.decrement < before or not tried else tried[-1], _alone(values))
         left = step.decrement * (max(step.decrement / before, 0.01) if tried else 0.1)  # if it goes on as it did
         tried.append(near.weights)
         changes.append(step.change)
@@ -220,6 +220,11 @@ def refine(slope: Evaluate, start: Expansion, groups: PrecisionGroups, given: Ar
         if left <= 0.5 * tolerance_of(here):
             break
     return near
+
+
+def _alone(values: Array) -> Array | None:
+    """The precision of a single group. Several may have more than one optimum, and each search begins at the same."""
+    return values if len(values) == 1 else None
 
 
 def _slide(slope: Evaluate, likelihood: Likelihood, near: WarmStart, precision: Array) -> Array:
