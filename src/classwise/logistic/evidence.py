@@ -39,8 +39,8 @@ HASTY = 0.5
 # A precision goes so many times as far as it is asked to, at most. The spectrum of H asks for most of the way.
 FARTHEST, HASTY_FARTHEST = 1.5, 4.0
 MOST_ROUNDS = 40
-# Relative change of a precision at which it stands still.
-STILL = 1e-7
+# Relative change of precisions at which they stand still; of a single one, which the secant method finds in few steps.
+STILL, SINGLE_STILL = 1e-7, 1e-8
 MOST_SWEEPS = 10
 
 # A precision this many times the curvature at zero makes a weight nothing; this small a part of it per row is no prior.
@@ -105,6 +105,7 @@ def most_probable(
     if not groups.open:
         return find_mode(evaluate, start, groups.precision(values, contrasts)), values
     is_hasty = start.weights.size > limits.MANY_WEIGHTS
+    still = SINGLE_STILL if len(values) == 1 else STILL
     bracket, rough = Bracket(HASTY_FARTHEST if is_hasty else FARTHEST), HASTY if is_hasty else ROUGH
     mode, passes = find_mode(evaluate, start, groups.precision(values, contrasts), rough)
     for round_ in range(MOST_ROUNDS):
@@ -114,7 +115,7 @@ def most_probable(
         tolerance = max(rough * min(1.0, moved), 1e-8, tolerance_of(start.curvature))
         mode, more = find_mode(evaluate, mode, groups.precision(values, contrasts), tolerance)
         passes += more
-        if moved < STILL or (round_ > 20 and moved < 1e-4):
+        if moved < still or (round_ > 20 and moved < 1e-4):
             break
     mode, more = find_mode(evaluate, mode, groups.precision(values, contrasts))
     return Mode(mode, passes + more), values
