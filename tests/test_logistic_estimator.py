@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -73,6 +74,34 @@ class TestManyWeights:
         expected = cw.BayesianLogistic(precision=whole.precision_[0]).fit(rows[some], labels[some])
         np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-6, atol=1e-9)
         assert found.passes_ < expected.passes_
+
+    def test_weights_alone_need_no_curvature(self, monkeypatch):
+        rows, labels = load_wine(return_X_y=True)
+        whole = cw.BayesianLogistic(predictive="plugin").fit(rows, labels)
+        some = np.arange(len(rows)) % 5 > 0
+        near = whole.near(keep=True)
+        expected = cw.BayesianLogistic(predictive="plugin")._fit(rows[some], labels[some], None, near)
+        monkeypatch.setattr(TrainingRows, "curvature", lambda *_: pytest.fail("not asked for"))
+        found = cw.BayesianLogistic(predictive="plugin")._fit(
+            rows[some], labels[some], None, near._replace(is_enough=True)
+        )
+        np.testing.assert_allclose(found.predict_proba(rows), expected.predict_proba(rows), rtol=0, atol=1e-9)
+        assert found.passes_ == 0
+        assert found.model_.log_evidence is None
+        np.testing.assert_array_equal(found.coef_cov_, 0.0)
+        drawn = found.classifier_.beliefs.sample(3, RNG)
+        np.testing.assert_array_equal(drawn, np.array([found.classifier_.beliefs.mean] * 3))
+
+    def test_weights_far_away_are_looked_for_with_curvature(self):
+        """A metric that leads nowhere: the way to the mode is that without it."""
+        rows, labels = load_wine(return_X_y=True)
+        whole = cw.BayesianLogistic(predictive="plugin").fit(rows, labels)
+        near = whole.near(keep=True)
+        flat = near._replace(metric=replace(near.metric, factor=1e-3 * near.metric.factor), is_enough=True)
+        found = cw.BayesianLogistic(predictive="plugin")._fit(rows[::2], labels[::2], None, flat)
+        expected = cw.BayesianLogistic(precision=whole.precision_[0], predictive="plugin").fit(rows[::2], labels[::2])
+        np.testing.assert_allclose(found.predict_proba(rows), expected.predict_proba(rows), rtol=0, atol=1e-8)
+        assert found.passes_ > 0
 
     def test_folds_that_keep_it_are_near_those_that_do_not(self, monkeypatch):
         rows, labels = load_wine(return_X_y=True)
