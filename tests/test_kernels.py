@@ -15,11 +15,14 @@ from classwise.classifier.bayes import Calibration
 from classwise.classifier.evaluation import BINS
 from classwise.classifier.evaluation import _sums as plain_sums
 from classwise.errors import UnscorableError
-from classwise.kernels.losses import posterior_sums
+from classwise.kernels.losses import posterior_sums, softmax_losses
 from classwise.kernels.pivots import least_pivot
 from classwise.kernels.scores import Answer, Scores
-from classwise.kernels.sums import class_moments
+from classwise.kernels.sums import class_moments, factor_products
 from classwise.kernels.threads import BLAS
+from classwise.logistic import Regression
+from classwise.logistic.design import Design
+from classwise.logistic.likelihood import logit, probit
 from classwise.rows.codes import code_labels
 from classwise.selection import Path
 from classwise.statistics import SCATTERS, gather_from_columns, gather_moments
@@ -227,6 +230,81 @@ class TestPaths:
         path = Path.of(cw.summarize(X, y), cw.RDA(share=0, shrink=0.5)._plan().numbers.recipe, np.array([0.5]))
         with pytest.raises(ValueError, match="beyond the classes"):
             path.losses(X, y + 1, np.zeros((2, 1)), np.ones(200))
+
+
+@compiled
+class TestSoftmax:
+    """A pass of logistic regression: loss, gradient and curvature."""
+
+    @pytest.mark.parametrize(("features", "classes"), [(1, 2), (3, 2), (7, 3), (24, 6), (50, 5), (2, 12)])
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("intercept", [False, True])
+    def test_equal_plain_ones(self, instructions, plainly, features, classes, weighted, intercept):
+        rng = np.random.default_rng(features)
+        X, codes = table(0, 1000 + features, features, classes, offset=3.0)
+        regression = logistic_regression(X, classes, intercept)
+        at = 2 * rng.normal(size=regression.shape)
+        weights = rng.exponential(size=len(X)) if weighted else None
+        for method in (regression.curvature, regression.slope):
+            same_curvature(method(at, X, codes, weights), plainly(method, at, X, codes, weights))
+
+    @pytest.mark.parametrize("order", ["C", "F"])
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    @pytest.mark.parametrize("code", [np.uint8, np.int16, np.int64])
+    def test_rows_and_codes_of_any_kind(self, instructions, plainly, order, dtype, code):
+        X, codes = table(1, 300, 5, 4, dtype=dtype)
+        regression = logistic_regression(X, 4)
+        arguments = np.full(regression.shape, 0.3), np.asarray(X, order=order), codes.astype(code), None
+        same_curvature(regression.curvature(*arguments), plainly(regression.curvature, *arguments))
+
+    def test_scores_that_tie_and_scores_far_apart(self, instructions, plainly):
+        """A loss that is almost zero keeps its digits."""
+        X, codes = np.array([[0.0], [1.0], [30.0], [36.0], [-600.0], [700.0]]), np.array([0, 1, 1, 1, 0, 1])
+        regression = Regression(plain_design(np.zeros(1), np.ones(1), False), logit(2), direct=True)
+        for some in range(1, len(X) + 1):
+            arguments = np.ones((1, 1)), X[-some:], codes[-some:], None
+            same_curvature(regression.curvature(*arguments), plainly(regression.curvature, *arguments))
+        assert regression.slope(np.ones((1, 1)), X[5:], codes[5:], None).loss == pytest.approx(np.exp(-700.0))
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, 1e308])
+    def test_what_is_not_finite_is_left_to_numpy(self, instructions, value):
+        X, codes = table(2, 100, 3, 3)
+        X[40, 1] = value
+        found = softmax_losses(X, codes, None, np.zeros(3), np.zeros(3), np.full((3, 3), 1e10), curved=True)
+        assert found is None
+
+    def test_probit_takes_the_plain_way(self):
+        assert probit(2).as_softmax(np.zeros((1, 3))) is None
+
+    def test_arguments_that_do_not_fit_are_refused(self):
+        X, codes = table(3, 20, 3, 2)
+        with pytest.raises(ValueError, match="codes do not fit"):
+            softmax_losses(X, codes[1:], None, np.zeros(3), np.zeros(2), np.zeros((2, 3)), curved=False)
+        with pytest.raises(ValueError, match="weights does not fit"):
+            softmax_losses(X, codes, np.ones(3), np.zeros(3), np.zeros(2), np.zeros((2, 3)), curved=False)
+        with pytest.raises(ValueError, match="origin does not fit"):
+            softmax_losses(X, codes, None, np.zeros(2), np.zeros(2), np.zeros((2, 3)), curved=False)
+        with pytest.raises(ValueError, match="origin does not fit"):
+            factor_products(X.T, np.ones((1, 20)), np.zeros(2))
+
+
+def plain_design(center, scale, intercept):
+    columns = np.arange(len(center))
+    return Design(columns, np.full(len(center), -1), center, center, scale, intercept)
+
+
+def logistic_regression(X, classes, intercept=True):
+    center = intercept * X.mean(axis=0, dtype=np.float64)
+    design = plain_design(center, X.std(axis=0, dtype=np.float64), intercept)
+    return Regression(design, logit(classes), direct=True)
+
+
+def same_curvature(found, expected):
+    """To 1e-12 of what the rows add up to, and of a small loss too."""
+    assert found.weight == expected.weight
+    assert found.loss == pytest.approx(expected.loss, rel=1e-12)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-12, atol=1e-12 * expected.weight)
+    np.testing.assert_allclose(found.products, expected.products, rtol=1e-12, atol=1e-12 * expected.weight)
 
 
 @compiled

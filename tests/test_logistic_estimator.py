@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import classwise as cw
 from classwise.engines import MemoryEngine
 from classwise.logistic import PrecisionGroups, Regression, TrainingRows, learn, logistic_plan, rows_in_memory, training
-from classwise.logistic.evidence import Bracket, _crossing
+from classwise.logistic.evidence import FARTHEST, HASTY_FARTHEST, Bracket, _crossing
 from classwise.logistic.weights import levels_of_rows
 from classwise.rows.sources import read_table
 
@@ -56,10 +57,10 @@ class TestManyWeights:
         np.testing.assert_allclose(found.predict_proba(rows), expected.predict_proba(rows), atol=1e-6)
         assert found.log_marginal_likelihood_ == pytest.approx(expected.log_marginal_likelihood_, rel=1e-7)
 
-    @pytest.mark.parametrize("is_hasty", [False, True])
+    @pytest.mark.parametrize("farthest", [1.0, FARTHEST, HASTY_FARTHEST])
     @pytest.mark.parametrize("power", [-3.0, -1.0, 0.5])
-    def test_precisions_that_leap_over_each_other_are_bracketed(self, power, is_hasty):
-        bracket, values = Bracket(is_hasty), np.array([50.0])
+    def test_precisions_that_leap_over_each_other_are_bracketed(self, power, farthest):
+        bracket, values = Bracket(farthest), np.array([50.0])
         for _ in range(30):
             values = bracket.next(values, values**power)  # which meet at 1
         assert values[0] == pytest.approx(1.0, rel=1e-6)
@@ -73,6 +74,34 @@ class TestManyWeights:
         expected = cw.BayesianLogistic(precision=whole.precision_[0]).fit(rows[some], labels[some])
         np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-6, atol=1e-9)
         assert found.passes_ < expected.passes_
+
+    def test_weights_alone_need_no_curvature(self, monkeypatch):
+        rows, labels = load_wine(return_X_y=True)
+        whole = cw.BayesianLogistic(predictive="plugin").fit(rows, labels)
+        some = np.arange(len(rows)) % 5 > 0
+        near = whole.near(keep=True)
+        expected = cw.BayesianLogistic(predictive="plugin")._fit(rows[some], labels[some], None, near)
+        monkeypatch.setattr(TrainingRows, "curvature", lambda *_: pytest.fail("not asked for"))
+        found = cw.BayesianLogistic(predictive="plugin")._fit(
+            rows[some], labels[some], None, near._replace(is_enough=True)
+        )
+        np.testing.assert_allclose(found.predict_proba(rows), expected.predict_proba(rows), rtol=0, atol=1e-9)
+        assert found.passes_ == 0
+        assert found.model_.log_evidence is None
+        np.testing.assert_array_equal(found.coef_cov_, 0.0)
+        drawn = found.classifier_.beliefs.sample(3, RNG)
+        np.testing.assert_array_equal(drawn, np.array([found.classifier_.beliefs.mean] * 3))
+
+    def test_weights_far_away_are_looked_for_with_curvature(self):
+        """A metric that leads nowhere: the way to the mode is that without it."""
+        rows, labels = load_wine(return_X_y=True)
+        whole = cw.BayesianLogistic(predictive="plugin").fit(rows, labels)
+        near = whole.near(keep=True)
+        flat = near._replace(metric=replace(near.metric, factor=1e-3 * near.metric.factor), is_enough=True)
+        found = cw.BayesianLogistic(predictive="plugin")._fit(rows[::2], labels[::2], None, flat)
+        expected = cw.BayesianLogistic(precision=whole.precision_[0], predictive="plugin").fit(rows[::2], labels[::2])
+        np.testing.assert_allclose(found.predict_proba(rows), expected.predict_proba(rows), rtol=0, atol=1e-8)
+        assert found.passes_ > 0
 
     def test_folds_that_keep_it_are_near_those_that_do_not(self, monkeypatch):
         rows, labels = load_wine(return_X_y=True)
@@ -354,6 +383,22 @@ class TestChunks:
         np.testing.assert_allclose(quick.coef_std_, slow.coef_std_, rtol=1e-7)
         np.testing.assert_allclose(list(quick.precision_.values()), list(slow.precision_.values()), rtol=1e-5)
         assert quick.log_marginal_likelihood_ == pytest.approx(slow.log_marginal_likelihood_, abs=1e-6)
+
+    def test_what_some_rows_say_of_the_precision_is_kept(self, monkeypatch):
+        """Of classes that are nearly separated the metric of some rows is not that of all, but their precision is."""
+        rng = np.random.default_rng(0)
+        labels = np.arange(8000) % 3
+        rows = rng.normal(size=(8000, 10)) + 2 * rng.normal(size=(3, 10))[labels]
+        slow = cw.BayesianLogistic().fit(rows, labels)
+        monkeypatch.setattr("classwise.limits.START_ROWS", 1000)
+        monkeypatch.setattr("classwise.limits.START_ROWS_PER_WEIGHT", 20)
+        quick = cw.BayesianLogistic().fit(rows, labels)
+        assert quick.passes_ < 20 < slow.passes_
+        np.testing.assert_allclose(quick.coef_, slow.coef_, rtol=0, atol=1e-7)
+        assert quick.precision_[0] == pytest.approx(slow.precision_[0], rel=1e-7)
+
+    def test_the_precision_is_found_in_few_passes(self):
+        assert cw.BayesianLogistic().fit(*load_wine(return_X_y=True)).passes_ < 14
 
     def test_mixed_steps_need_fewer_gradients(self, monkeypatch):
         """Of all rows one curvature, and gradients that each bring the mode nearer by more than the metric alone."""

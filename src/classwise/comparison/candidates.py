@@ -237,7 +237,8 @@ class AnyClassifier(Candidate):
 
 @dataclass(frozen=True, eq=False)
 class LogisticRegression(AnyClassifier):
-    """Logistic regression. Candidates that differ only in `predictive` share their fits.
+    """Logistic regression. Candidates that differ only in `predictive` share their fits; is_mode: all of them predict
+    at the most probable weights alone.
 
     The fit of each fold starts from that of all rows, which is close. It needs no temperature, because its
     probabilities are fitted to the labels.
@@ -252,6 +253,7 @@ class LogisticRegression(AnyClassifier):
     takes_device = True
 
     fits: dict[int, BayesianLogistic] = field(default_factory=dict)
+    is_mode: bool = False
 
     def seconds(self, size: Size) -> float:
         if self.is_given:
@@ -305,7 +307,7 @@ class LogisticRegression(AnyClassifier):
         """The start of the fits by fold; with many weights or rows, they keep the precision of the fit to all rows."""
         of_all = self._of_all(crossing)
         work = step_work(len(crossing.codes), of_all.classifier_.design.width, len(crossing.labels))
-        return of_all.near(keep=work > limits.KEPT_PRECISION)
+        return of_all.near(keep=work > limits.KEPT_PRECISION)._replace(is_enough=self.is_mode)
 
 
 def are_copies_small(crossing: Crossing) -> bool:

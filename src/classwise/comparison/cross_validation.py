@@ -164,7 +164,8 @@ class CrossValidation(ABC):
         found: list[Candidate] = [FamilyMember(name, model) for name, model in members.items()]
         pair = logistic_models(len(crossing.labels), self.families)
         fits: dict[int, BayesianLogistic] = {}
-        found += [LogisticRegression(name, model, fits=fits) for name, model in pair.items()]
+        is_mode = all(model.predictive == "plugin" for model in pair.values())
+        found += [LogisticRegression(name, model, fits=fits, is_mode=is_mode) for name, model in pair.items()]
         if request.references is not False:
             found.append(Stack("stack", AutoClassifier(folds=crossing.folds, families=self.families)))
             found += references(crossing.table)

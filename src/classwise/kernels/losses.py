@@ -1,4 +1,4 @@
-"""The losses of held-out rows: of posteriors, of their powers, and along a path of shrinking, each in one fused pass.
+"""The losses of rows: of posteriors, of their powers, by softmax, and along a path of shrinking; each in a fused pass.
 
 Along a path, Gaussians have covariances that are shrunk by several amounts. In the coordinates t of a covariance's
 eigenvectors every amount s is a sum of the same squares:
@@ -48,6 +48,33 @@ def power_slopes(
     sums = np.empty((3, count))
     native.slopes(logs, own, folds, weights, power, most_lost, threads_for(logs.size), sums)
     return sums
+
+
+def softmax_losses(
+    rows: NDArray[Any],
+    codes: NDArray[np.integer[Any]],
+    weights: Array | None,
+    origin: Array,
+    constant: Array,
+    slope: Array,
+    curved: bool,
+) -> tuple[float, Array, Array] | None:
+    """Of rows (n, p) with scores constant_k + slope_k . (x - origin): the sum of their losses -log P(own class), its
+    gradient by slope and constant (g, p + 1), and where curved, w P(k) P(l) of each row for the pairs k < l (c, n).
+
+    None where NumPy has to do it, or something is not finite. In one thread: chunks are handed out to several.
+    """
+    read = readable(rows)
+    if read is None:
+        return None
+    count, features = slope.shape
+    gradient = np.zeros((features + 1, count))
+    factors = np.empty((count * (count - 1) // 2, len(rows))) if curved else None
+    own = map(contiguous, (origin, constant, slope))
+    row_weights = None if weights is None else contiguous(weights)
+    loss = native.softmax(read, np.ascontiguousarray(codes), row_weights, *own, gradient, factors)
+    is_finite = np.isfinite(loss) and bool(np.isfinite(gradient).all())
+    return (loss, gradient.T, factors if factors is not None else np.empty((0, len(rows)))) if is_finite else None
 
 
 def path_losses(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classwise.kernels import Array, RowsOrColumns, native, readable
+from classwise.kernels.scores import contiguous
 from classwise.kernels.threads import WORTH_A_THREAD, threads_for
 
 # Products of each class (g, p, p), of all classes together (p, p), or the squares of each class (g, p).
@@ -25,6 +26,9 @@ MOST_FEATURES = 512
 
 # At most so many parts, and no more bytes of sums than this in all of them.
 MOST_PARTS, MOST_BYTES = 32, 1 << 26
+
+# To clear and to add the products of a part takes as long as those of about a hundred rows.
+ROWS_OF_PART = 2048
 
 
 def class_moments(
@@ -50,13 +54,18 @@ def class_moments(
     return weight, mean, rest, scatter
 
 
-def factor_products(columns: NDArray[Any], factors: Array) -> Array | None:
-    """sum over rows of factor_c z z' for columns (q, n) and factors (c, n); (c, q, q). None where NumPy must do it."""
+def factor_products(columns: NDArray[Any], factors: Array, origin: Array | None = None) -> Array | None:
+    """sum over rows of factor_c z z' for columns (q, n) and factors (c, n); (c, q, q). None where NumPy must do it.
+
+    origin (q,): z are the columns less this, and a one (q + 1).
+    """
     read = readable(columns.T)
-    count, features = len(factors), len(columns)
+    count, features = len(factors), len(columns) + (origin is not None)
     if read is None or features > MOST_FEATURES or not count:
         return None
     products, numbers = np.empty((count, features, features)), count * columns.size
-    parts = max(min(numbers // WORTH_A_THREAD, MOST_PARTS, MOST_BYTES // (16 * products.size)), 1)
-    native.products(read, np.ascontiguousarray(factors), parts, threads_for(numbers), products)
+    most = min(MOST_PARTS, MOST_BYTES // (16 * products.size), columns.shape[1] // ROWS_OF_PART)
+    parts = max(min(numbers // WORTH_A_THREAD, most), 1)
+    center = None if origin is None else contiguous(origin)
+    native.products(read, contiguous(factors), center, parts, threads_for(numbers), products)
     return products

@@ -36,9 +36,11 @@ from classwise.storage import stored
 ROUGH = 1e-2
 # The same of many weights, where each step takes a second.
 HASTY = 0.5
+# A precision goes so many times as far as it is asked to, at most. The spectrum of H asks for most of the way.
+FARTHEST, HASTY_FARTHEST = 1.5, 4.0
 MOST_ROUNDS = 40
-# Relative change of a precision at which it stands still.
-STILL = 1e-7
+# Relative change of precisions at which they stand still; of a single one, which the secant method finds in few steps.
+STILL, SINGLE_STILL = 1e-7, 1e-8
 MOST_SWEEPS = 10
 
 # A precision this many times the curvature at zero makes a weight nothing; this small a part of it per row is no prior.
@@ -103,7 +105,8 @@ def most_probable(
     if not groups.open:
         return find_mode(evaluate, start, groups.precision(values, contrasts)), values
     is_hasty = start.weights.size > limits.MANY_WEIGHTS
-    bracket, rough = Bracket(is_hasty), HASTY if is_hasty else ROUGH
+    still = SINGLE_STILL if len(values) == 1 else STILL
+    bracket, rough = Bracket(HASTY_FARTHEST if is_hasty else FARTHEST), HASTY if is_hasty else ROUGH
     mode, passes = find_mode(evaluate, start, groups.precision(values, contrasts), rough)
     for round_ in range(MOST_ROUNDS):
         updated = best_values(mode, groups, values, bounds)
@@ -112,7 +115,7 @@ def most_probable(
         tolerance = max(rough * min(1.0, moved), 1e-8, tolerance_of(start.curvature))
         mode, more = find_mode(evaluate, mode, groups.precision(values, contrasts), tolerance)
         passes += more
-        if moved < STILL or (round_ > 20 and moved < 1e-4):
+        if moved < still or (round_ > 20 and moved < 1e-4):
             break
     mode, more = find_mode(evaluate, mode, groups.precision(values, contrasts))
     return Mode(mode, passes + more), values
@@ -165,11 +168,12 @@ class Bracket:
     """Where a precision meets the one it asks for: both move with the mode, and where classes can nearly be separated
     each may leap over the other, time and again.
 
-    low, high: the last precision that asked for more, and for less, as logarithms, and how much more each asked for.
-    is_hasty: go by the line through the last two, rather than to what was asked for.
+    The next is where the line through the last two says that it asks for no change (the secant method), but at most
+    `farthest` times as far as was asked for. low, high: the last precision that asked for more, and for less, as
+    logarithms, and how much more each asked for.
     """
 
-    is_hasty: bool
+    farthest: float
     low: tuple[float, float] | None = None
     high: tuple[float, float] | None = None
     last: tuple[float, float] | None = None
@@ -183,10 +187,9 @@ class Bracket:
         else:
             self.high = self.last
         there = here + gap
-        if self.is_hasty and before is not None and gap != before[1]:
-            # No farther than a few times what was asked for, and never backwards.
+        if before is not None and gap != before[1]:
             share = (here - before[0]) / (before[1] - gap)
-            there = here + gap * float(np.clip(share, 0.1, 4.0))
+            there = here + gap * float(np.clip(share, 0.1, self.farthest))  # never backwards
         if self.low is not None and self.high is not None and not self.low[0] < there < self.high[0]:
             (low, more), (high, less) = self.low, self.high
             there = low + (high - low) * float(np.clip(more / (more - less), 0.1, 0.9))

@@ -85,6 +85,10 @@ class Likelihood(ABC):
     def log_probabilities(self, scores: Array) -> Array:
         """log P(k | s); (k, m) -> (g, m)."""
 
+    def as_softmax(self, by_score: Array) -> Array | None:
+        """Weights by score (k, q) as those of a softmax (g, q), whose last they are; None where it is no softmax."""
+        return None
+
     @property
     def contrasts(self) -> int:
         """How many weights a column has, r."""
@@ -137,6 +141,9 @@ class Logit(Binary):
     def _of_own(self, t: Array) -> tuple[Array, Array, Array]:
         right, wrong = expit(t), expit(-t)
         return -log_expit(t), -wrong, right * wrong
+
+    def as_softmax(self, by_score: Array) -> Array:
+        return np.vstack([np.zeros_like(by_score), by_score])
 
 
 @stored("Probit")
@@ -206,6 +213,9 @@ class Softmax(Likelihood):
 
     def log_probabilities(self, scores: Array) -> Array:
         return log_normalize(scores)
+
+    def as_softmax(self, by_score: Array) -> Array:
+        return by_score
 
 
 def logit(classes: int) -> Likelihood:

@@ -18,7 +18,7 @@ from classwise.kernels.scores import Answer, Scores
 from classwise.limits import SCORING_SIZE
 from classwise.logistic.design import Design
 from classwise.logistic.in_place import gaussian_scores_in_place, is_of_numbers
-from classwise.logistic.likelihood import Binary, Likelihood, Logit, Softmax
+from classwise.logistic.likelihood import Binary, Likelihood
 from classwise.logistic.posterior import Draws, Laplace, WeightPosterior
 from classwise.logistic.predictive import POINTS, at_points, lattice, log_average, log_moderated
 from classwise.rows.codes import is_sorted
@@ -90,11 +90,10 @@ class LogisticClassifier:
 
         None where probabilities do not follow from such scores alone.
         """
-        is_linear = self.predictive == "plugin" and isinstance(self.likelihood, (Logit, Softmax))
-        if not is_linear or isinstance(self.beliefs, Draws) or not is_of_numbers(self.design):
+        weights = self.likelihood.as_softmax(self.weights) if self.predictive == "plugin" else None
+        if weights is None or isinstance(self.beliefs, Draws) or not is_of_numbers(self.design):
             return None
         if features not in self._known_scores:
-            weights = np.vstack([np.zeros_like(self.weights), self.weights]) if len(self.labels) == 2 else self.weights
             numbers, origin, slopes = len(self.design.source), np.zeros(features), np.zeros((len(weights), features))
             origin[self.design.source] = self.design.center
             slopes[:, self.design.source] = weights[:, :numbers] / self.design.scale
@@ -116,7 +115,7 @@ class LogisticClassifier:
 
         With weights that are known, all is computed there; averages over weights are of scores, which leave the device.
         """
-        if name not in IN_PLACE or not isinstance(self.beliefs, Laplace) or not is_of_numbers(self.design):
+        if name not in IN_PLACE or isinstance(self.beliefs, Draws) or not is_of_numbers(self.design):
             return None
         scores = self._linear_scores(len(table.schema))
         if scores is not None:
@@ -127,7 +126,7 @@ class LogisticClassifier:
             logs = self._log_posterior_in_place(rows)
             return from_host(IN_PLACE[name].of(logs), rows, None if name == "decide" else rows.dtype)
 
-        return DeviceEngine().apply(score, table, block_rows(8 * self.beliefs.mode.size))
+        return DeviceEngine().apply(score, table, block_rows(8 * self.beliefs.mean.size))
 
     def _log_posterior_in_place(self, rows: Any) -> Array:
         assert isinstance(self.beliefs, Laplace)

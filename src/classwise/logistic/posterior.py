@@ -96,6 +96,24 @@ class Laplace(WeightPosterior):
         return mean, covariance
 
 
+@dataclass(frozen=True, eq=False)
+class PointMass(WeightPosterior):
+    """All belief in the most probable weights (r, q): for predictions at these alone, which need no curvature."""
+
+    mode: Array
+
+    @property
+    def mean(self) -> Array:
+        return self.mode
+
+    @property
+    def covariance(self) -> Array:
+        return np.zeros((self.mode.size, self.mode.size))
+
+    def sample(self, count: int, generator: np.random.Generator) -> Array:
+        return np.tile(self.mode, (count, 1, 1))
+
+
 @stored("Draws")
 @dataclass(frozen=True, eq=False)
 class Draws(WeightPosterior):

@@ -36,7 +36,7 @@ from classwise.logistic.newton import (
     settled,
     tolerance_of,
 )
-from classwise.logistic.posterior import Laplace, WeightPosterior, refuse_flat
+from classwise.logistic.posterior import Laplace, PointMass, WeightPosterior, refuse_flat
 from classwise.logistic.regression import Regression
 from classwise.logistic.training import TrainingRows
 from classwise.logistic.variational import nearest_gaussian
@@ -47,9 +47,11 @@ START_STEPS = 12
 LAST_STEP = 4.0
 MOST_REFINEMENTS = 12
 
-# On the way from the mode of almost the same rows: gradients, and how many steps are mixed.
+# On the way from the mode of almost the same rows: gradients, and how many steps are mixed; and the last step, in units
+# of the tolerance, where no step of Newton follows.
 MOST_SLIDES = 60
 MOST_MIXED = 10
+LAST_SLIDE = 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,37 +70,46 @@ class FittedWeights:
 class WarmStart(NamedTuple):
     """Where to look first: weights (r, q), and the precision of each group, None where nothing is known of it.
 
-    metric: of almost the same rows at these weights; where it is known, precisions stay as they are.
+    metric: of almost the same rows at these weights; where it is known, precisions stay as they are. is_enough: whether
+    nothing but the most probable weights is asked for: with a metric, gradients lead there.
     """
 
     weights: Array
     values: Array | None
     metric: HessianMetric | None = None
+    is_enough: bool = False
 
 
 def learn(rows: TrainingRows, groups: PrecisionGroups, shares: Array, near: WarmStart | None = None) -> FittedWeights:
-    """The posterior of the weights, by Laplace; shares (g,): of the classes. near: a place to start from, if known."""
+    """The posterior of the weights, by Laplace; shares (g,): of the classes. near: a place to start from, if known, and
+    whether its mode is enough.
+    """
     refuse_too_many(rows.regression)
     # Products are of cache-sized blocks: several threads of BLAS would spend their time waiting for each other. Passes
     # are many and short, so that threads stay for all of them.
     with kept_threads():
-        if near is not None and _fits(near, rows, groups):
-            start = near
-            if near.metric is not None and near.values is not None:
-                groups = replace(groups, given=near.values)
-                precision = groups.precision(near.values, len(near.weights))
-                start = WarmStart(_slide(rows.slope, rows.regression.likelihood, near, precision), near.values)
-        else:
-            start = _start(rows, groups, shares)
-        mode, values = most_probable(rows.curvature, _expansion(rows, start.weights), groups, start.values)
-        precision = groups.precision(values, len(start.weights))
-        hessian = mode.point.hessian(precision)
-        proper = bool((groups.given != 0).all())
-        if not proper:
-            zero = _expansion(rows, rows.regression.null(shares))
-            refuse_flat(hessian, zero.hessian(precision))
-        evidence = log_evidence(mode.point, precision) if proper else None
-        posterior = Laplace.of(settled(mode.point, precision).weights, hessian)
+        if near is None or not _fits(near, rows, groups):
+            return _by_laplace(rows, groups, shares, _start(rows, groups, shares))
+        if near.metric is None or near.values is None:
+            return _by_laplace(rows, groups, shares, near)
+        groups = replace(groups, given=near.values)
+        precision = groups.precision(near.values, len(near.weights))
+        start = _slide(rows.slope, rows.regression.likelihood, near, precision)
+        if start.is_enough:
+            return FittedWeights(PointMass(start.weights), near.values, None, 0)
+        return _by_laplace(rows, groups, shares, start)
+
+
+def _by_laplace(rows: TrainingRows, groups: PrecisionGroups, shares: Array, start: WarmStart) -> FittedWeights:
+    mode, values = most_probable(rows.curvature, _expansion(rows, start.weights), groups, start.values)
+    precision = groups.precision(values, len(start.weights))
+    hessian = mode.point.hessian(precision)
+    proper = bool((groups.given != 0).all())
+    if not proper:
+        zero = _expansion(rows, rows.regression.null(shares))
+        refuse_flat(hessian, zero.hessian(precision))
+    evidence = log_evidence(mode.point, precision) if proper else None
+    posterior = Laplace.of(settled(mode.point, precision).weights, hessian)
     return FittedWeights(posterior, values, evidence, mode.passes + 1)
 
 
@@ -205,14 +216,14 @@ def refine(slope: Evaluate, start: Expansion, groups: PrecisionGroups, given: Ar
         here = slope(near.weights)
         point = Expansion(start.likelihood, near.weights, replace(here, products=start.curvature.products))
         if last is not None and rises(last, point, groups.precision(values, len(near.weights))):
-            return WarmStart(last.weights, None)
+            return WarmStart(last.weights, _alone(values))
         last = point
         values = best_values(point, groups, values, bounds) if groups.open else values
         precision = groups.precision(values, len(near.weights))
         metric = HessianMetric.of(point.hessian(precision))
         step = metric.step(point.gradient(precision))
         if not step.decrement < before / 4:
-            return WarmStart(near.weights if step.decrement < before or not tried else tried[-1], None)
+            return WarmStart(near.weights if step.decrement < before or not tried else tried[-1], _alone(values))
         left = step.decrement * (max(step.decrement / before, 0.01) if tried else 0.1)  # if it goes on as it did
         tried.append(near.weights)
         changes.append(step.change)
@@ -222,24 +233,33 @@ def refine(slope: Evaluate, start: Expansion, groups: PrecisionGroups, given: Ar
     return near
 
 
-def _slide(slope: Evaluate, likelihood: Likelihood, near: WarmStart, precision: Array) -> Array:
-    """Weights near the mode of rows, from those of almost the same rows and in their metric; gradients are enough."""
+def _alone(values: Array) -> Array | None:
+    """The precision of a single group. Several may have more than one optimum, and each search begins at the same."""
+    return values if len(values) == 1 else None
+
+
+def _slide(slope: Evaluate, likelihood: Likelihood, near: WarmStart, precision: Array) -> WarmStart:
+    """Weights near the mode of rows, from those of almost the same rows and in their metric; gradients are enough.
+
+    Where they do not lead to the mode, the weights of the shortest step are a start, and no more than that.
+    """
     assert near.metric is not None
     weights, shortest, best = near.weights, np.inf, near.weights
+    share = LAST_SLIDE if near.is_enough else 0.5
     tried: list[Array] = []
     changes: list[Array] = []
     for _ in range(MOST_SLIDES):
         here = Expansion(likelihood, weights, slope(weights))
         step = near.metric.step(here.gradient(precision))
         if not step.decrement < 4 * shortest:
-            return best
+            break
         if step.decrement < shortest:
             shortest, best = step.decrement, weights
-        if step.decrement <= 0.5 * tolerance_of(here.curvature):
-            return best
+        if step.decrement <= share * tolerance_of(here.curvature):
+            return WarmStart(weights + step.change, near.values, is_enough=near.is_enough)
         tried, changes = [*tried, weights][-MOST_MIXED:], [*changes, step.change][-MOST_MIXED:]
         weights = _mixed(tried, changes, near.metric)
-    return best
+    return WarmStart(best, near.values)
 
 
 def _mixed(tried: list[Array], changes: list[Array], metric: HessianMetric) -> Array:

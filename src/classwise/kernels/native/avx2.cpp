@@ -24,6 +24,7 @@ namespace {
 #include "products.inl"
 #include "scores.inl"
 #include "slopes.inl"
+#include "softmax.inl"
 #include "paths.inl"
 }  // namespace
 
@@ -31,5 +32,5 @@ namespace {
 #pragma clang attribute pop
 #endif
 
-const Kernels KERNELS_AVX2 = {"avx2", padded, moments, score, products, slopes, path};
+const Kernels KERNELS_AVX2 = {"avx2", padded, moments, score, products, slopes, softmax, path};
 #endif

@@ -68,11 +68,24 @@ struct SlopesTask {
     double power, most_lost;
 };
 
-// products_c = sum over rows of factor_c z z', where z are the columns (q, n) of the rows; factors (c, n).
+// products_c = sum over rows of factor_c z z'; factors (c, n). z are the columns of the rows less a center; padded columns
+// are minus theirs (see MomentsTask), and count among the q columns where that is 1.
 struct ProductsTask {
     Rows columns;
     const double *factors;
-    ptrdiff_t count;
+    ptrdiff_t count, q;
+    const double *center;  // (P,)
+};
+
+// Logistic regression; see softmax.inl. codes, weights: (n,), weights or null; origin (p,), constant (g,), first (g, p).
+struct SoftmaxTask {
+    Rows rows;
+    const void *codes;
+    int code_size;
+    const double *weights;
+    ptrdiff_t g;
+    const double *origin, *constant, *first;
+    double *factors;  // (g (g - 1) / 2, n), or null
 };
 
 // The losses of rows under Gaussians whose covariances are shrunk by several amounts; see paths.inl. t = vectors (x -
@@ -93,6 +106,7 @@ struct Kernels {
     bool (*score)(const ScoreTask &task, ptrdiff_t begin, ptrdiff_t end, bool *is_finite);
     bool (*products)(const ProductsTask &task, ptrdiff_t begin, ptrdiff_t end, double *products);  // (c, P, P)
     void (*slopes)(const SlopesTask &task, ptrdiff_t begin, ptrdiff_t end, double *sums);
+    bool (*softmax)(const SoftmaxTask &task, ptrdiff_t begin, ptrdiff_t end, double *loss, double *gradient);  // (p + 1, g)
     bool (*path)(const PathTask &task, ptrdiff_t begin, ptrdiff_t end, double *sums);
 };
 

@@ -15,7 +15,7 @@
 namespace {
 
 // As in classwise/kernels/__init__.py: raised whenever functions change, so that none is called in another way.
-const long INTERFACE = 2;
+const long INTERFACE = 3;
 
 const Kernels *kernels = &KERNELS_PLAIN;
 
@@ -48,6 +48,12 @@ PyObject *guarded(Body body) {
 PyObject *none() {
     Py_INCREF(Py_None);
     return Py_None;
+}
+
+// A vector or matrix of so many numbers.
+const double *numbers(const Buffer &buffer, ptrdiff_t count, const char *name) {
+    if (buffer.size() != count) throw Refused(std::string(name) + " does not fit the rows.");
+    return buffer.data<const double>(name);
 }
 
 // Moments --------------------------------------------------------------------------------------------------------------
@@ -152,14 +158,23 @@ PyObject *pivot(PyObject *, PyObject *args) {
 
 PyObject *products(PyObject *, PyObject *args) {
     return guarded([&]() -> PyObject * {
-        PyObject *columns_object, *factors_object, *out_object;
+        PyObject *columns_object, *factors_object, *origin_object, *out_object;
         Py_ssize_t parts, threads;
-        if (!PyArg_ParseTuple(args, "OOnnO", &columns_object, &factors_object, &parts, &threads, &out_object)) throw Raised();
+        if (!PyArg_ParseTuple(args, "OOOnnO", &columns_object, &factors_object, &origin_object, &parts, &threads, &out_object))
+            throw Raised();
         RowsArgument columns(columns_object);
         Buffer factors(factors_object), out(out_object, true);
+        Buffer origin = origin_object == Py_None ? Buffer() : Buffer(origin_object);
+        bool is_centered = origin_object != Py_None;
         if (factors.dimensions() != 2 || factors.length(1) != columns.rows.n) throw Refused("factors do not fit the columns.");
-        ProductsTask task = {columns.rows, factors.data<const double>("factors"), factors.length(0)};
-        ptrdiff_t n = columns.rows.n, q = columns.rows.p, P = kernels->padded(q), size = task.count * P * P;
+        ptrdiff_t n = columns.rows.n, p = columns.rows.p, q = p + is_centered, P = kernels->padded(q);
+        std::vector<double> center(P);
+        if (is_centered) {
+            std::copy_n(numbers(origin, p, "origin"), p, center.data());
+            center[p] = -1.0;
+        }
+        ProductsTask task = {columns.rows, factors.data<const double>("factors"), factors.length(0), q, center.data()};
+        ptrdiff_t size = task.count * P * P;
         if (out.size() != task.count * q * q) throw Refused("out does not fit the columns and factors.");
         double *found = out.data<double>("out");
         std::vector<double> sums(parts * size);
@@ -182,12 +197,6 @@ PyObject *products(PyObject *, PyObject *args) {
 }
 
 // Scores ---------------------------------------------------------------------------------------------------------------
-
-// A vector or matrix of so many numbers.
-const double *numbers(const Buffer &buffer, ptrdiff_t count, const char *name) {
-    if (buffer.size() != count) throw Refused(std::string(name) + " does not fit the rows.");
-    return buffer.data<const double>(name);
-}
 
 const ptrdiff_t ROWS_OF_PART = 2048;
 
@@ -269,6 +278,43 @@ PyObject *slopes(PyObject *, PyObject *args) {
         for (ptrdiff_t part = 0; part < parts; part++)
             for (ptrdiff_t i = 0; i < 3 * count; i++) found[i] += sums[part * 3 * count + i];
         return none();
+    });
+}
+
+// Logistic regression --------------------------------------------------------------------------------------------------
+
+// Adds the gradient (p + 1, g); fills the factors, unless they are None; returns the loss.
+PyObject *softmax(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *rows_object, *codes_object, *weights_object, *objects[3], *gradient_object, *factors_object;
+        if (!PyArg_ParseTuple(args, "OOOOOOOO", &rows_object, &codes_object, &weights_object, objects, objects + 1,
+                              objects + 2, &gradient_object, &factors_object))
+            throw Raised();
+        RowsArgument rows(rows_object);
+        Buffer codes(codes_object), origin(objects[0]), constant(objects[1]), first(objects[2]), gradient(gradient_object, true);
+        Buffer weights = weights_object == Py_None ? Buffer() : Buffer(weights_object);
+        Buffer factors = factors_object == Py_None ? Buffer() : Buffer(factors_object, true);
+        SoftmaxTask task = {};
+        task.rows = rows.rows;
+        ptrdiff_t n = task.rows.n, p = task.rows.p, g = task.g = constant.size();
+        if (!codes.is_integer() || codes.dimensions() != 1 || codes.size() != n) throw Refused("codes do not fit the rows.");
+        if (codes.stride(0) != 1 && n > 1) throw Refused("codes are not contiguous.");
+        task.codes = codes.start();
+        task.code_size = static_cast<int>(codes.item_size());
+        if (weights_object != Py_None) task.weights = numbers(weights, n, "weights");
+        task.origin = numbers(origin, p, "origin");
+        task.constant = numbers(constant, g, "constant");
+        task.first = numbers(first, g * p, "first");
+        double *sums = gradient.data<double>("gradient"), loss = 0.0;
+        if (factors_object != Py_None) task.factors = factors.data<double>("factors");
+        if (gradient.size() != g * (p + 1) || (task.factors && factors.size() != n * (g * (g - 1) / 2)))
+            throw Refused("the arrays for results do not fit.");
+        bool is_done;
+        {
+            Released released;
+            is_done = kernels->softmax(task, 0, n, &loss, sums);
+        }
+        return is_done ? PyFloat_FromDouble(loss) : PyErr_NoMemory();
     });
 }
 
@@ -627,6 +673,7 @@ PyMethodDef methods[] = {
     {"products", products, METH_VARARGS, "Sums over rows of products of columns, by factors."},
     {"score", score, METH_VARARGS, "Scores of rows by class, posteriors or decisions; whether all are finite."},
     {"slopes", slopes, METH_VARARGS, "The loss of held-out rows under a power, and its derivatives, by fold."},
+    {"softmax", softmax, METH_VARARGS, "The loss of rows by softmax, its gradient, and the factors of its curvature."},
     {"path", path, METH_VARARGS, "The losses of rows under covariances that are shrunk by several amounts."},
     {"evaluate", evaluate, METH_VARARGS, "Mistakes, losses and reliability of posteriors."},
     {"label_range", label_range, METH_VARARGS, "The lowest label and the highest."},

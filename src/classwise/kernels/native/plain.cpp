@@ -17,7 +17,8 @@ namespace {
 #include "products.inl"
 #include "scores.inl"
 #include "slopes.inl"
+#include "softmax.inl"
 #include "paths.inl"
 }  // namespace
 
-const Kernels KERNELS_PLAIN = {"plain", padded, moments, score, products, slopes, path};
+const Kernels KERNELS_PLAIN = {"plain", padded, moments, score, products, slopes, softmax, path};

@@ -11,19 +11,18 @@ void weigh_by(const double *B, double *A, const double *factor, ptrdiff_t length
 }
 
 bool products(const ProductsTask &task, ptrdiff_t begin, ptrdiff_t end, double *sums) {
-    ptrdiff_t q = task.columns.p, P = padded(q), rows = BLOCK_BY_CLASS / 4 / P;
+    ptrdiff_t P = padded(task.q), rows = BLOCK_BY_CLASS / 4 / P;
     rows = rows < FEWEST_ROWS ? FEWEST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
-    double *B = (double *)malloc(sizeof(double) * (2 * rows * P + P));
+    double *B = (double *)malloc(sizeof(double) * 2 * rows * P);
     int64_t *codes = (int64_t *)malloc(sizeof(int64_t) * rows);
     ptrdiff_t *position = (ptrdiff_t *)malloc(sizeof(ptrdiff_t) * rows);
     bool is_done = B && codes && position;
     if (is_done) {
-        double *A = B + rows * P, *zero = A + rows * P;
-        for (ptrdiff_t j = 0; j < P; j++) zero[j] = 0.0;
+        double *A = B + rows * P;
         for (ptrdiff_t i = 0; i < rows; i++) codes[i] = 0, position[i] = i;
-        MomentsTask packing = {};  // residuals about zero, all of one class
+        MomentsTask packing = {};  // residuals about the center, all of one class
         packing.rows = task.columns;
-        packing.provisional = zero;
+        packing.provisional = task.center;
         packing.g = 1;
         for (ptrdiff_t at = begin; at < end; at += rows) {
             ptrdiff_t length = end - at < rows ? end - at : rows;

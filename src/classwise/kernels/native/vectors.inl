@@ -50,3 +50,18 @@ inline __attribute__((always_inline)) vec exp_of_negative(vec x) {
     vec one = (vec)((first + 1023) << 52), two = (vec)((second + 1023) << 52);
     return s * one * two;
 }
+
+// log(1 + x) for 0 <= x < 2^52, to an ulp or so: 1 + x = 2^n (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and
+// log(1 + f) = 2 atanh s, s = f / (2 + f), by its series.
+inline __attribute__((always_inline)) vec log_of_one_plus(vec x) {
+    const double LOG_2 = 6.93147180559945309417e-1, ROUND = 6755399441055744.0;
+    const int64_t ROOT_OF_HALF = 0x3fe6a09e667f3bcd;  // its bits
+    vec total = 1.0 + x;
+    ints n = ((ints)total - ROOT_OF_HALF) >> 52;
+    vec f = choose(n == 0, x, total * (vec)((1023 - n) << 52) - 1.0);
+    vec s = f / (2.0 + f), z = s * s, sum = all(1.0 / 23.0);
+#pragma GCC unroll 16
+    for (int k = 21; k > 0; k -= 2) sum = sum * z + 1.0 / k;
+    vec whole = (vec)(n + (ints)all(ROUND)) - ROUND;
+    return 2.0 * s * sum + whole * LOG_2;
+}
