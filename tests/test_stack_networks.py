@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 from scipy.special import log_softmax
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.neural_network import MLPClassifier
-from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 import classwise as cw
 from classwise import limits
@@ -23,9 +21,7 @@ from classwise.comparison.stack import NAMED, boosted_members, network_members
 from classwise.comparison.stack.boosted_members import Blanks, FoldBoosting
 from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.layers import Labeled, Shape, bagged, scores
-from classwise.engines.progress import Deadline
 from classwise.errors import ClasswiseError, OutOfTimeError
-from classwise.kernels import with_jobs
 from test_auto import make_study, mixed_study
 
 NEW = ["network", "deep network", "boosted trees"]
@@ -170,22 +166,6 @@ class TestBoosting:
         study = make_study(np.where(gone, np.nan, x)[:, None], labels)
         posterior = np.exp(NAMED["boosted trees"].cross(study).trained.log_posterior(np.array([[np.nan], [-2.0]])))
         assert posterior[1, 0] > 0.9 > 0.1 > posterior[1, 1]
-
-    def test_folds_grow_side_by_side_with_one_thread_each(self, monkeypatch):
-        fit, seen = HistGradientBoostingClassifier.fit, set()
-
-        def noted(model, *data):
-            seen.add(_openmp_effective_n_threads())
-            return fit(model, *data)
-
-        monkeypatch.setattr(HistGradientBoostingClassifier, "fit", noted)
-        with with_jobs(3):
-            NAMED["boosted trees"].cross(mixed_study())
-        assert seen == {1}
-
-    def test_no_fold_goes_on_when_the_time_is_over(self):
-        with pytest.raises(OutOfTimeError):
-            NAMED["boosted trees"].cross(replace(mixed_study(), deadline=Deadline.after(0.01)))
 
     def test_labels_without_any_pattern_need_no_round(self, monkeypatch):
         monkeypatch.setattr(boosted_members, "PART", 5)

@@ -9,18 +9,17 @@ trees; none is grown again.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import threadpool_limits
 
 from classwise import limits
 from classwise.arrays import Array, Codes, log_normalize
 from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.forest_members import OfTrees
 from classwise.comparison.stack.trained import CrossValidated, Member
-from classwise.engines import in_threads
 from classwise.errors import ClasswiseError
 from classwise.statistics.trees import Trees
 from classwise.storage import stored
@@ -129,7 +128,6 @@ class FoldBoosting:
             max_iter=0, warm_start=True, early_stopping=False, random_state=int(generator.integers(2**31)),
         )  # fmt: skip
         self._rows, self._blanks, self._scores = training.rows[held_out], blanks, np.zeros(0)
-        self._openmp = ThreadpoolController().select(user_api="openmp")
 
     @property
     def present(self) -> Codes:
@@ -137,9 +135,8 @@ class FoldBoosting:
         return np.asarray(self._model.classes_)
 
     def go_on(self) -> None:
-        """Grow the trees of PART more rounds, in this thread alone."""
-        with self._openmp.limit(limits=1):  # OpenMP knows this limit in the thread that sets it, and in no other
-            self._model.set_params(max_iter=self._model.max_iter + PART).fit(*self._data)
+        """Grow the trees of PART more rounds."""
+        self._model.set_params(max_iter=self._model.max_iter + PART).fit(*self._data)
 
     def answers(self) -> Iterator[Array]:
         """log P(k | x) of the held-out rows after each of the last rounds; (m, c)."""
@@ -180,10 +177,11 @@ class BoostedMember(Member):
         return len(rows) >= limits.FEWEST_BOOSTED_ROWS and rows.count <= limits.MOST_BOOSTED_CLASSES
 
     def cross(self, rows: FoldedRows) -> CrossValidated:
-        blanks = Blanks.of(rows)
-        values = blanks(rows.rows)
-        folds = [(held_out, FoldBoosting(values, rows, blanks, fold, held_out)) for fold, held_out in rows.each()]
-        rounds, logs = _boost(rows, folds)
+        with threadpool_limits(1, user_api="openmp"):
+            blanks = Blanks.of(rows)
+            values = blanks(rows.rows)
+            folds = [(held_out, FoldBoosting(values, rows, blanks, fold, held_out)) for fold, held_out in rows.each()]
+            rounds, logs = _boost(rows, folds)
         return CrossValidated(logs, _mean([of for _, of in folds], blanks, rounds, rows.count), f"{rounds} rounds")
 
 
@@ -192,21 +190,16 @@ def _boost(rows: FoldedRows, folds: Sequence[tuple[Codes, FoldBoosting]]) -> tup
     best, logs = 0, np.full((len(rows), rows.count), -np.log(rows.count))
     for done in range(0, MOST_ROUNDS, PART):
         found = [np.full((len(rows), rows.count), -np.inf) for _ in range(PART)]
-        in_threads(partial(_go_on, rows, found), folds)
+        for held_out, boosting in folds:
+            rows.deadline.check()
+            boosting.go_on()
+            for of_round, own in zip(found, boosting.answers(), strict=True):
+                of_round[np.ix_(held_out, boosting.present)] = own
         least = rows.least_lost([logs, *found])
         if not least:
             break
         best, logs = done + least, found[least - 1]
     return best, logs
-
-
-def _go_on(rows: FoldedRows, found: Sequence[Array], fold: tuple[Codes, FoldBoosting]) -> None:
-    """PART more rounds of one fold; found (n, g): where the answers of its rows after each of them are put."""
-    held_out, boosting = fold
-    rows.deadline.check()
-    boosting.go_on()
-    for of_round, own in zip(found, boosting.answers(), strict=True):
-        of_round[np.ix_(held_out, boosting.present)] = own
 
 
 def _mean(folds: Sequence[FoldBoosting], blanks: Blanks, rounds: int, count: int) -> BoostedTrees:
