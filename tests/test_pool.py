@@ -111,6 +111,18 @@ class TestJobs:
             with with_jobs(2):
                 assert BLAS.allowed() == 2
 
+    def test_at_most_so_many_unless_a_number_is_given(self):
+        with threadpool_limits(2, user_api="blas"):
+            for most, expected in ((1, 1), (5, 2)):
+                with with_jobs(None, most):
+                    assert BLAS.allowed() == expected
+            with with_jobs(3, 1):
+                assert BLAS.allowed() == 3
+                with with_jobs(None, 1):
+                    assert BLAS.allowed() == 3
+            with joblib.parallel_config(n_jobs=4), with_jobs(None, 1):
+                assert BLAS.allowed() == 4
+
     @pytest.mark.parametrize("n_jobs", [0, 1.5, True, "all"])
     def test_what_is_no_number_of_threads_is_refused(self, n_jobs):
         for function in (cw.compare, cw.learning_curve):

@@ -111,7 +111,7 @@ def compare(
         Covariances are those of all rows. Logistic regression is fitted on the sample.
     n_jobs : int, optional
         How many threads work: a number, -1 for all cores, or -2 for all but one. Unlike in scikit-learn, None
-        is all cores, unless `joblib.parallel_config`, OMP_NUM_THREADS or threadpoolctl say otherwise. It
+        is up to six cores, unless `joblib.parallel_config`, OMP_NUM_THREADS or threadpoolctl say otherwise. It
         changes no result.
 
     Returns
@@ -149,11 +149,11 @@ def compare(
                 "y is missing: give the labels; or target='...', the name of their column, which columns, weights and "
                 "stream go with."
             )
-        with with_jobs(n_jobs):
+        with with_jobs(n_jobs, limits.SIDE_BY_SIDE):
             return InMemory(X, y, folds, sample_weight, groups, families, random_state).compare(request)
     if y is not None or sample_weight is not None:
         raise ClasswiseError(f"target={target!r} names the column of the labels: leave y out, and name the weights.")
-    with with_jobs(n_jobs):
+    with with_jobs(n_jobs, limits.SIDE_BY_SIDE):
         rows = open_rows(X, target=target, columns=columns, weights=weights, groups=groups, families=families)
         held = None if streamed else rows.held(None if streamed is None else np.inf)
         if held is not None:

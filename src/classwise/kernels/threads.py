@@ -79,14 +79,20 @@ JOBS: ContextVar[int | None] = ContextVar("jobs", default=None)
 
 
 @contextmanager
-def with_jobs(n_jobs: Any) -> Iterator[None]:
-    """Inside, so many threads work: a number, -1 for all cores, -2 for all but one; None changes nothing."""
+def with_jobs(n_jobs: Any, most: int | None = None) -> Iterator[None]:
+    """Inside, this many threads work: a number, -1 for all cores, -2 for all but one.
+
+    None changes nothing, but where the caller has not asked for a number, at most `most` threads work.
+    """
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
         raise ClasswiseError(
             f"n_jobs={n_jobs!r} is not an option; give a number of threads, -1 for all cores, -2 for all but one, or "
             "None for as many as BLAS may use."
         )
-    token = JOBS.set(JOBS.get() if n_jobs is None else max(effective_n_jobs(int(n_jobs)), 1))
+    number = JOBS.get() if n_jobs is None else max(effective_n_jobs(int(n_jobs)), 1)
+    if number is None and most is not None and _asked_of_joblib() is None and BLAS.allowed() > most:
+        number = most
+    token = JOBS.set(number)
     try:
         yield
     finally:

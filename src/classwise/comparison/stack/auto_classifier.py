@@ -64,8 +64,8 @@ class AutoClassifier(AutoAnswers):
         limit, the same rows give the same model.
     n_jobs : int, optional
         How many threads work: a number, -1 for all cores, or -2 for all but one. Unlike in scikit-learn, None
-        is all cores, unless `joblib.parallel_config`, OMP_NUM_THREADS or threadpoolctl say otherwise. It
-        changes no result.
+        is up to six cores for a fit, and all for predictions, unless `joblib.parallel_config`, OMP_NUM_THREADS
+        or threadpoolctl say otherwise. It changes no result.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class AutoClassifier(AutoAnswers):
         source, table, counted = read_counted(X, required(y), sample_weight, self.families)
         of_members = Deadline(deadline.at - (1 - TO_LEARN) * (limit or 0.0))
         rows = self._training_rows(table, groups, counted, of_members)
-        with with_jobs(self.n_jobs):
+        with with_jobs(self.n_jobs, limits.SIDE_BY_SIDE):
             learned = learn(rows, suitable(self.members, members, rows), combine, deadline)
         self.members_, self.pool_, self.report_ = learned.members, learned.pool, learned.report
         self.classes_, self.rows_ = rows.labels, len(rows)
