@@ -1,8 +1,4 @@
-"""How times fall as threads are added: fit, predict_proba, compare and AutoClassifier.
-
-Beside them stands what the machine itself can do: reading the rows, and products of matrices that stay in each core's
-cache. Where these do not grow, because cores share their memory or their clock, nothing else can.
-"""
+"""How times fall as threads are added: fit, predict_proba, compare and AutoClassifier, beside reading alone."""
 
 import argparse
 import json
@@ -13,6 +9,7 @@ from typing import Any
 
 import machine
 import numpy as np
+from joblib import parallel_config
 from report import aligned, duration
 from shapes import Shape, draw
 from threadpoolctl import threadpool_limits
@@ -24,9 +21,6 @@ from classwise.kernels import BLAS
 RESULTS = Path(__file__).parent / "results" / "scaling.json"
 EXAMPLE = "example: python benchmarks/scaling.py --threads 1 2 4 8 16 --rows 4000000 --compared 100000 --columns 50"
 Call = Callable[[], Any]
-
-# So many matrices of so many rows and columns fit in the cache of a core. They are multiplied this many times.
-MATRICES, CACHED, PARTS = 20, 80, 1_600
 
 
 def main() -> None:
@@ -72,7 +66,7 @@ def calls(options: argparse.Namespace) -> dict[str, Call]:
 
 def core_calls(shape: Shape) -> dict[str, Call]:
     X, y = draw(shape)
-    found: dict[str, Call] = {"read the rows": lambda: read(X), "multiply in the cache": multiply}
+    found: dict[str, Call] = {"read the rows": lambda: read(X)}
     for model in (cw.LDA(), cw.QDA(), cw.NaiveBayes()):
         found[f"{type(model).__name__} fit"] = lambda model=model: model.fit(X, y)
         fitted = type(model)().fit(X[:10_000], y[:10_000])
@@ -87,16 +81,9 @@ def read(X: np.ndarray) -> float:
         return float(sum(pool.map(np.sum, np.array_split(X, 4 * threads))))
 
 
-def multiply() -> None:
-    """Products of small matrices, shared by as many threads as BLAS may use, each with one thread of BLAS."""
-    small = np.ones((MATRICES, CACHED, CACHED))
-    with BLAS.held() as threads, ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda _: np.matmul(small, small), range(PARTS)))
-
-
 def median_of(call: Call, threads: int, repeats: int) -> float:
     """The median of short calls, the best of two long ones."""
-    with threadpool_limits(threads):
+    with threadpool_limits(threads), parallel_config(n_jobs=threads):  # also where the default is at most six
         first = seconds(call)
         return float(np.median([seconds(call) for _ in range(repeats)])) if first < 1 else min(first, seconds(call))
 
