@@ -35,7 +35,7 @@ from classwise.export.sql.arithmetic import (
 from classwise.export.sql.draft import Draft, Step
 from classwise.export.sql.gaps import Gaps
 from classwise.export.sql.gaussians import About, add_gaussian
-from classwise.export.sql.pairs import Pairs
+from classwise.export.sql.pair_lists import PairLists
 from classwise.export.sql.tables import has_list_functions
 from classwise.statistics import Bins
 
@@ -79,7 +79,7 @@ def add_one_dependence(density: OneDependence, codes: Sequence[str], draft: Draf
 
 
 def _add_by_lists(density: OneDependence, codes: Sequence[str], draft: Draft) -> None:
-    pairs = Pairs(density, codes, [draft.name("pairs") for _ in range(density.count)])
+    pairs = PairLists(density, codes, [draft.name("pairs") for _ in range(density.count)])
     draft.steps.walks.setdefault(Step.PAIRS, []).append(pairs)
     for k, name in enumerate(pairs.sums):
         draft.add(k, column(draft.steps.define(Step.PAIRS, name, written("", codes))))

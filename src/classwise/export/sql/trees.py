@@ -23,8 +23,8 @@ from classwise.arrays import Array
 from classwise.errors import ClasswiseError
 from classwise.export.sql.arithmetic import IMPOSSIBLE, case, column, double, log, number, over, written
 from classwise.export.sql.draft import Draft, Step, Written
-from classwise.export.sql.folds import DIGITS, Fold
 from classwise.export.sql.tables import ENGINES, has_list_functions
+from classwise.export.sql.tree_lists import DIGITS, TreeLists
 from classwise.forest.forest import Forest
 from classwise.forest.forest_model import ForestModel
 from classwise.statistics.trees import LEAF, Trees
@@ -64,7 +64,7 @@ def add_sums(trees: Trees, of_leaves: Array, draft: Draft, read: Callable[[int],
     values = {j: _filled(trees, j, read(j), draft) for j in used}
     sums = [draft.name("trees") for _ in of_leaves.T]
     engine = ENGINES[draft.dialect.name]
-    walk = (Fold if has_list_functions(draft.dialect.name) else Walk)(trees, of_leaves, values, sums)
+    walk = (TreeLists if has_list_functions(draft.dialect.name) else Walk)(trees, of_leaves, values, sums)
     if walk.is_numbered:
         draft.steps.define(Step.DERIVED, NUMBER, written(engine.number, ()))
     for name in sums:

@@ -28,7 +28,7 @@ DIGITS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Fold:
+class TreeLists:
     """beliefs (L, g): of leaves; values: what the columns that trees cut are called; sums: what the sums of the beliefs
     of each class are to be called.
     """

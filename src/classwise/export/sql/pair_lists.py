@@ -22,7 +22,7 @@ from classwise.export.sql.tables import ENGINES
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class PairLists:
     """codes: what the place of each column is called, -1 where it is missing; sums: what log p of each class is to be
     called.
     """
