@@ -319,7 +319,8 @@ class TestAnswers:
     def test_other_languages(self):
         X, y = a_table()
         m = cw.AODE().fit(X, y)
-        assert "cw_part AS" in cw.to_sql(m, table="rows")
+        assert "cw_part AS" in cw.to_sql(m, table="rows", dialect="sqlite")
+        assert "cw_pairs" in cw.to_sql(m, table="rows", dialect="duckdb")
         assert cw.to_onnx(m).graph.node
 
 

@@ -401,7 +401,9 @@ class TestAnswer:
         assert answer.sentence.startswith(
             f"{name[0].upper()}{name[1:]} is right on every unseen row (95 % interval 98 to 100"
         )
-        assert f"; {others} of the {len(wine.members) - 1} others do as well, " in answer.sentence
+        (tied, *more) = [plain(trial.name) for trial in wine.tied if trial is not wine.winner]
+        as_good = f"{others} of the {len(wine.members) - 1} others do" if more else f"{tied} does"
+        assert f"; {as_good} as well, " in answer.sentence
         assert repr(wine) == answer.text()
 
     def test_one_line_for_each_kind_the_winner_first_and_the_class_shares_last(self, wine):
