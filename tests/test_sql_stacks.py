@@ -197,7 +197,7 @@ def test_every_dialect_is_written(dialect: str) -> None:
 def test_members_share_what_they_see_alike() -> None:
     """A column of numbers is put into standard units once, and written out once."""
     text = cw.to_sql(stack("correlated"), "new")
-    units = text[text.index("cw_units AS") : text.index("cw_bent AS")]
+    units = text[text.index("cw_units AS") : text.index("cw_transformed AS")]
     assert units.count("THEN") == CASES["correlated"]().rows.shape[1]
     assert len(text) < 50_000
 

@@ -31,7 +31,7 @@ def avoided():
 AVOIDED = avoided()
 
 # Words of the list that the code does without: as words of their own, or in names such as rows_dealt and FoldDealer.
-REPLACED = "deals?|dealt|dealer|mends?|lends?|lent|announces?|twin"
+REPLACED = "deals?|dealt|dealer|mends?|lends?|lent|announces?|twins?|told|telling|bent"
 CAPITALIZED = re.sub(r"[a-z]+", lambda word: word[0].capitalize(), REPLACED)
 IN_CODE = re.compile(rf"((?<![A-Za-z])({REPLACED})|{CAPITALIZED})(?![a-z])")
 

@@ -395,8 +395,8 @@ def why_ignored(statistics: ClassStatistics, missing: Array) -> dict[int, str]:
 def warn_of_ignored(statistics: ClassStatistics, ignored: dict[int, str]) -> None:
     """One warning that names the columns left out, and why."""
     if ignored:
-        told = [f"{statistics.name(j)} ({why})" for j, why in islice(ignored.items(), MOST_NAMED)]
-        reasons = "; ".join(told) + (f" and {len(ignored) - MOST_NAMED} more" if len(ignored) > MOST_NAMED else "")
+        named = [f"{statistics.name(j)} ({why})" for j, why in islice(ignored.items(), MOST_NAMED)]
+        reasons = "; ".join(named) + (f" and {len(ignored) - MOST_NAMED} more" if len(ignored) > MOST_NAMED else "")
         remedy = " Name a family for one that is to be learned." if "levels" in reasons else ""
         warnings.warn(f"Columns left out: {reasons}.{remedy}", IgnoredColumnWarning, stacklevel=6)
 

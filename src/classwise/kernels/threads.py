@@ -20,7 +20,7 @@ from classwise.errors import ClasswiseError
 
 
 class BlasThreads:
-    """How many threads the BLAS libraries of this process use: one number, whoever calls.
+    """How many threads the BLAS libraries of this process use: one number for all callers.
 
     The first to enter sets it to one, the last to leave sets it back. Were each to restore what it found, two callers
     that overlap would leave BLAS on one thread for good.

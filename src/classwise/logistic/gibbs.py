@@ -21,7 +21,7 @@ CHAINS = 4
 
 @stored("ChainDiagnostics", loose=("effective_size", "r_hat"))
 class Diagnostics(NamedTuple):
-    """Of each weight (r, q): the number of independent draws that the draws are worth, and R-hat."""
+    """Of each weight (r, q): the number of independent draws that the draws count as, and R-hat."""
 
     effective_size: Array
     r_hat: Array

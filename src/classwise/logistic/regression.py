@@ -43,7 +43,7 @@ class Regression:
 
     @property
     def least_rows(self) -> int:
-        """So many rows are worth a statistic of their own, which holds c matrices of q²: merging them stays a small
+        """At least this many rows have a statistic of their own, which holds c matrices of q²: merging stays a small
         part of the work.
         """
         return max(8 * self.likelihood.factors * self.design.width, self.design.merged_rows)

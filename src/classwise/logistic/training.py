@@ -1,9 +1,9 @@
 """Rows to learn from, wherever they are: what a pass over them adds up to, and some of them drawn into memory.
 
 Each pass adds up what chunks say. In memory these are chunks of a table. Elsewhere a chunk is first read into a table
-of its own, where it is; a first pass has told what the columns hold, and which classes there are. Rows that are few are
-then held in memory. Of more, some are drawn to begin with: rows of rare classes and levels have a larger chance, so
-that these are there, and weigh less for it:
+of its own, where it is; a first pass has found what the columns hold, and which classes there are. A few rows are then
+held in memory. Of many, a sample is drawn to begin with. Rows of rare classes and levels have a larger chance, so that
+these are there, and weigh less for it:
 
     chance = max(rows to draw / rows, 100 / rows of its class, 100 / rows of each of its levels),   weight ~ 1 / chance
 """

@@ -316,8 +316,8 @@ class AutoClassifier(AutoAnswers):
     def _facts(self) -> dict[str, Any]:
         """The facts in the header of a file."""
         report = self._fitted().report_
-        told = ("name", "weight", "temperature", "log_loss")
-        members = [shown({name: getattr(line, name) for name in told}) for line in report if not line.reason]
+        fields = ("name", "weight", "temperature", "log_loss")
+        members = [shown({name: getattr(line, name) for name in fields}) for line in report if not line.reason]
         return {
             "labels": self.classes_.tolist(),
             "rows": self.rows_,

@@ -211,7 +211,7 @@ def _out_of_fold(posteriors: MemberPosteriors, counted: Codes, combine: str, poo
 
 
 def _described(lines: Sequence[MemberLine], pool: Pool, posteriors: MemberPosteriors, combine: str) -> list[MemberLine]:
-    """Each member with its weight and worth, in the order of weights."""
+    """Each member with its weight, and how much the log loss rises without it; in the order of weights."""
     least = posteriors.log_loss(pool)
 
     def described(i: int) -> MemberLine:

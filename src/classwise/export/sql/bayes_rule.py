@@ -107,7 +107,7 @@ def decisions_of(
 
 
 def _doubts(policy: Policy, cost: str, posterior: str) -> list[Expression]:
-    """Conditions on which a decision is not announced."""
+    """Conditions under which no decision is made."""
     doubts: list[Expression] = []
     if np.isfinite(policy.refusing):
         doubts.append(exp.GT(this=column(cost), expression=number(policy.refusing)))

@@ -148,15 +148,15 @@ _add_logs.register(IndependentStudent, add_independent_student)
 def _(density: Presence, columns: Sequence[int], draft: Draft) -> None:
     """A density of numbers, and log P(there or not | k) of each column that tells."""
     add_density(density.numbers, columns, draft)
-    telling = [(j, place) for j, place in enumerate(columns) if not np.isnan(density.missing[:, j]).any()]
-    for j, place in telling:
+    informative = [(j, place) for j, place in enumerate(columns) if not np.isnan(density.missing[:, j]).any()]
+    for j, place in informative:
         # A column that never varies was not read for its values.
         x = draft.plain(place) if isinstance(density.numbers, Constant) else draft.number_of(place)
         for k, chance in enumerate(density.missing[:, j].tolist()):
             with np.errstate(divide="ignore"):
                 absent, there = float(np.log(chance)), float(np.log1p(-chance))
-            told = case((is_null(column(x)), score(absent)), otherwise=score(there))
-            draft.add(k, double(told))
+            term = case((is_null(column(x)), score(absent)), otherwise=score(there))
+            draft.add(k, double(term))
 
 
 # Counts ---------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def nan_equals_nan(value: Expression, copy: Expression) -> Expression:
     return exp.Nullif(this=value, expression=double(exp.Literal.string("NaN")))
 
 
-def nan_is_told(value: Expression, copy: Expression) -> Expression:
+def nan_by_function(value: Expression, copy: Expression) -> Expression:
     """NULL for NaN, where NaN is equal to nothing."""
     return case((exp.Not(this=exp.IsNan(this=value)), copy))
 
@@ -46,7 +46,7 @@ class Dialect:
     """name: as sqlglot has it. without_nan: NULL for NaN, from an expression and a copy of it.
 
     infinity: how it is written; None where there is none.
-    raises: whether numbers that overflow, or products too small to be told from zero, end the query with an error.
+    raises: whether numbers that overflow, or products too small to differ from zero, end the query with an error.
     ignores_nulls: whether GREATEST does; it never matters, but sqlglot would see to it.
     fence: what keeps an engine from copying a column's expression to wherever the column is used, squares and all.
     longest_name: in bytes, where longer ones are cut without a word. most_columns: of one step.
@@ -109,7 +109,7 @@ DIALECTS = {
         ),
         Dialect("sqlite", no_nan, "9e999", fence="materialized", most_columns=1900, casts_to_bool=False),
         Dialect("spark", nan_equals_nan, "Infinity", ignores_nulls=True),
-        Dialect("bigquery", nan_is_told, "inf"),
+        Dialect("bigquery", nan_by_function, "inf"),
         Dialect("snowflake", nan_equals_nan, "inf", folds_case=False),
         Dialect("mysql", no_nan, fence="limit", casts_to_bool=False, most_columns=4000),
         Dialect("tsql", no_nan, casts_to_bool=False, most_columns=4000),

@@ -38,7 +38,7 @@ class Step(IntEnum):
     GUARDED = auto()  # the same within the range that can be computed with
     DERIVED = auto()  # logarithms; whether a row can be scored at all
     UNITS = auto()  # numbers in standard units, as members of a stack see them
-    BENT = auto()  # these, to Yeo-Johnson powers
+    TRANSFORMED = auto()  # these, to Yeo-Johnson powers
     SEEN = auto()  # these, where none is missing; one-hot columns
     TREES = auto()  # what the trees of a forest say, added up
     PAIRS = auto()  # log densities of one-dependence, by lists
@@ -98,7 +98,7 @@ class Written(NamedTuple):
 
 class Walking(Protocol):
     """What takes rows through trees, points or pairs. sums: the columns that it adds; reads: those it looks at;
-    is_numbered: whether rows are told apart by a number.
+    is_numbered: whether rows are numbered, to distinguish them.
     """
 
     @property

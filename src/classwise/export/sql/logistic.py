@@ -43,7 +43,7 @@ from classwise.logistic import LogisticClassifier, LogisticModel, Probit, Softma
 def add_logistic(classifier: LogisticClassifier, model: Any, draft: Draft, only_label: bool) -> None:
     """Scores of which softmax is P(k | x). model: a LogisticModel.
 
-    only_label: probabilities are not asked for. Of two classes the second is announced where s > 0, however the weights
+    only_label: probabilities are not asked for. Of two classes the second is predicted where s > 0, however the weights
     are averaged over, as long as what is believed of them is symmetric.
     """
     if classifier.shift:

@@ -65,11 +65,11 @@ def feature_names(schema: Schema, features: Sequence[str] | None, dialect: Diale
     names = _texts("features", schema.names if features is None else features)
     if len(names) != len(schema):
         raise ClasswiseError(f"features has {len(names)} names, and the model has {len(schema)} columns.")
-    _refuse_twins(names, dialect)
+    _refuse_same_names(names, dialect)
     return names
 
 
-def _refuse_twins(names: Sequence[str], dialect: Dialect) -> None:
+def _refuse_same_names(names: Sequence[str], dialect: Dialect) -> None:
     """Refuse columns of the model that are one to the engine: both would be read from it, and the answers be wrong."""
     known: dict[str, str] = {}
     for name in names:
@@ -266,12 +266,12 @@ class Question:
         assert policy is not None
         if policy.refusing == float("inf") and policy.least_posterior == 0:
             return label
-        return self._announced("reject_label", self.reject_label, label, -1)
+        return self._extra_label("reject_label", self.reject_label, label, -1)
 
     def _novel_label(self, label: Any) -> Any:
-        return label if self.novelty is None else self._announced("novel_label", self.novel_label, label, -2)
+        return label if self.novelty is None else self._extra_label("novel_label", self.novel_label, label, -2)
 
-    def _announced(self, name: str, given: Any, label: Any, example: int) -> Any:
+    def _extra_label(self, name: str, given: Any, label: Any, example: int) -> Any:
         """A label that is none of the classes, and of their type."""
         if given in self.estimator.classes_.tolist():
             raise ClasswiseError(f"{name}={given!r} is one of the classes; give another.")

@@ -127,7 +127,7 @@ class StackColumns:
         numbers = encoding.numbers
         center, scale, power = (float(of[place]) for of in (numbers.center, numbers.scale, numbers.powers))
         unit = self._unit(int(numbers.columns[place]), center, scale)
-        return unit if power == 1 else self.define(Step.BENT, "bent", _yeo_johnson(unit, power))
+        return unit if power == 1 else self.define(Step.TRANSFORMED, "transformed", _yeo_johnson(unit, power))
 
     def _unit(self, j: int, center: float, scale: float) -> str:
         """(x - center) / scale, NULL where it is too far to be computed with."""
@@ -338,7 +338,7 @@ def _add_one_dependence(density: OneDependence, trained: Bayesian, columns: Stac
     codes = []
     for which in range(len(density.columns)):
         code, positions = columns.code(trained.encoding, which)
-        codes.append(columns.define(Step.BENT, "place", places_of(code, positions)))
+        codes.append(columns.define(Step.TRANSFORMED, "place", places_of(code, positions)))
     add_one_dependence(density, codes, columns.draft)
 
 
