@@ -145,7 +145,7 @@ def _conventions(texts: Iterable[str]) -> list[WrittenNumber]:
         return []
     (unit,) = units
     fitting = [convention for convention in CONVENTIONS if _fits(convention, bodies, bool(unit) or brackets)]
-    left = _told_apart(fitting, bodies)
+    left = _distinguished(fitting, bodies)
     if len(left) == 1 and left[0][1] and not (unit or brackets or _vary(bodies, left[0][0])):
         return []
     return [WrittenNumber(*convention, unit) for convention in left]
@@ -166,7 +166,7 @@ def _fits(convention: tuple[str, str], bodies: set[str], is_marked: bool) -> boo
     return any(thousands in body for body in bodies)
 
 
-def _told_apart(fitting: list[tuple[str, str]], bodies: set[str]) -> list[tuple[str, str]]:
+def _distinguished(fitting: list[tuple[str, str]], bodies: set[str]) -> list[tuple[str, str]]:
     """One convention, where those that fit read the same numbers, or where the numbers decide; else all."""
     read = {
         tuple(WrittenNumber(*convention).number(body) for body in bodies): convention for convention in fitting[::-1]
