@@ -76,8 +76,15 @@ class TestPool:
         def step():
             raise KeyboardInterrupt
 
+        def many(count):
+            if threading.current_thread() is caller:  # it has to be free to call step as soon as a task is done
+                time.sleep(0.02)
+            else:
+                pool.map(work, range(count))
+
+        caller = threading.current_thread()
         with pytest.raises(KeyboardInterrupt), closing(ThreadPool(3)) as pool:
-            pool.map(lambda count: pool.map(work, range(count)), [1, 1000, 1000], step)
+            pool.map(many, [1, 1000, 1000, 1000], step)
         assert len(begun) < 100
         assert threading.active_count() == before
 
