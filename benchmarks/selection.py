@@ -146,7 +146,7 @@ def units(comparison, folds, values):
     tried = [trial for trial in comparison.tried if not trial.reason]
     kinds = {"members": folds * len(tried), "dials_": 0, "prior_choice_": 0}
     for trial in tried:
-        for name, choice in trial.tuned.record.items():
+        for name, choice in (trial.tuned.record if trial.tuned else {}).items():  # logistic regression has none
             kinds[name] += choice.by_fold.size
     paths = {"RDA path": folds * len(SHARES) * len(SHRINKS), "LDA path": folds * len(SHRINKS)}
     grids = dict.fromkeys(PEERS, folds * values)
