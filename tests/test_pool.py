@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 import classwise as cw
 from classwise.engines import BLAS, in_threads, kept_threads
-from classwise.engines.pool import ThreadPool
+from classwise.engines.pool import Stopped, ThreadPool
 from classwise.kernels import OURS, with_jobs
 
 X, y = load_iris(return_X_y=True)
@@ -87,6 +87,21 @@ class TestPool:
             pool.map(many, [1, 1000, 1000, 1000], step)
         assert len(begun) < 100
         assert threading.active_count() == before
+
+    def test_an_interruption_is_raised_not_what_follows_from_it(self):
+        """Whichever tasks come first: those that stop because of it, or fail meanwhile."""
+        begun = threading.Barrier(3)
+
+        def work(number):
+            begun.wait()
+            if number < 2:
+                while not pool.is_stopped:
+                    time.sleep(0.001)
+                raise Stopped if number == 0 else ValueError
+            raise KeyboardInterrupt
+
+        with closing(ThreadPool(3)) as pool, pytest.raises(KeyboardInterrupt):
+            pool.map(work, range(3))
 
     def test_what_numpy_is_silent_about_is_the_same_in_all_threads(self):
         with np.errstate(divide="ignore"), closing(ThreadPool(3)) as pool:

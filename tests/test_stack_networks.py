@@ -18,9 +18,10 @@ from sklearn.neural_network import MLPClassifier
 import classwise as cw
 from classwise import limits
 from classwise.comparison.stack import NAMED, boosted_members, network_members
-from classwise.comparison.stack.boosted_members import Blanks, FoldBoosting
+from classwise.comparison.stack.boosted_members import Blanks, BoostedRows, FoldBoosting
 from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.layers import Labeled, Shape, bagged, scores
+from classwise.engines.messages import Shared
 from classwise.errors import ClasswiseError, OutOfTimeError
 from test_auto import make_study, mixed_study
 
@@ -152,11 +153,10 @@ class TestBoosting:
         study = replace(study, codes=study.codes % classes, labels=np.arange(classes))
         blanks = Blanks.of(study)
         values, held_out = blanks(study.rows), study.held_out[0]
-        boosting = FoldBoosting(values, study, blanks, 0, held_out)
+        boosting, shared = FoldBoosting(0), Shared(BoostedRows(study, values, blanks))
         for _ in range(2):
-            boosting.go_on()
-            *_, last = boosting.answers()
-        assert_allclose(np.exp(last), boosting._model.predict_proba(values[held_out]), rtol=1e-9)
+            boosting, (*_, last) = boosting.continued(shared)
+        assert_allclose(np.exp(last), boosting.model.predict_proba(values[held_out]), rtol=1e-9)
 
     def test_missing_values_are_set_apart(self):
         rng = np.random.default_rng(0)

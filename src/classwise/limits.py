@@ -19,10 +19,23 @@ SPARSE_SIZE = 1 << 24
 # a row) are all that it needs besides them.
 ONE_PASS_ROWS = 1 << 21
 
-# Models are compared, and members of a stack fitted, by at most this many threads, unless the caller asks for another
-# number. Part of that work is Python, which one thread at a time can run: on 16 cores, a stack took 10.6 s with four
-# threads, 12.3 s with eight, and 18.2 s with 16.
+# Without worker processes, models are compared, and members of a stack fitted, by at most this many threads, unless the
+# caller asks for another number. Part of that work is Python, which one thread at a time can run: on 16 cores, a stack
+# took 10.6 s with four threads, 12.3 s with eight, and 18.2 s with 16.
 SIDE_BY_SIDE = 6
+
+# Worker processes are used from this many cores on: two threads wait little for each other.
+FEWEST_WORKERS = 3
+
+# They are used for a stack of more rows times columns times classes times folds than this, if it may take longer than
+# they need to start; and for a comparison of more rows times columns.
+WORKER_WORK = 200_000
+WORKER_SECONDS = 5.0
+COMPARE_WORKER_VALUES = 1_000_000
+
+# With them, a comparison uses at most this many threads, unless the caller asks for another number: on 16 cores, one of
+# 100,000 rows of 50 columns took 2.9 s with four, 1.8 s with eight, and 2.6 s with 16.
+COMPARE_WORKERS = 8
 
 # Chunks are shorter where the columns of a table must first be copied side by side, so that memory stays flat.
 COPY_SIZE = 10 * BLOCK_SIZE
@@ -308,6 +321,9 @@ FLIP_COLUMNS = 30
 # The exact search scores copies of the row, one for each of several values of a column: FLIP_NUMBERS numbers in all, so
 # that of very many columns only those with the largest shares are looked at, and a block of them at a time.
 FLIP_NUMBERS, FLIP_BLOCK = 1 << 27, 1 << 22
+
+# Pictures of regions show at most this many rows, drawn at random: more would hide each other.
+PICTURED_ROWS = 5_000
 
 # The pictures of a report show this many rows, drawn at random.
 REPORT_ROWS = 1000

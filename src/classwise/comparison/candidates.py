@@ -26,6 +26,8 @@ from sklearn.utils import _safe_indexing
 from classwise import limits
 from classwise.arrays import Array, Codes, Labels
 from classwise.comparison.trial import GIVEN, Trial
+from classwise.engines.messages import Shared
+from classwise.engines.workers import away
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic
 from classwise.logistic import WarmStart
@@ -164,6 +166,11 @@ class Candidate(ABC):
         """The object that holds the expensive work. Candidates that share it share its time, which is counted once."""
         return self
 
+    @property
+    def is_in_pieces(self) -> bool:
+        """Whether its work is many small pieces, so that threads would mostly wait for each other's Python."""
+        return False
+
     def fits_folds_together(self, crossing: Crossing) -> bool:
         """Whether several folds are fitted at a time."""
         return self.in_threads
@@ -252,6 +259,7 @@ class LogisticRegression(AnyClassifier):
     takes_pandas = False
     takes_device = True
 
+    table: Shared[Any] = field(default_factory=lambda: Shared(None))
     fits: dict[int, BayesianLogistic] = field(default_factory=dict)
     is_mode: bool = False
 
@@ -276,7 +284,7 @@ class LogisticRegression(AnyClassifier):
         return are_copies_small(crossing)
 
     def prepared(self, crossing: Crossing, X: Any) -> "LogisticRegression":
-        known = replace(self, X=X)
+        known = replace(self, X=X, table=Shared(X))
         known._of_all(crossing)  # which all folds start from
         return known
 
@@ -299,8 +307,9 @@ class LogisticRegression(AnyClassifier):
         """The model of all rows except some; number: of the fold that is left out."""
         if number not in self.fits:
             near = None if number == WHOLE else self._near(crossing)
-            rows, labels, weights = self._training(crossing, without)
-            self.fits[number] = clone(self.model)._fit(rows, labels, weights, near)
+            parts = crossing.shared, self.table, self.model, near, without
+            # The fit to all rows, which others wait for, is split among threads.
+            self.fits[number] = _logistic_without(*parts) if number == WHOLE else away(_logistic_without, *parts)
         return self.fits[number].predicting(self.model.predictive)
 
     def _near(self, crossing: Crossing) -> WarmStart:
@@ -308,6 +317,14 @@ class LogisticRegression(AnyClassifier):
         of_all = self._of_all(crossing)
         work = step_work(len(crossing.codes), of_all.classifier_.design.width, len(crossing.labels))
         return of_all.near(keep=work > limits.KEPT_PRECISION)._replace(is_enough=self.is_mode)
+
+
+def _logistic_without(
+    crossing: Shared[Crossing], X: Shared[Any], model: BayesianLogistic, near: WarmStart | None, without: Codes
+) -> BayesianLogistic:
+    """The model of all rows of a table except some; near: where the fit starts."""
+    rows, labels, weights = AnyClassifier("", model, X=X.value)._training(crossing.value, without)
+    return clone(model)._fit(rows, labels, weights, near)
 
 
 def are_copies_small(crossing: Crossing) -> bool:

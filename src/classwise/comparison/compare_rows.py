@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from classwise import limits
-from classwise.comparison.cross_validation import InMemory, Request, TwoPasses
+from classwise.comparison.cross_validation import MODULES, InMemory, Request, TwoPasses
 from classwise.comparison.result import CHOICES, NO_COSTS, ORDERS, Comparison
 from classwise.engines import open_rows
+from classwise.engines.workers import has_workers, kept_workers
 from classwise.errors import ClasswiseError, at_least, choose
 from classwise.kernels import with_jobs
 
@@ -111,8 +112,8 @@ def compare(
         Covariances are those of all rows. Logistic regression is fitted on the sample.
     n_jobs : int, optional
         How many threads work: a number, -1 for all cores, or -2 for all but one. Unlike in scikit-learn, None
-        is up to six cores, unless `joblib.parallel_config`, OMP_NUM_THREADS or threadpoolctl say otherwise. It
-        changes no result.
+        is up to eight cores, or up to six where there are no worker processes, unless `joblib.parallel_config`,
+        OMP_NUM_THREADS or threadpoolctl say otherwise. It changes no result.
 
     Returns
     -------
@@ -149,20 +150,25 @@ def compare(
                 "y is missing: give the labels; or target='...', the name of their column, which columns, weights and "
                 "stream go with."
             )
-        with with_jobs(n_jobs, limits.SIDE_BY_SIDE):
-            return InMemory(X, y, folds, sample_weight, groups, families, random_state).compare(request)
+        return _compared(InMemory(X, y, folds, sample_weight, groups, families, random_state), request, n_jobs)
     if y is not None or sample_weight is not None:
         raise ClasswiseError(f"target={target!r} names the column of the labels: leave y out, and name the weights.")
     with with_jobs(n_jobs, limits.SIDE_BY_SIDE):
         rows = open_rows(X, target=target, columns=columns, weights=weights, groups=groups, families=families)
         held = None if streamed else rows.held(None if streamed is None else np.inf)
-        if held is not None:
-            rows_held = InMemory(held.X, held.y, folds, held.weights, held.groups, families, random_state)
-            return rows_held.compare(request)
-        rows.refuse_gone("A comparison of a stream")
-        count, drawn = _checked(folds, sample)
-        twice = TwoPasses.read(rows, count, drawn, int(random_state or 0), families, request.models)
-        return twice.compare(request)
+        if held is None:
+            rows.refuse_gone("A comparison of a stream")
+            count, drawn = _checked(folds, sample)
+            twice = TwoPasses.read(rows, count, drawn, int(random_state or 0), families, request.models)
+            return twice.compare(request)
+    rows_held = InMemory(held.X, held.y, folds, held.weights, held.groups, families, random_state)
+    return _compared(rows_held, request, n_jobs)
+
+
+def _compared(rows: InMemory, request: Request, n_jobs: int | None) -> Comparison:
+    with kept_workers(n_jobs, rows.workers_pay(request), MODULES, limits.COMPARE_WORKERS):
+        has_workers()  # they start while the rows are read
+        return rows.compare(request)
 
 
 def _checked(folds: Any, sample: int) -> tuple[int, int]:

@@ -6,6 +6,7 @@ options are chosen; the second pass scores every row, or as many rows as there i
 
 import warnings
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -34,7 +35,9 @@ from classwise.comparison.trial import Trial
 from classwise.comparison.verdict import CHANGED, ChangedRowsError, Ready, SecondPass, Verdict
 from classwise.engines import BLAS, Rows, in_threads, kept_threads
 from classwise.engines.memory import one_by_one
+from classwise.engines.messages import Shared
 from classwise.engines.progress import progress, silent
+from classwise.engines.workers import away, has_workers
 from classwise.errors import ClasswiseError
 from classwise.estimators import BayesianLogistic, crosses
 from classwise.rows.device_rows import to_host
@@ -46,6 +49,9 @@ from classwise.selection.crossing import Crossing
 from classwise.selection.first_pass import FirstLook, Reading, bytes_by_fold, least_rows, look_at
 from classwise.selection.folds import FoldAssigner
 from classwise.statistics import DiagonalScatter, FullScatter
+
+# What worker processes import when they start.
+MODULES = ("classwise.comparison.cross_validation",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,14 +151,20 @@ class CrossValidation(ABC):
         together: dict[int, list[Slot]] = {}
         for slot in slots:
             together.setdefault(id(slot.candidate.work), []).append(slot)
-            if not slot.refusal:
-                with suppress(*slot.candidate.problems):  # what all of them read is read here, once
-                    self._parts(slot.candidate)
+        self._read_for_several([slot.candidate for slot in slots if not slot.refusal])
         tasks = sorted(together.values(), key=lambda some: -sum(slot.seconds for slot in some))
         with warnings.catch_warnings():  # which concerns all threads
             warnings.simplefilter("ignore")
             tried = in_threads(lambda some: [attempt(slot) for slot in some], tasks)
         return dict(zip(chain(*tasks), chain(*tried), strict=True))
+
+    def _read_for_several(self, candidates: Sequence[Candidate]) -> None:
+        """Read the rows in the ways that several candidates read them; others are read when they are tried."""
+        ways = Counter(candidate.reading(self.families).key for candidate in candidates)
+        for candidate in candidates:
+            if ways[candidate.reading(self.families).key] > 1:
+                with suppress(*candidate.problems):
+                    self._parts(candidate)
 
     def _candidates(self, request: Request) -> list[Candidate]:
         crossing = self.crossing()
@@ -333,7 +345,36 @@ class InMemory(CrossValidation):
     def _scored(self, time_limit: float | None) -> int:
         return len(self.crossing().table)
 
+    def workers_pay(self, request: Request) -> bool:
+        """Whether there is work for longer than processes take to start, and its digits are the same there: pickled
+        rows lie side by side.
+        """
+        is_plain = type(self.X) is np.ndarray and self.X.ndim == 2 and self.X.dtype.char in "df" and self.X.flags.forc
+        return is_plain and request.only is None and self.X.size > limits.COMPARE_WORKER_VALUES
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What workers need: the rows as they were read, and none of the tables that are made of these."""
+        state = {name: value for name, value in self.__dict__.items() if name not in ("_shared", "_copied")}
+        read = {key: crossing.shared for key, crossing in list(self._crossings.items())}
+        return {**state, "X": None, "y": None, "weights": None, "groups": None, "_crossings": read, "_held": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = {**state, "_crossings": {key: of.value for key, of in state["_crossings"].items()}}
+
+    @cached_property
+    def _shared(self) -> Shared["InMemory"]:
+        return Shared(self)
+
     def _attempt(self, slot: Slot, step: Callable[[], None], calibrate: bool, policy: Policy | None) -> Trial:
+        """The trial of a candidate; workers take those whose work is many small pieces, of which much is Python."""
+        if slot.refusal or not slot.candidate.is_in_pieces or not has_workers():
+            return self._tried(slot, step, calibrate, policy)
+        trial = away(_tried, self._shared, slot, calibrate, policy)
+        for _ in range(len(self.crossing())):
+            step()
+        return trial
+
+    def _tried(self, slot: Slot, step: Callable[[], None], calibrate: bool, policy: Policy | None) -> Trial:
         ready = self._ready(slot, step, calibrate, policy)
         if isinstance(ready, Trial):
             return ready
@@ -345,6 +386,10 @@ class InMemory(CrossValidation):
     def _comparison(self, trials: Sequence[Trial], time_limit: float | None) -> Comparison:
         crossing = self.crossing()
         return Comparison(tuple(trials), crossing.labels, crossing.codes, crossing.folds, crossing.table.schema.backend)
+
+
+def _tried(shared: Shared[InMemory], slot: Slot, calibrate: bool, policy: Policy | None) -> Trial:
+    return shared.value._tried(slot, lambda: None, calibrate, policy)
 
 
 def _count_folds(folds: Any) -> int:

@@ -147,6 +147,12 @@ class FamilyMember(Candidate):
         return (size.folds + 1) * once * (limits.GAP_SEARCHES if searched > 1 else 1)
 
     @property
+    def is_in_pieces(self) -> bool:
+        """Not where a grid is searched: then most of the time goes to passes over the rows."""
+        is_searched = isinstance(self.model, GaussianClassifier) and "cv" in (self.model.share, self.model.shrink)
+        return not self.is_given and not is_searched
+
+    @property
     def _needs_full(self) -> bool:
         """Whether it models covariances between columns."""
         return isinstance(self.model, GaussianClassifier) and plan_of(self.model).form is not DiagonalScatter

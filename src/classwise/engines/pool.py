@@ -21,9 +21,10 @@ class Stopped(BaseException):
 
 
 class ThreadLocalPool(local):
-    """The pool that this thread works in, or keeps while much of its work is short."""
+    """The pool that this thread works in, or keeps while much of its work is short; depth: how many tasks it is in."""
 
     pool: "ThreadPool | None" = None
+    depth = 0
 
 
 LOCAL = ThreadLocalPool()
@@ -41,12 +42,18 @@ class Batch(Generic[T, R]):
         self.begun = self.running = 0
         self.problem: tuple[int, BaseException] | None = None
         self.changed = Condition(lock)
+        self.is_outer = LOCAL.depth == 0
         # What numbers NumPy is to be silent about, and whether somebody watches, is the same in all threads.
         self.context = copy_context()
 
     def drop(self) -> None:
         """No further task begins."""
         self.begun = len(self.tasks)
+
+
+def _order(number: int, problem: BaseException) -> tuple[int, int]:
+    """Which of two problems is raised: an interruption, then the first error, last what only follows from these."""
+    return 2 if isinstance(problem, Stopped) else int(isinstance(problem, Exception)), number
 
 
 class ThreadPool:
@@ -61,6 +68,11 @@ class ThreadPool:
         # How many threads are at work, are on their way to work, and have none.
         self._busy, self._called, self._idle = 1, 0, 0
         self._is_stopped = False
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its caller was interrupted, or has closed it."""
+        return self._is_stopped
 
     def map(self, function: Callable[[T], R], tasks: Sequence[T], step: Callable[[], None] = lambda: None) -> list[R]:
         """function of each task, in their order; step is called in this thread, for each that is done.
@@ -135,16 +147,18 @@ class ThreadPool:
 
     def _do(self, batch: Batch[Any, Any], number: int) -> None:
         problem: BaseException | None = None
+        LOCAL.depth += 1
         try:
             batch.results[number] = batch.context.copy().run(batch.function, batch.tasks[number])
         except BaseException as raised:
             problem = raised
+        LOCAL.depth -= 1
         with self._lock:
             batch.running -= 1
             batch.is_done[number] = problem is None
             if problem is not None:
                 self._close(batch)
-                if batch.problem is None or number < batch.problem[0]:
+                if batch.problem is None or _order(number, problem) < _order(*batch.problem):
                     batch.problem = number, problem
                 self._is_stopped |= not isinstance(problem, Exception)
             batch.changed.notify()
@@ -176,7 +190,7 @@ class ThreadPool:
             self._threads[-1].start()
 
     def _live(self) -> None:
-        """The life of a thread: the tasks of the oldest batch first, which are the largest."""
+        """The life of a thread."""
         LOCAL.pool = self
         OURS.begin()
         with self._lock:
@@ -191,10 +205,17 @@ class ThreadPool:
             with self._lock:
                 self._busy -= 1
 
+    def _most_urgent(self) -> Batch[Any, Any]:
+        """What is handed out by no task: these are the largest. Else the newest, which work may come after: what waits
+        for it goes on, and long lists of tasks fill the gaps.
+        """
+        first = self._batches[0]
+        return first if first.is_outer else self._batches[-1]
+
     def _next(self) -> tuple[Batch[Any, Any] | None, int]:
         while not self._is_stopped:
             if self._batches and self._busy < self.size:
-                batch = self._batches[0]
+                batch = self._most_urgent()
                 number = self._take(batch)
                 assert number is not None
                 return batch, number

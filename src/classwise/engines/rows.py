@@ -159,7 +159,7 @@ class Rows:
             return None
         tables = self.gather(Keeping(self.roles, most), "Reading", numbered=True)
         if tables is None:
-            raise ClasswiseError(f"There are no rows to learn from in {self.name}: there are none.")
+            raise ClasswiseError(f"{self.name} has no rows.")
         return None if tables.is_full else as_frame(tables.whole())
 
     def expected_values(self) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from classwise import limits
 from classwise.arrays import Array, Codes, Labels
 from classwise.engines import in_threads
+from classwise.engines.messages import Shared
+from classwise.engines.workers import away
 from classwise.statistics.trees import Trees
 
 # This many trees are grown in one task.
@@ -137,17 +139,30 @@ class Growth:
         block is done.
         """
         counts = [max(len(range(fold, self.trees, len(training))), 1) for fold in range(len(training))]
-        blocks = [(fold, start) for fold, count in enumerate(counts) for start in range(0, count, BLOCK)]
-
-        def grown(block: tuple[int, int]) -> list[Any]:
-            fold, start = block
-            own, count = training[fold], min(BLOCK, counts[fold] - start)
-            lots = np.random.default_rng([seed, fold, start])
-            if len(own) > limits.ROWS_OF_TREE:
-                own = np.sort(lots.choice(own, limits.ROWS_OF_TREE, replace=False))
-            return self.grow(rows[own], codes[own], weights[own], count, int(lots.integers(2**31)))
-
+        blocks = [
+            TreeBlock(fold, start, min(BLOCK, count - start))
+            for fold, count in enumerate(counts)
+            for start in range(0, count, BLOCK)
+        ]
+        shared = Shared((rows, codes, weights, training))
         found: list[list[Any]] = [[] for _ in training]
-        for (fold, _), trees in zip(blocks, in_threads(grown, blocks, step), strict=True):
-            found[fold] += trees
+        grown = in_threads(lambda block: away(_grown, self, shared, block, seed), blocks, step)
+        for block, trees in zip(blocks, grown, strict=True):
+            found[block.fold] += trees
         return found
+
+
+class TreeBlock(NamedTuple):
+    """Trees that are grown in one task: the fold that they do not see, the number of the first, and how many."""
+
+    fold: int
+    start: int
+    size: int
+
+
+def _grown(growth: Growth, shared: Shared[Any], block: TreeBlock, seed: int) -> list[Any]:
+    rows, codes, weights, training = shared.value
+    own, lots = training[block.fold], np.random.default_rng([seed, block.fold, block.start])
+    if len(own) > limits.ROWS_OF_TREE:
+        own = np.sort(lots.choice(own, limits.ROWS_OF_TREE, replace=False))
+    return growth.grow(rows[own], codes[own], weights[own], block.size, int(lots.integers(2**31)))

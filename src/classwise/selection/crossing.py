@@ -12,6 +12,7 @@ from classwise.classifier.bayes import BayesClassifier, Priors, class_priors
 from classwise.classifier.plan import Fit, Plan, refuse_few_classes, refuse_underflow
 from classwise.densities.families import within_ranges
 from classwise.engines import Rows
+from classwise.engines.messages import Shared
 from classwise.errors import ClasswiseError
 from classwise.rows.codes import code_labels, positions
 from classwise.rows.roles import Counted, as_frame
@@ -135,6 +136,14 @@ class Crossing:
     def __len__(self) -> int:
         return len(self.statistics.parts)
 
+    @cached_property
+    def shared(self) -> Shared["Crossing"]:
+        """The same for worker processes."""
+        return Shared(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "shared"}
+
     def each(self) -> tuple["Fold", ...]:
         """The folds in turn, each with the statistics of all others; cached."""
         return self._each
@@ -198,6 +207,9 @@ class Fold:
     rows: Codes
     training: ClassStatistics
     _tables: list[Table] = field(default_factory=list)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_tables": []}
 
     def fit(self, plan: Plan) -> Fit:
         """The model of the other folds."""

@@ -14,7 +14,9 @@ from classwise.densities import Density, Gaussian, Product
 from classwise.densities.blocks import refuse_constant
 from classwise.densities.numbers import Estimated
 from classwise.engines import in_threads
+from classwise.engines.messages import Shared
 from classwise.engines.progress import progress
+from classwise.engines.workers import away
 from classwise.errors import ClasswiseError, SingularCovarianceError
 from classwise.selection.choice import Choice
 from classwise.selection.crossing import Crossing, Fold, is_complete, selection_weights
@@ -83,7 +85,7 @@ def choose_dials(plan: BlockPlan, crossing: Crossing) -> DialChoice:
     shrinks = (SHRINKS if whole else FEW_SHRINKS) if is_cv(shrink) else (shrink,)
     refuse_constant(crossing.statistics.total())
     weights = selection_weights(plan.priors, crossing)
-    tries = Tries(plan, crossing, shares, shrinks, weights)
+    tries = Tries(plan, crossing.shared, shares, shrinks, weights)
     losses = tries.by_path() if whole else tries.one_by_one()
     return DialChoice(losses, sums_by(crossing.folds, weights, len(crossing)), shares, shrinks)
 
@@ -100,18 +102,24 @@ class Tries:
     """Values to try on a plan; weights (n,): 0 for rows that say nothing."""
 
     plan: BlockPlan
-    crossing: Crossing
+    shared: Shared[Crossing]
     shares: tuple[Any, ...]
     shrinks: tuple[Any, ...]
     weights: Array
 
+    @property
+    def crossing(self) -> Crossing:
+        return self.shared.value
+
     def by_path(self) -> Array:
         """All amounts of shrinking at once, for each share; (folds, shares, shrinks)."""
         with progress("Choosing dials", len(self.crossing)) as bar:
-            return np.array(in_threads(self._path_losses, self.crossing.each(), bar.step))
+            folds = range(len(self.crossing))
+            return np.array(in_threads(lambda fold: away(Tries.path_losses, self, fold), folds, bar.step))
 
-    def _path_losses(self, fold: Fold) -> Array:
-        """(shares, shrinks)."""
+    def path_losses(self, number: int) -> Array:
+        """The losses of the rows of a fold; (shares, shrinks)."""
+        fold = self.crossing.each()[number]
         try:
             gaussian = GaussianSplit.of(fold, with_dials(self.plan, 1.0, 1.0))
         except SingularCovarianceError:  # no feature varies within classes

@@ -12,14 +12,14 @@ from classwise.classifier.plan import refuse_few_classes
 from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.members import read_members, suitable
 from classwise.comparison.stack.stack_model import AutoAnswers
-from classwise.comparison.stack.stacking import LearnedStack, learn
+from classwise.comparison.stack.stacking import MODULES, LearnedStack, learn, workers_pay
 from classwise.comparison.stack.sums import AutoStatistics
 from classwise.comparison.stack.trained import MadeOfSums
 from classwise.engines import open_rows
 from classwise.engines.progress import Deadline
+from classwise.engines.workers import kept_workers
 from classwise.errors import ClasswiseError, at_least, choose
 from classwise.estimators import check_columns, codes_among, read_seed
-from classwise.kernels import with_jobs
 from classwise.rows.codes import code_labels, is_sorted
 from classwise.rows.roles import Chunk, Roles
 from classwise.rows.schema import Families
@@ -64,8 +64,8 @@ class AutoClassifier(AutoAnswers):
         limit, the same rows give the same model.
     n_jobs : int, optional
         How many threads work: a number, -1 for all cores, or -2 for all but one. Unlike in scikit-learn, None
-        is up to six cores for a fit, and all for predictions, unless `joblib.parallel_config`, OMP_NUM_THREADS
-        or threadpoolctl say otherwise. It changes no result.
+        is all cores (in a fit without worker processes, up to six), unless `joblib.parallel_config`,
+        OMP_NUM_THREADS or threadpoolctl say otherwise. It changes no result.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class AutoClassifier(AutoAnswers):
         source, table, counted = read_counted(X, required(y), sample_weight, self.families)
         of_members = Deadline(deadline.at - (1 - TO_LEARN) * (limit or 0.0))
         rows = self._training_rows(table, groups, counted, of_members)
-        with with_jobs(self.n_jobs, limits.SIDE_BY_SIDE):
+        with kept_workers(self.n_jobs, workers_pay(rows), MODULES):
             learned = learn(rows, suitable(self.members, members, rows), combine, deadline)
         self.members_, self.pool_, self.report_ = learned.members, learned.pool, learned.report
         self.classes_, self.rows_ = rows.labels, len(rows)

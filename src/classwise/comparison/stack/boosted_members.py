@@ -8,9 +8,9 @@ trees; none is grown again.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -20,6 +20,10 @@ from classwise.arrays import Array, Codes, log_normalize
 from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.forest_members import OfTrees
 from classwise.comparison.stack.trained import CrossValidated, Member
+from classwise.engines import in_threads
+from classwise.engines.memory import one_by_one
+from classwise.engines.messages import Shared
+from classwise.engines.workers import away, has_workers
 from classwise.errors import ClasswiseError
 from classwise.statistics.trees import Trees
 from classwise.storage import stored
@@ -111,44 +115,68 @@ class Blanks:
         return trees, nodes["value"][is_leaf]
 
 
-class FoldBoosting:
-    """Boosting on the rows outside a fold; rows (n, p): as `Blanks` makes them."""
+class BoostedRows(NamedTuple):
+    """What boosting reads: the rows of the stack, and their values (n, p) as `Blanks` makes them."""
 
-    def __init__(self, rows: Array, training: FoldedRows, blanks: Blanks, fold: int, held_out: Codes) -> None:
+    rows: FoldedRows
+    values: Array
+    blanks: Blanks
+
+
+@dataclass(eq=False)
+class FoldBoosting:
+    """Boosting on the rows outside a fold; scores (m, c): of the held-out rows, after the last round."""
+
+    fold: int
+    model: Any = None
+    own: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    scores: Array = field(default_factory=lambda: np.zeros(0))
+
+    def continued(self, shared: Shared[BoostedRows]) -> tuple[Self, list[Array]]:
+        """After PART more rounds; and log P(k | x) of the held-out rows after each of them; (m, c)."""
+        shared.value.rows.deadline.check()
+        with threadpool_limits(1, user_api="openmp"):
+            if self.model is None:
+                self._start_on(shared.value.rows)
+            self._go_on(shared.value)
+        return self, list(self._answers(shared.value))
+
+    def _start_on(self, training: FoldedRows) -> None:
         from sklearn.ensemble import HistGradientBoostingClassifier  # takes a while
 
-        generator = np.random.default_rng([training.seed, fold])
-        own = training.without(held_out)
+        generator = np.random.default_rng([training.seed, self.fold])
+        own = training.without(training.held_out[self.fold])
         if len(own) > limits.BAGGED_ROWS:
             own = np.sort(generator.choice(own, limits.BAGGED_ROWS, replace=False))
-        weights = training.weights[own]
-        self._data = (rows[own], training.codes[own], None if (weights == weights[0]).all() else weights)
-        self._model: Any = HistGradientBoostingClassifier(
+        self.own = own
+        self.model = HistGradientBoostingClassifier(
             learning_rate=RATE, max_leaf_nodes=LEAVES, min_samples_leaf=LEAST, max_features=COLUMNS, max_bins=BINS,
             max_iter=0, warm_start=True, early_stopping=False, random_state=int(generator.integers(2**31)),
         )  # fmt: skip
-        self._rows, self._blanks, self._scores = training.rows[held_out], blanks, np.zeros(0)
 
     @property
     def present(self) -> Codes:
         """The positions of the classes that it has seen."""
-        return np.asarray(self._model.classes_)
+        return np.asarray(self.model.classes_)
 
-    def go_on(self) -> None:
+    def _go_on(self, boosted: BoostedRows) -> None:
         """Grow the trees of PART more rounds."""
-        self._model.set_params(max_iter=self._model.max_iter + PART).fit(*self._data)
+        training, own = boosted.rows, self.own
+        weights = training.weights[own]
+        even = bool((weights == weights[0]).all())
+        self.model.set_params(max_iter=self.model.max_iter + PART)
+        self.model.fit(boosted.values[own], training.codes[own], None if even else weights)
 
-    def answers(self) -> Iterator[Array]:
-        """log P(k | x) of the held-out rows after each of the last rounds; (m, c)."""
-        last = self._model._predictors[-PART:]
-        if len(self._model._predictors) == PART:
-            self._scores = np.repeat(self._start[None], len(self._rows), axis=0)
-        trees, values = self._blanks.trees([tree for of_round in last for tree in of_round])
-        leaves = trees.leaves(trees.codes(self._rows))
+    def _answers(self, boosted: BoostedRows) -> Iterator[Array]:
+        last, rows = self.model._predictors[-PART:], boosted.rows.rows[boosted.rows.held_out[self.fold]]
+        if len(self.model._predictors) == PART:
+            self.scores = np.repeat(self._start[None], len(rows), axis=0)
+        trees, values = boosted.blanks.trees([tree for of_round in last for tree in of_round])
+        leaves = trees.leaves(trees.codes(rows))
         for _ in last:
             for k in self._classes:
-                self._scores[:, k] += values[next(leaves)]
-            yield log_normalize(self._scores, 1)
+                self.scores[:, k] += values[next(leaves)]
+            yield log_normalize(self.scores, 1)
 
     @property
     def _classes(self) -> list[int]:
@@ -158,12 +186,12 @@ class FoldBoosting:
     @property
     def _start(self) -> Array:
         start = np.zeros(len(self.present))
-        start[self._classes] = np.ravel(self._model._baseline_prediction)
+        start[self._classes] = np.ravel(self.model._baseline_prediction)
         return start
 
     def kept(self, rounds: int) -> tuple[list[Any], list[int], Array]:
         """The trees of the first rounds, the class of each, and where the scores start."""
-        trees = [tree for of_round in self._model._predictors[:rounds] for tree in of_round]
+        trees = [tree for of_round in self.model._predictors[:rounds] for tree in of_round]
         return trees, self._classes * rounds, self._start
 
 
@@ -177,29 +205,30 @@ class BoostedMember(Member):
         return len(rows) >= limits.FEWEST_BOOSTED_ROWS and rows.count <= limits.MOST_BOOSTED_CLASSES
 
     def cross(self, rows: FoldedRows) -> CrossValidated:
-        with threadpool_limits(1, user_api="openmp"):
-            blanks = Blanks.of(rows)
-            values = blanks(rows.rows)
-            folds = [(held_out, FoldBoosting(values, rows, blanks, fold, held_out)) for fold, held_out in rows.each()]
-            rounds, logs = _boost(rows, folds)
-        return CrossValidated(logs, _mean([of for _, of in folds], blanks, rounds, rows.count), f"{rounds} rounds")
+        blanks = Blanks.of(rows)
+        folds = [FoldBoosting(fold) for fold, _ in rows.each()]
+        folds, rounds, logs = _boost(Shared(BoostedRows(rows, blanks(rows.rows), blanks)), folds)
+        return CrossValidated(logs, _mean(folds, blanks, rounds, rows.count), f"{rounds} rounds")
 
 
-def _boost(rows: FoldedRows, folds: Sequence[tuple[Codes, FoldBoosting]]) -> tuple[int, Array]:
-    """The best number of rounds, and the out-of-fold log posteriors after them; (n, g)."""
+def _boost(shared: Shared[BoostedRows], folds: list[FoldBoosting]) -> tuple[list[FoldBoosting], int, Array]:
+    """The boosted folds, the best number of rounds, and the out-of-fold log posteriors after them; (n, g)."""
+    rows = shared.value.rows
+    # Boosting is mostly Python: without workers, folds side by side take longer than one after the other.
+    each = in_threads if has_workers() else one_by_one
     best, logs = 0, np.full((len(rows), rows.count), -np.log(rows.count))
     for done in range(0, MOST_ROUNDS, PART):
         found = [np.full((len(rows), rows.count), -np.inf) for _ in range(PART)]
-        for held_out, boosting in folds:
-            rows.deadline.check()
-            boosting.go_on()
-            for of_round, own in zip(found, boosting.answers(), strict=True):
-                of_round[np.ix_(held_out, boosting.present)] = own
+        continued = each(lambda boosting: away(FoldBoosting.continued, boosting, shared), folds)
+        folds = [boosting for boosting, _ in continued]
+        for boosting, answers in continued:
+            for of_round, own in zip(found, answers, strict=True):
+                of_round[np.ix_(rows.held_out[boosting.fold], boosting.present)] = own
         least = rows.least_lost([logs, *found])
         if not least:
             break
         best, logs = done + least, found[least - 1]
-    return best, logs
+    return folds, best, logs
 
 
 def _mean(folds: Sequence[FoldBoosting], blanks: Blanks, rounds: int, count: int) -> BoostedTrees:

@@ -5,6 +5,7 @@ So no row takes part in its own prediction. The forest itself has as many trees 
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -90,6 +91,8 @@ class FixedForest(Forest):
 @dataclass(frozen=True, eq=False)
 class ForestMember(Member):
     """random: whether cuts are drawn at random; trees: their number, None for the default; least: as in `Growth`."""
+
+    is_flat: ClassVar[bool] = True
 
     name: str
     random: bool

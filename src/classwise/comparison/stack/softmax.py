@@ -1,7 +1,6 @@
 """Softmax regression with a ridge penalty, which is chosen by the log loss of held-out rows."""
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -16,7 +15,10 @@ from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.kernel_features import KernelFeatures, kernel_features
 from classwise.comparison.stack.trained import CrossValidated, ModelRecipe, Transformed
 from classwise.comparison.stack.transforms import Encoding
+from classwise.engines import in_threads
+from classwise.engines.messages import Shared
 from classwise.engines.progress import Deadline
+from classwise.engines.workers import away
 from classwise.storage import stored
 
 # The inverse strengths of the ridge that are tried, weak ones last: each fit starts from the previous one.
@@ -88,13 +90,9 @@ class SoftmaxRegression(ModelRecipe):
 
     def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
         values, center = _centered_rows(rows, encoding)
-
-        def answers(fold: int, held_out: Codes) -> Iterator[tuple[Codes, Array]]:
-            for fit in _path(rows, values, rows.without(held_out), RIDGES):
-                yield fit.present, scored(values[held_out], fit.weights, fit.intercept)
-
-        best, logs = rows.out_of_fold(len(RIDGES), answers)
-        fit = _path(rows, values, np.arange(len(rows)), RIDGES[: best + 1])[-1]
+        shared = Shared((rows, values))
+        best, logs = rows.out_of_fold(len(RIDGES), lambda fold, _: away(_fold_answers, shared, fold))
+        fit = away(_fit_to_all, shared, RIDGES[: best + 1])
         trained = Linear(encoding, fit.weights, fit.intercept, center)
         return CrossValidated(logs, trained, f"ridge of {1 / RIDGES[best]:.3g}")
 
@@ -105,7 +103,8 @@ class KernelSoftmaxRegression(ModelRecipe):
     def cross(self, rows: FoldedRows, encoding: Encoding) -> CrossValidated:
         features = kernel_features(rows, encoding, KERNEL_WIDTHS)
         centered = [_centered_rows(rows, of) for of in features]
-        tried = [search_ridge(rows, values.astype(np.float32), (), KERNEL_RIDGES) for values, _ in centered]
+        singles = [values.astype(np.float32) for values, _ in centered]
+        tried = in_threads(lambda values: search_ridge(rows, values, (), KERNEL_RIDGES), singles)
         which = rows.least_lost([of.logs for of in tried])
         best, (_, center) = tried[which], centered[which]
         (layer,) = best.refitted()
@@ -118,6 +117,20 @@ def _centered_rows(rows: FoldedRows, encoding: Encoding | KernelFeatures) -> tup
     values = encoding(rows.rows)
     center = rows.weights @ values / rows.weights.sum()
     return values - center, center
+
+
+def _fold_answers(shared: Shared[tuple[FoldedRows, Array]], fold: int) -> list[tuple[Codes, Array]]:
+    """What the fits without a fold say of its rows, one for each ridge."""
+    rows, values = shared.value
+    held_out = rows.held_out[fold]
+    fits = _path(rows, values, rows.without(held_out), RIDGES)
+    return [(fit.present, scored(values[held_out], fit.weights, fit.intercept)) for fit in fits]
+
+
+def _fit_to_all(shared: Shared[tuple[FoldedRows, Array]], ridges: tuple[float, ...]) -> SoftmaxFit:
+    """The fit to all rows with the last of some ridges."""
+    rows, values = shared.value
+    return _path(rows, values, np.arange(len(rows)), ridges)[-1]
 
 
 def _path(training: FoldedRows, encoded: Array, rows: Codes, ridges: tuple[float, ...]) -> list[SoftmaxFit]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from classwise import limits
 from classwise.arrays import Array, Codes
 from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.members import SharesMember
@@ -16,10 +17,15 @@ from classwise.comparison.stack.pool import MemberPosteriors, Pool
 from classwise.comparison.stack.trained import CrossValidated, MadeOfSums, Member, Trained, current_name
 from classwise.engines import BLAS, in_threads, kept_threads
 from classwise.engines.memory import one_by_one
+from classwise.engines.messages import Shared
 from classwise.engines.progress import Deadline, progress, silent
+from classwise.engines.workers import away
 from classwise.errors import ClasswiseError, OutOfTimeWarning
 from classwise.storage import stored
 from classwise.tabular import Tabular
+
+# What worker processes import when they start.
+MODULES = ("classwise.comparison.stack.members", "sklearn.ensemble")
 
 
 @stored("AutoLine", loose=("log_loss", "worth"))
@@ -90,6 +96,12 @@ def _shown(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)
 
 
+def workers_pay(rows: FoldedRows) -> bool:
+    """Whether there is work for much longer than processes take to start."""
+    work = rows.rows.size * rows.count * rows.n_folds
+    return work > limits.WORKER_WORK and rows.deadline.at - time.monotonic() > limits.WORKER_SECONDS
+
+
 @dataclass(frozen=True, eq=False)
 class LearnedStack:
     """The members with weight, their pool, and the report. log_posterior (n, g): of the tried rows, out-of-fold."""
@@ -130,11 +142,13 @@ def _warn_of_shares() -> None:
 def _try_all(members: Sequence[Member], rows: FoldedRows) -> list[tuple[MemberLine, CrossValidated | None]]:
     """Cross-validate each member, several at a time; the caller's classifiers, which may use all cores, one at a time.
 
-    The slowest members are last in the list, and start first, so that no core waits long for the last one. Under a time
-    limit the quick ones start first, so that many are done.
+    The slowest members are last in the list, and start first, so that no core waits long for the last one; before those
+    that hand out all their tasks at once, which others can take at any time. Under a time limit the quick ones start
+    first, so that many are done.
     """
     ours = [member for member in members if member.is_ours]
-    order = ours if rows.deadline.at < inf else ours[::-1]
+    slowest_first = ours[::-1]
+    order = ours if rows.deadline.at < inf else sorted(slowest_first, key=lambda member: member.is_flat)
     others = [member for member in members if not member.is_ours]
     names = iter([*order, *others])
     with progress("Learning", len(members)) as bar, warnings.catch_warnings(), silent():
@@ -196,29 +210,36 @@ def _out_of_fold(posteriors: MemberPosteriors, counted: Codes, combine: str, poo
 
     The pool of all rows is used for folds without weight, and for folds for which there is no time left.
     """
-    logs = np.empty_like(posteriors.members[0])
+    logs, shared = np.empty_like(posteriors.members[0]), Shared(posteriors)
 
     def answer(fold: int) -> None:
-        rows, others = np.flatnonzero(posteriors.folds == fold), counted[posteriors.folds[counted] != fold]
-        of_fold = pool
-        if fold < len(by_fold) and not posteriors.deadline.is_over:
-            training = posteriors.of_rows(others if len(others) else counted)
-            of_fold = training.combined(combine, by_fold[fold], pool)
-        logs[rows] = of_fold(posteriors.of_rows(rows).members)
+        powers = by_fold[fold] if fold < len(by_fold) else None
+        logs[posteriors.folds == fold] = away(_of_fold, shared, counted, combine, pool, powers, fold)
 
     in_threads(answer, range(int(posteriors.folds.max()) + 1))
     return logs
 
 
+def _of_fold(
+    shared: Shared[MemberPosteriors], counted: Codes, combine: str, pool: Pool, powers: Array | None, fold: int
+) -> Array:
+    """The log posteriors of the rows of a fold, under weights fitted without them; (m, g)."""
+    posteriors = shared.value
+    rows, others = np.flatnonzero(posteriors.folds == fold), counted[posteriors.folds[counted] != fold]
+    if powers is not None and not posteriors.deadline.is_over:
+        pool = posteriors.of_rows(others if len(others) else counted).combined(combine, powers, pool)
+    return pool(posteriors.of_rows(rows).members)
+
+
 def _described(lines: Sequence[MemberLine], pool: Pool, posteriors: MemberPosteriors, combine: str) -> list[MemberLine]:
     """Each member with its weight, and how much the log loss rises without it; in the order of weights."""
-    least = posteriors.log_loss(pool)
+    least, shared = posteriors.log_loss(pool), Shared(posteriors)
 
     def described(i: int) -> MemberLine:
         alone = Pool(np.eye(len(pool.weights))[i], pool.powers, 1.0)
         worth: float | None = 0.0
         if pool.weights[i] and len(lines) > 1:
-            worth = None if posteriors.deadline.is_over else _loss_without(i, pool, posteriors, combine) - least
+            worth = None if posteriors.deadline.is_over else away(_loss_without, i, pool, shared, combine) - least
         return replace(
             lines[i],
             weight=float(pool.weights[i]),
@@ -238,9 +259,10 @@ def _described_product(pool: Pool, posteriors: MemberPosteriors) -> MemberLine |
     return MemberLine("product of members", pool.product.share, worth=worth, note="beside their average")
 
 
-def _loss_without(member: int, pool: Pool, posteriors: MemberPosteriors, combine: str) -> float:
+def _loss_without(member: int, pool: Pool, posteriors: Shared[MemberPosteriors], combine: str) -> float:
     """The log loss of a pool of all members except one."""
-    others, left = posteriors.without_member(member), pool.of_members(np.delete(np.arange(len(pool.weights)), member))
+    others = posteriors.value.without_member(member)
+    left = pool.of_members(np.delete(np.arange(len(pool.weights)), member))
     return others.log_loss(others.combined(combine, left.powers, left))
 
 

@@ -243,10 +243,12 @@ class ModelRecipe(ABC):
 
 class Member(ABC):
     """A model that a stack can use. is_instant: whether it takes almost no time, so that it is always tried; is_ours:
-    whether it is from classwise, so that it can be fitted at the same time as others.
+    whether it is from classwise, so that it can be fitted at the same time as others; is_flat: whether most of its work
+    is one list of tasks, none of which waits for another.
     """
 
     name: str
+    is_flat: ClassVar[bool] = False
     is_instant: ClassVar[bool] = False
     is_ours: ClassVar[bool] = True
 
