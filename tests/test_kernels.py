@@ -16,9 +16,8 @@ from classwise.classifier.evaluation import BINS
 from classwise.classifier.evaluation import _sums as plain_sums
 from classwise.errors import UnscorableError
 from classwise.kernels.losses import posterior_sums, softmax_losses
-from classwise.kernels.pivots import least_pivot
 from classwise.kernels.scores import Answer, Scores
-from classwise.kernels.sums import class_moments, factor_products
+from classwise.kernels.sums import class_moments, factor_products, least_pivot
 from classwise.kernels.threads import BLAS
 from classwise.logistic import Regression
 from classwise.logistic.design import Design
@@ -110,10 +109,11 @@ class TestMoments:
         same_moments(fused, expected)
 
     @pytest.mark.parametrize("form", SCATTERS)
-    def test_threads_change_no_digit(self, form, monkeypatch):
-        X, codes = table(0, 60_000, 10, 4)
+    @pytest.mark.parametrize("features", [10, 40])
+    def test_threads_change_no_digit(self, form, features, monkeypatch):
+        X, codes = table(0, 60_000, features, 4)
         results = []
-        for threads in (1, 2, 5):
+        for threads in (1, 2, 5, 16):
             monkeypatch.setattr(BLAS, "allowed", lambda threads=threads: threads)
             results.append(class_moments(X, codes, 4, 256, None, form))
         for other in results[1:]:
@@ -360,6 +360,35 @@ class TestScores:
                         assert fused is not None
                         same_answers(fused, plainly(getattr(classifier, name), X), answer)
 
+    @pytest.mark.parametrize("features", [1, 3, 4, 5, 7, 8, 9, 20, 31, 32, 33, 47, 100])
+    @pytest.mark.parametrize("classes", [1, 2, 5, 6, 11])
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    def test_polynomials_of_any_size(self, instructions, features, classes, dtype):
+        """Rows, features and classes that fill vectors and tiles, and that do not."""
+        generator = np.random.default_rng(features)
+        origin, constant = generator.normal(size=features), generator.normal(size=classes)
+        slope, curve = generator.normal(size=(2, classes, features))
+        linear, squared = Scores.linear(origin, constant, slope), Scores.diagonal(origin, constant, slope, curve)
+        for rows in (1, 7, 8, 31, 33, 64, 70):
+            for X in laid_out(generator.normal(size=(rows, features)).astype(dtype)):
+                d = (X - origin).T
+                expected = constant[:, None] + slope @ d
+                np.testing.assert_allclose(linear.answer(X, Answer.SCORES), expected, rtol=0, atol=1e-12)
+                curved = expected + curve @ d**2
+                np.testing.assert_allclose(squared.answer(X, Answer.SCORES), curved, rtol=0, atol=1e-11)
+
+    @pytest.mark.parametrize("features", [3, 20, 40])
+    def test_a_value_that_is_not_finite_stays_in_its_row(self, instructions, features):
+        """Vectors are loaded across the ends of rows."""
+        X = np.random.default_rng(0).normal(size=(100, features + 1))
+        X[:, -1] = np.nan
+        scores = Scores.linear(np.zeros(features), np.zeros(3), np.ones((3, features)))
+        assert scores.answer(X[:, :-1], Answer.POSTERIOR) is not None
+        for row in (0, 50, 99):
+            spoiled = np.zeros((100, features))
+            spoiled[row, 0] = np.nan
+            assert scores.answer(spoiled, Answer.POSTERIOR) is None
+
     def test_a_prior_of_zero_never_wins(self, instructions):
         X, codes = table(5, 200, 3, 3)
         fitted = cw.LDA(priors=[0.5, 0.0, 0.5]).fit(X, codes)
@@ -399,6 +428,13 @@ class TestScores:
         assert (classifier.decide(X) == np.repeat([0, 1], 50)).all()
 
 
+def laid_out(X):
+    """The same rows as they may lie in memory; the last are the end of it."""
+    wide = np.full((len(X), X.shape[1] + 5), np.nan, dtype=X.dtype)
+    wide[:, 5:] = X
+    return [X, np.asfortranarray(X), wide[:, 5:], np.repeat(X, 2, axis=0)[1::2], X[::-1].copy()[::-1]]
+
+
 METHODS = {
     Answer.POSTERIOR: "posterior",
     Answer.LOG_POSTERIOR: "log_posterior",
@@ -427,6 +463,13 @@ class TestLabels:
             found, expected = code_labels(labels), plainly(code_labels, labels)
             assert all(np.array_equal(*pair) for pair in zip(found, expected, strict=True))
             assert found[0].dtype == labels.dtype
+
+    def test_labels_that_come_late(self, plainly):
+        labels = np.arange(300_000) % 5
+        for late in (5, 7, -3):
+            labels[-1] = late
+            found, expected = code_labels(labels), plainly(code_labels, labels)
+            assert all(np.array_equal(*pair) for pair in zip(found, expected, strict=True))
 
     def test_labels_beyond_the_first_ones(self, plainly):
         labels = np.zeros(10_000, dtype=np.int64)

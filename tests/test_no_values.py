@@ -99,6 +99,14 @@ class TestFormulas:
         np.testing.assert_allclose(m.covariances_[0][2, OTHERS], within @ slope, rtol=1e-5)
         np.testing.assert_allclose(m.covariances_[0][2, 2], left + slope @ within @ slope, rtol=1e-5)
 
+    def test_rows_without_any_number_count_once(self):
+        """Their moments are those that the others lead to expect, so that a shared covariance stays what it is."""
+        rows = X.copy()
+        rows[y == 1] = np.nan
+        m = cw.LDA(tol=1e-14).fit(rows, y)
+        np.testing.assert_allclose(m.em_.statistics.moments.weight, np.full((3, 1), 50.0))
+        np.testing.assert_allclose(m.covariances_[0], (scatter(X[y == 0]) + scatter(X[y == 2])) / 100, rtol=1e-6)
+
     @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
     def test_columns_one_by_one(self, share):
         m = cw.GaussianClassifier(structure="diagonal", share=share).fit(ROWS, y)

@@ -21,7 +21,7 @@ from classwise.covariance import Completion, StructureTable
 from classwise.densities import Block, Categorical, Constant, Copies, Density, Observed, OneDependence, OnSparse
 from classwise.engines import MemoryEngine
 from classwise.errors import ClasswiseError, UnscorableError
-from classwise.kernels import RowsOrColumns, is_compiled
+from classwise.kernels import RowsOrColumns
 from classwise.kernels.scores import Answer, Scores
 from classwise.rows.codes import is_sorted
 from classwise.rows.device_rows import DeviceMatrix
@@ -217,18 +217,18 @@ def class_priors(priors: Priors, labels: Labels, weight: Array) -> Array:
     ...
     classwise.errors.ClasswiseError: priors must sum to 1, and these sum to 1.1: [0.9, 0.2]; divide by the sum.
     """
-    if priors is None or isinstance(priors, str):
-        return _named_priors(priors or "empirical", weight)
+    if priors is None or (isinstance(priors, str) and priors == "empirical"):
+        return weight / weight.sum()
+    if isinstance(priors, str):
+        return _equal_priors(priors, len(weight))
     if isinstance(priors, Mapping):
         return _checked(_in_label_order(priors, labels), labels)
     return _checked(priors, labels)
 
 
-def _named_priors(priors: str, weight: Array) -> Array:
-    if priors == "empirical":
-        return weight / weight.sum()
+def _equal_priors(priors: str, count: int) -> Array:
     if priors == "uniform":
-        return np.full(len(weight), 1 / len(weight))
+        return np.full(count, 1 / count)
     raise ClasswiseError(
         f"priors={priors!r} is not an option; choose 'empirical', 'uniform', a mapping from label to probability, "
         "or a sequence in the order of the sorted labels."
@@ -337,7 +337,7 @@ class BayesClassifier:
     @cached_property
     def _polynomials(self) -> Scores | None:
         """log_joint up to a common term as polynomials of the rows, where the densities are such."""
-        return self.density.scores(self.log_prior) if is_compiled() else None
+        return self.density.scores(self.log_prior)
 
     def fused(self, rows: RowsOrColumns, answer: Answer) -> NDArray[Any] | None:
         """The answer of the compiled kernel; None where there is none for these rows."""

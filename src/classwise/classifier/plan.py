@@ -7,7 +7,6 @@ rows out) works with plans, so that a model can be made many times from many sta
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -131,7 +130,7 @@ class BlockPlan(Plan):
     rank: int | None = None
     name: str = "The model"
 
-    @cached_property
+    @property
     def form(self) -> type[Scatter]:
         form = self.numbers.form
         if form is not PooledScatter:
@@ -198,11 +197,10 @@ class BlockPlan(Plan):
 
         known: what there is to say of a column already.
         """
-        kept = self.numbers.keeps_constants, self.numbers.keeps_copies
         made = SparseBlocks if statistics.schema.is_sparse else Blocks
         number = 1.0 if isinstance(self.smoothing, str) else self.smoothing
         options = Smoothing(number, self.rare, self.missing_is_level)
-        blocks = made(statistics, options, joint, self.numbers.alone, *kept, known)
+        blocks = made(statistics, options, joint, self.numbers, known)
         if self.smoothing != "evidence":
             return blocks
         return replace(blocks, options=options._replace(smoothing=most_probable_smoothing(blocks.smoothed())))

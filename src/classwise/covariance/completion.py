@@ -77,8 +77,7 @@ def complete(
     of log-likelihood for each row below which EM stops. start: of similar rows, or by a similar recipe, to set out from
     where that ended; if it is of other classes or columns, EM sets out from each column by itself.
     """
-    statistics = with_valueless(statistics)
-    if not statistics.numbers.has_gaps:
+    if statistics.is_complete:
         return _nothing_missing(statistics)
     likeliest = replace(recipe, divisor=MaximumLikelihood())
 

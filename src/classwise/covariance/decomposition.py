@@ -19,7 +19,6 @@ from classwise.covariance.axes import common_axes
 from classwise.covariance.diagonal import DiagonalCovariance, SphericalCovariance
 from classwise.covariance.full import FullCovariance
 from classwise.covariance.overall_moments import with_overall_moments
-from classwise.covariance.rank import is_regular
 from classwise.covariance.recipe import STRUCTURES, Blend, Divisor, Sharing
 from classwise.covariance.spectra import (
     OwnSpectra,
@@ -65,7 +64,7 @@ class PartlyShared(Sharing):
         statistics = with_overall_moments(statistics, structure.apart)
         sums, weight = structure.sums(statistics.moments.scatter, shared=False), divisor.own(statistics)
         needed = self._needed(sums, weight)
-        return self.likeliest(sums, weight) if needed is None or is_regular(structure(needed)) else needed
+        return self.likeliest(sums, weight) if needed is None or structure(needed).is_regular else needed
 
     @abstractmethod
     def likeliest(self, sums: Array, weight: Array, near: Array | None = None) -> Array:

@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dtrtri
 from classwise.arrays import Array, Codes, product, row_norms
 from classwise.covariance.exponents import Exponents, OwnFull
 from classwise.covariance.structures import TINY, Covariance
-from classwise.kernels.pivots import least_pivot
+from classwise.kernels.sums import least_pivot
 from classwise.statistics import FullScatter, PooledScatter, Scatter
 from classwise.storage import stored
 

@@ -181,7 +181,8 @@ NAMES = ("weak", "geisser", "evidence", "cv", "loo")
 
 def check_prior(prior: Any) -> None:
     """Refuse what is no prior, whether or not it is going to be used."""
-    if not isinstance(prior, NormalInverseWishart | PriorForm) and prior not in NAMES:
+    is_name = isinstance(prior, str) and prior in NAMES
+    if not is_name and not isinstance(prior, (NormalInverseWishart, PriorForm)):
         raise ClasswiseError(
             f"prior={prior!r} is not an option; choose {', '.join(map(repr, NAMES))} or a NormalInverseWishart."
         )

@@ -6,15 +6,10 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from classwise.arrays import EPS, Array, Codes
-from classwise.covariance.structures import Covariance
+from classwise.arrays import Array, Codes
+from classwise.covariance.structures import Covariance, tolerance
 from classwise.errors import SingularCovarianceError
 from classwise.statistics import ClassStatistics
-
-
-def tolerance(features: int) -> float:
-    """The least share of a feature's variance that must not be explained by the features before it."""
-    return 10 * features * EPS
 
 
 def refuse_singular(covariance: Covariance, statistics: ClassStatistics, remedy: str | None = None) -> Covariance:
@@ -22,16 +17,11 @@ def refuse_singular(covariance: Covariance, statistics: ClassStatistics, remedy:
 
     remedy: a sentence, where the options of the model are others than those of the Gaussian family.
     """
-    if is_regular(covariance):
+    if covariance.is_regular:
         return covariance
     deficits = [_examine(covariance, k) for k in range(len(covariance.values))]
     first = next((k for k, deficit in enumerate(deficits) if deficit.rank < statistics.n_features), 0)
     raise SingularCovarianceError(_explain(covariance, statistics, first, deficits[first], remedy))
-
-
-def is_regular(covariance: Covariance) -> bool:
-    """Whether every one of the covariances has an inverse."""
-    return tolerance(covariance.values.shape[1]) < covariance.least_pivot()
 
 
 @dataclass(frozen=True)

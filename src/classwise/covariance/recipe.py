@@ -120,8 +120,8 @@ class Blend(Sharing):
     def combine(self, structure: type[Covariance], divisor: Divisor, statistics: ClassStatistics) -> Array:
         if self.share == 0:
             return _own(structure, divisor, statistics)
-        scatter = statistics.moments.scatter
-        pooled = structure.pooled(scatter, divisor.pooled(statistics))
+        whole, scatter = divisor.pooled(statistics), statistics.moments.scatter
+        pooled = structure.divided(structure.sums(scatter, shared=True), whole)
         if self.share == 1:
             return pooled
         return (1 - self.share) * _own(structure, divisor, statistics) + self.share * pooled
@@ -150,7 +150,8 @@ def read_sharing(share: Any) -> Sharing:
 
 def _own(structure: type[Covariance], divisor: Divisor, statistics: ClassStatistics) -> Array:
     statistics = with_overall_moments(statistics, structure.apart)
-    return structure.own(statistics.moments.scatter, divisor.own(statistics))
+    weight, scatter = divisor.own(statistics), statistics.moments.scatter
+    return structure.divided(structure.sums(scatter, shared=False), weight)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -159,6 +160,9 @@ def _own(structure: type[Covariance], divisor: Divisor, statistics: ClassStatist
 
 class Shrinkage(ABC):
     """A rule for the amount of shrinking, from 0 (none) to 1 (a sphere)."""
+
+    # Whether the amount can be more than 0.
+    shrinks = True
 
     # Whether sums of |d|⁴ must be gathered.
     needs_quartics = False
@@ -187,6 +191,10 @@ class Fixed(CovarianceRule):
     """A given amount."""
 
     shrink: float
+
+    @property
+    def shrinks(self) -> bool:  # type: ignore[override]
+        return self.shrink != 0
 
     def amount(self, covariance: Covariance, weight: Array, statistics: ClassStatistics) -> Array:
         return np.full(len(weight), self.shrink)
@@ -310,11 +318,12 @@ class Recipe:
     def scatter_form(self) -> type[Scatter]:
         """The smallest form of scatter that is sufficient."""
         if self.shrinkage.needs_quartics:
-            self._check_quartics()
+            self.check_quartics()
             return FullScatter
         return self.structure.scatter_form(self.sharing.needs_only_pooled)
 
-    def _check_quartics(self) -> None:
+    def check_quartics(self) -> None:
+        """Refuse options with which sums of |d|⁴ do not go together."""
         if self.standardize or not (self.sharing.needs_only_pooled or self.sharing == Blend(0.0)):
             raise ClasswiseError(
                 "shrink='ledoit-wolf' is for share=0 or share=1 and standardize=False: its sums have the units of X. "
@@ -323,23 +332,22 @@ class Recipe:
 
     def estimate(self, statistics: ClassStatistics) -> Covariance:
         """The covariances of the classes; a singular one is an error."""
-        return refuse_singular(self.blend(statistics), statistics)
+        covariance = self.blend(statistics)
+        return covariance if covariance.is_regular else refuse_singular(covariance, statistics)
 
     def blend(self, statistics: ClassStatistics) -> Covariance:
         """The covariances, which may be singular."""
         constraints = self.sharing.constraints(statistics, self.standardize)
-        covariance = self._in_units(statistics.denoised())
+        covariance = (self._standardized if self.standardize else self._covariance)(statistics.denoised())
         return replace(covariance, constraints=constraints) if constraints else covariance
 
-    def _in_units(self, statistics: ClassStatistics) -> Covariance:
-        if not self.standardize:
-            return self._covariance(statistics)
+    def _standardized(self, statistics: ClassStatistics) -> Covariance:
         scale = overall_deviation(statistics.moments)
         return self._covariance(statistics.scaled(1 / scale)).scaled(scale)
 
     def _covariance(self, statistics: ClassStatistics) -> Covariance:
         covariance = self.structure(self.sharing.combine(self.structure, self.divisor, statistics))
-        if self.shrinkage == UNSHRUNK:
+        if not self.shrinkage.shrinks:
             return covariance
         weight = self.sharing.weight(statistics.moments.class_weight())
         return covariance.shrunk(self.shrinkage.amount(covariance, weight, statistics))

@@ -11,12 +11,17 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from classwise.arrays import Array, Codes
+from classwise.arrays import EPS, Array, Codes
 from classwise.covariance.exponents import FAR, Exponents, Shared
 from classwise.statistics import Scatter
 
 # What is left of a scale where nearly nothing is: rounding must not make it negative.
 TINY = 1e-12
+
+
+def tolerance(features: int) -> float:
+    """The least share of a feature's variance that must not be explained by the features before it."""
+    return 10 * features * EPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +139,11 @@ class Covariance(ABC):
     def least_pivot(self) -> float:
         """The least share of a feature's variance that the features before it do not explain."""
         return float((self.variances() > 0).all())
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether every one of the covariances has an inverse."""
+        return tolerance(self.values.shape[1]) < self.least_pivot()
 
     @abstractmethod
     def eigen(self) -> tuple[Array, Array]:

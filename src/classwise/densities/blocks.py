@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from classwise.densities.density import Block, Density, Product
 from classwise.densities.gaussian import LogNormal
 from classwise.densities.kernel import Kernel
 from classwise.densities.multinomial import Complement, Multinomial
-from classwise.densities.numbers import MOST_NAMED, NumbersFit
+from classwise.densities.numbers import MOST_NAMED, NumbersFit, NumbersPlan
 from classwise.densities.smoothing import DirichletCounts, GammaCounts, Smoothed
 from classwise.errors import ClasswiseError, DegenerateColumnWarning, IgnoredColumnWarning, SingularCovarianceError
 from classwise.statistics import ClassStatistics, LevelCounts, is_id
@@ -55,18 +55,15 @@ Described: TypeAlias = tuple[list[int], Density]
 class Blocks:
     """Statistics as blocks of columns.
 
-    joint makes the density of the Gaussian columns, alone that of logarithms, column by column.
-    keeps_constants: whether columns that never vary are described too, as they can be under a prior that was given.
-    keeps_copies: whether columns that follow from others are described too.
+    joint makes the density of the Gaussian columns; numbers: how those of logarithms are learned, column by column, and
+    which columns are left out.
     notes: what there is to know of a column; remarks: what to warn of.
     """
 
     statistics: ClassStatistics
     options: Smoothing
     joint: Callable[[ClassStatistics], NumbersFit]
-    alone: Callable[[ClassStatistics], NumbersFit]
-    keeps_constants: bool = False
-    keeps_copies: bool = True
+    numbers: NumbersPlan
     notes: dict[int, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     completion: Completion | None = None
@@ -75,17 +72,8 @@ class Blocks:
 
     def density(self) -> Density:
         """The density over all columns."""
-        makers = {
-            "gaussian": self._gaussian,
-            "lognormal": self._lognormal,
-            "poisson": self._poisson,
-            "binomial": self._binomial,
-            "multinomial": self._multinomial,
-            "complement": self._complement,
-            "kernel": self._kernel,
-        }
         found = self.statistics.schema.by_family
-        candidates = [self._numbers(self._valued(family), make) for family, make in makers.items() if family in found]
+        candidates = [self._numbers(family) for family in MADE if family in found]
         blocks = [block for block in [*candidates, self._levels()] if block is not None]
         left_out = self._left_out()
         if not blocks and not any(isinstance(density, Presence) for _, density in left_out):
@@ -98,8 +86,8 @@ class Blocks:
     @property
     def log_evidence(self) -> float | None:
         """log p(rows | labels), if every block has one."""
-        known = [value for value in self.evidence if value is not None]
-        return sum(known) if len(known) == len(self.evidence) and not self.options.missing_is_level else None
+        known: Any = self.evidence
+        return None if None in known or self.options.missing_is_level else sum(known)
 
     def levels(self) -> dict[int, Labels]:
         """The levels of each column that has some, by position."""
@@ -123,11 +111,12 @@ class Blocks:
     def left_out(self) -> LeftOut:
         """The columns that say nothing, or nothing that others do not."""
         statistics = self.statistics
-        constants = {} if self.keeps_constants else statistics.constants()
-        copies = {} if self.keeps_copies else find_copies(statistics)
+        constants = {} if self.numbers.keeps_constants else statistics.constants()
+        copies = {} if self.numbers.keeps_copies else find_copies(statistics)
         why = {} if statistics.is_complete else why_ignored(statistics, self.missing_weight)
-        why |= why_constant(constants)
-        why |= {j: copy.described(statistics.name) for j, copy in copies.items()}
+        if constants or copies:
+            why |= why_constant(constants)
+            why |= {j: copy.described(statistics.name) for j, copy in copies.items()}
         return LeftOut(why, constants, copies)
 
     def left_out_notes(self) -> dict[int, str]:
@@ -141,18 +130,19 @@ class Blocks:
         why = self.left_out.why
         return [j for j in self.statistics.schema.by_family[family] if j not in why]
 
-    def _numbers(self, columns: list[int], make: Callable[[ClassStatistics], Density]) -> Described | None:
+    def _numbers(self, family: str) -> Described | None:
+        columns = self._valued(family)
         if not columns:
             return None
         whole = len(columns) == len(self.statistics.schema.columns)
-        density = make(self.statistics if whole else self.statistics.part(columns))
+        density = MADE[family](self, self.statistics if whole else self.statistics.part(columns))
+        if self.statistics.is_complete:
+            return columns, density
         self.remarks += self._borrowers(columns)
         return columns, self._with_presence(density, columns)
 
     def _borrowers(self, columns: list[int]) -> list[str]:
         """Names the classes that have no value in some of these columns."""
-        if self.statistics.is_complete:
-            return []
         weight = self.statistics.weight[:, None]
         absent = np.argwhere(self.missing_weight[:, columns] >= weight * (1 - 1e-9)).tolist()
         if not absent:
@@ -169,7 +159,7 @@ class Blocks:
         return fit.density
 
     def _lognormal(self, part: ClassStatistics) -> LogNormal:
-        density, remarks, _, evidence, _ = self.alone(part.with_moments(part.logs))
+        density, remarks, _, evidence, _ = self.numbers.alone(part.with_moments(part.logs))
         self.remarks += remarks
         jacobian = -float((part.logs.weight * part.logs.mean).sum())
         self.evidence.append(None if evidence is None else evidence + jacobian)
@@ -340,6 +330,18 @@ class Blocks:
         for i, copy in enumerate(copies):
             sources[i, : len(copy.columns)], slopes[i, : len(copy.columns)] = copy.columns, copy.slopes
         return Copies(means, count, sources, slopes, np.array([copy.offset for copy in copies]))
+
+
+# Who makes the density of the columns of a family of numbers, in the order of the blocks.
+MADE: dict[str, Callable[[Blocks, ClassStatistics], Density]] = {
+    "gaussian": Blocks._gaussian,
+    "lognormal": Blocks._lognormal,
+    "poisson": Blocks._poisson,
+    "binomial": Blocks._binomial,
+    "multinomial": Blocks._multinomial,
+    "complement": Blocks._complement,
+    "kernel": Blocks._kernel,
+}
 
 
 def _trials(part: ClassStatistics) -> Array:

@@ -65,8 +65,9 @@ class Gaussian(Located):
 
     def scores(self, offset: Array) -> Scores | None:
         own = 0.0 if self._is_shared else self._log_scale[:, None]
-        origin = np.zeros(self.n_features) if self._origin is None else self._origin
-        return self._exponents.scores(origin, offset + own)
+        exponents = self._exponents
+        origin = np.zeros(self.means.shape[1]) if self._origin is None else self._origin
+        return exponents.scores(origin, offset + own)
 
     def common(self, rows: Array) -> Array | float:
         common = self._exponents.common(self._about_origin(rows))
@@ -87,8 +88,9 @@ class Gaussian(Located):
 
     def observed(self, rows: Array, offset: Array) -> Array:
         if not self.covariance.correlated:
-            present = ~np.isnan(rows)
-            return np.stack([self._observed_alone(rows, present, k) for k in range(self.count)]) + offset
+            deviations = np.broadcast_to(np.sqrt(self.covariance.variances()), self.means.shape)
+            own, present = zip(self.means, deviations, strict=True), ~np.isnan(rows)
+            return np.stack([_log_observed(rows, present, *each) for each in own]) + offset
 
         def score(columns: Codes, values: Array) -> Array:
             marginal = self.marginal(columns)
@@ -114,12 +116,6 @@ class Gaussian(Located):
         """The same of the values that are there: of row x the exponents of x_o, with m_o and C_oo; (m, p) -> (g, m)."""
         nothing = np.zeros((self.count, 1))
         return by_pattern(rows, nothing, lambda columns, values: self.marginal(columns).exponents(values))
-
-    def _observed_alone(self, rows: Array, present: NDArray[np.bool_], k: int) -> Array:
-        """The sum of log N(x_j | m_j, v_j) over the columns with a value; (m,)."""
-        deviations = np.sqrt(self.covariance.variances()[self._own(k)])
-        distances = np.where(present, (rows - self.means[k]) / deviations, 0.0)
-        return -0.5 * row_norms(distances) - present @ (np.log(deviations) + 0.5 * log(2 * pi))
 
     def marginal(self, columns: Sequence[int] | Codes) -> "Gaussian":
         """The density of these columns alone, the others integrated out: the sub-block of mean and covariance."""
@@ -214,6 +210,12 @@ class Gaussian(Located):
 
 
 # The log-normal: log x is Gaussian, so log p(x | k) = log N(log x | m_k, v_k) - log x ---------------------------------
+
+
+def _log_observed(rows: Array, present: NDArray[np.bool_], mean: Array, deviations: Array) -> Array:
+    """The sum of log N(x_j | m_j, s_j²) over the columns with a value; (m,)."""
+    distances = np.where(present, (rows - mean) / deviations, 0.0)
+    return -0.5 * row_norms(distances) - present @ (np.log(deviations) + 0.5 * log(2 * pi))
 
 
 @stored("LogNormal")

@@ -241,7 +241,8 @@ class Floored:
         """The variances within each class, none below the floor (g, p), and the columns where it mattered."""
         variances = diagonal_recipe(self.divisor).blend(statistics).values
         least = self.floor * statistics.moments.overall_variance()
-        return np.maximum(variances, least), np.any(variances <= least, axis=0).nonzero()[0]
+        low: Codes = np.logical_or.reduce(variances <= least).nonzero()[0]
+        return np.maximum(variances, least) if len(low) else variances, low
 
     def _remarks(self, statistics: ClassStatistics, low: Codes) -> list[str]:
         """Names the columns whose variance was raised; an error if floor is 0."""

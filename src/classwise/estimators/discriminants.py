@@ -210,7 +210,8 @@ class DiscriminantAnswers(GenerativeAnswers):
             )
         if not self._is_gaussian_alone():
             raise ClasswiseError(
-                f"{what} is a polynomial in numbers, and this model has other columns too: see schema_."
+                f"{what} is a polynomial in numbers, and this model has other columns too. Fit a model of columns of "
+                "numbers alone; see schema_."
             )
 
 

@@ -213,9 +213,7 @@ class GaussianClassifier(DiscriminantAnswers, SetEstimator):
         common = read_common(self)
         at_least("tol", self.tol, 0)
         choose("standardize", self.standardize, {True: True, False: False})
-        plan = BlockPlan(**common, numbers=self._numbers(), rank=self._rank)
-        _ = plan.form  # raises an error for contradictory options, before any row is read
-        return plan
+        return BlockPlan(**common, numbers=self._numbers(), rank=self._rank)
 
     def _numbers(self) -> NumbersPlan:
         """The plan for the columns of numbers."""
@@ -243,6 +241,8 @@ class GaussianClassifier(DiscriminantAnswers, SetEstimator):
         if divisor is None:
             return self._believed(structure, share)
         recipe = Recipe(structure, divisor, *read_dials(share, self.shrink), self.standardize)
+        if recipe.shrinkage.needs_quartics:
+            recipe.check_quartics()
         return Estimated(recipe, self.tol, (share, self.shrink))
 
     def _likeliest(self, structure: Decomposition) -> Estimated:

@@ -182,12 +182,9 @@ class SetEstimator(SummaryEstimator):
         """Keep something for as long as this object lives. It is not declared, so that no file has it."""
         self.__dict__.update(known)
 
-    def _forget(self) -> None:
+    def _keep(self, model: Model | None, statistics: ClassStatistics) -> None:
         for name in ("sets_", "_own_sets", "_rows"):
             self.__dict__.pop(name, None)
-
-    def _keep(self, model: Model | None, statistics: ClassStatistics) -> None:
-        self._forget()
         super()._keep(model, statistics)
 
     def __getstate__(self) -> dict[str, Any]:

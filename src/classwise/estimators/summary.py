@@ -68,11 +68,12 @@ class SummaryEstimator(GenerativeAnswers):
 
     def _open_choices(self) -> dict[str, Any]:
         """The options that are left to held-out rows, with their values."""
-        given = self.__dict__
-        left = {
-            name: given[name] for name, left in OPEN.items() if isinstance(given.get(name), str) and given[name] in left
-        }
-        if self.__dict__.get("estimate") != "bayes":  # the prior is not used
+        given, left = self.__dict__, {}
+        for name, words in OPEN.items():
+            value = given.get(name)
+            if isinstance(value, str) and value in words:
+                left[name] = value
+        if left and given.get("estimate") != "bayes":  # the prior is not used
             left.pop("prior", None)
         return left
 
@@ -105,7 +106,8 @@ class SummaryEstimator(GenerativeAnswers):
         if not self._is_choosing:
             source = open_source(X, sparse=self._takes_sparse)
             table = source.read(plan.families, required(y), sample_weight, strict=plan.strict)
-            self._learn(plan, plan.summarize(table))
+            statistics = plan.summarize(table)
+            self._keep(plan.model(statistics), statistics)  # first the model: if this fails, the previous fit stays
             self._saw(X, y, sample_weight, len(table) * len(table.schema.columns))
             return self
         crossing = Crossing.read(

@@ -1,4 +1,4 @@
-"""Moments by class, in one fused pass over the rows.
+"""Moments by class, in one fused pass over the rows; and the least pivot of the matrices that they make.
 
 About a point c_k near the mean of each class, with r = x - c_k and d = sum w r / n:
 
@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from classwise import kernels
 from classwise.kernels import Array, RowsOrColumns, native, readable
 from classwise.kernels.scores import contiguous
 from classwise.kernels.threads import WORTH_A_THREAD, threads_for
@@ -24,8 +25,8 @@ FORMS: dict[str, int] = {"full": 0, "pooled": 1, "diagonal": 2}
 # Products of more features than this are BLAS's own field: matrices that large fill its blocks.
 MOST_FEATURES = 512
 
-# At most so many parts, and no more bytes of sums than this in all of them.
-MOST_PARTS, MOST_BYTES = 32, 1 << 26
+# At most so many parts, several for each of many threads, and no more bytes of sums than this in all of them.
+MOST_PARTS, MOST_BYTES = 64, 1 << 27
 
 # To clear and to add the products of a part takes as long as those of about a hundred rows.
 ROWS_OF_PART = 2048
@@ -69,3 +70,26 @@ def factor_products(columns: NDArray[Any], factors: Array, origin: Array | None 
     center = None if origin is None else contiguous(origin)
     native.products(read, contiguous(factors), center, parts, threads_for(numbers), products)
     return products
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Pivots: with L L' the correlations of the columns, pivot_j = L_jj² is the share of variance that columns before j do
+# not explain.
+
+# Larger matrices are LAPACK's own field.
+MOST_COLUMNS = 48
+
+
+def least_pivot(matrices: Array) -> float:
+    """The least over matrices (k, p, p) and columns; 0 where a variance, or a pivot, is not positive."""
+    if kernels.native is not None and matrices.shape[1] <= MOST_COLUMNS:
+        return float(kernels.native.pivot(np.ascontiguousarray(matrices)))
+    variances = np.diagonal(matrices, axis1=1, axis2=2)
+    if not (variances > 0).all():
+        return 0.0
+    scale = np.sqrt(variances)
+    try:
+        root = np.linalg.cholesky(matrices / (scale[:, :, None] * scale[:, None, :]))
+    except np.linalg.LinAlgError:
+        return 0.0
+    return float(np.diagonal(root, axis1=1, axis2=2).min(initial=1.0) ** 2)

@@ -88,9 +88,13 @@ def as_given(X: Any, answer: Any) -> Any:
 
 
 def labels_at(labels: Labels, chosen: Any) -> Any:
-    """The labels at positions: where both are numbers, on the device of the positions."""
+    """The labels at positions: where both are numbers, on the device of the positions.
+
+    Labels 0, 1, 2... are the positions themselves, without a copy.
+    """
     if not is_on_device(chosen):
-        return labels[chosen]
+        are_positions = labels.dtype == chosen.dtype and labels[0] == 0 and labels[-1] == len(labels) - 1
+        return chosen if are_positions else labels.take(chosen)
     if labels.dtype.kind not in "biuf":
         return labels[to_host(chosen)]
     xp = namespace(chosen)

@@ -163,6 +163,8 @@ class Source:
 
     def _near(self, y: Any) -> Any:
         """Labels of a device: there, where the rows are there too."""
+        if isinstance(y, np.ndarray):
+            return y
         held = isinstance(self.values, ArraySource) and isinstance(self.values.values, DeviceMatrix)
         return (read_device_labels(y) if held else to_host(y)) if is_on_device(y) else y
 

@@ -201,7 +201,7 @@ def refuse_unsuitable(table: Table, allow_missing: bool, remedy: str = INTEGRATE
     other = "remove those rows, or put other values there"
     _refuse("infinity", np.isinf(rows), table, other)
     _refuse("numbers beyond 1e150, whose squares overflow,", np.abs(rows) > 1e150, table, other)
-    for j, column in enumerate(table.schema):
+    for j, column in enumerate(table.schema.columns):
         if column.family.name in RANGES:
             _refuse_outside(rows[:, j], table.schema.name(j), column.family)
 

@@ -11,7 +11,7 @@ from classwise.arrays import Array, Codes
 from classwise.classifier.bayes import BayesClassifier
 from classwise.classifier.plan import BlockPlan, Plan
 from classwise.covariance import DiagonalCovariance, Fixed, FullCovariance, Recipe
-from classwise.covariance.rank import tolerance
+from classwise.covariance.structures import tolerance
 from classwise.selection.column_chain import LEAST_TERM, ColumnChain, ScoredRows, log_scales
 from classwise.selection.crossing import PROBLEMS, Crossing, Fold, is_complete
 

@@ -87,9 +87,7 @@ def _filled(folds: Any) -> Codes:
     """From 0 on, without the empty ones: where classes are smaller than the number of folds, some may get no row."""
     kept, codes = np.unique(folds, return_inverse=True)
     if len(kept) < 2:
-        raise ClasswiseError(
-            "No class has rows in two folds, so none can be held out; give more rows of each class, or more folds."
-        )
+        raise ClasswiseError("No class has rows in two folds, so none can be held out; give more rows of each class.")
     return codes.reshape(-1)
 
 

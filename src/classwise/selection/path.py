@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from classwise.arrays import Array, Codes, product, slices
 from classwise.covariance import Recipe, overall_deviation
-from classwise.covariance.rank import tolerance
+from classwise.covariance.structures import tolerance
 from classwise.kernels.losses import path_losses
 from classwise.statistics import ClassStatistics
 

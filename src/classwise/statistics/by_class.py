@@ -147,7 +147,7 @@ class ClassStatistics:
     @property
     def mean(self) -> Array:
         """m_k of the values that each column of numbers has; (g, p), NaN where a class has none."""
-        if self.all_valued and not self.numbers.has_gaps:
+        if self.is_complete and self.all_seen:
             return self.moments.mean
         weight, mean = self.numbers.column_means()
         return np.where(weight > 0, mean, np.nan)
@@ -182,8 +182,8 @@ class ClassStatistics:
     @cached_property
     def is_complete(self) -> bool:
         """Whether all columns are numbers, and no row lacks one."""
-        numbers_alone = len(self.schema.places["numbers"]) == len(self.schema.columns) and not self.schema.logs
-        if not numbers_alone or self.numbers.has_gaps:
+        numbers_alone = len(self.schema.places["numbers"]) == len(self.schema.columns)
+        if not numbers_alone or LOGS.name in self.parts or self.numbers.has_gaps:
             return False
         return not np.count_nonzero(self.moments.weight != self.weight[:, None])
 
@@ -213,10 +213,10 @@ class ClassStatistics:
         missing = self.weight[:, None] - present
         return np.where(missing > 1e-9 * self.weight[:, None], missing, 0.0)
 
-    @property
+    @cached_property
     def all_vary(self) -> bool:
         """Whether every number plainly varies within some class: then none is constant, and no square underflows."""
-        return self.moments.all_vary and (not self.schema.logs or self.logs.all_vary)
+        return self.moments.all_vary and (LOGS.name not in self.parts or self.logs.all_vary)
 
     def constants(self) -> dict[int, float]:
         """The columns of numbers that hold one value in all rows, to rounding, and that value, by position."""
@@ -452,7 +452,8 @@ class ClassStatistics:
     def denoised(self) -> Self:
         """Features that vary by no more than the rounding of their mean set to constant."""
         moments = self.moments.denoised()
-        return self if moments is self.moments and not self.numbers.has_gaps else self.with_moments(moments)
+        same = moments is self.moments and (self.is_complete or not self.numbers.has_gaps)
+        return self if same else self.with_moments(moments)
 
     def scaled(self, scale: Array) -> Self:
         """The statistic of the numbers times `scale` (p,)."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from classwise.arrays import EPS, Array, Codes
-from classwise.kernels.pivots import least_pivot
+from classwise.kernels.sums import least_pivot
 from classwise.statistics.by_class import ClassStatistics
 from classwise.statistics.gaps import Numbers
 
@@ -76,7 +76,7 @@ def find_copies(statistics: ClassStatistics) -> dict[int, CopyOf]:
     >>> find_copies(cw.summarize([[1.0, 10.0, 4.0], [2.0, 20.0, 1.0], [5.0, 50.0, 7.0]], [0, 0, 1]))
     {1: CopyOf(columns=(0,), slopes=(10.0,), offset=0.0)}
     """
-    if statistics.rows < 3 or _is_plainly_free(statistics.numbers):  # a line goes through any two points
+    if statistics.rows < 3 or _is_plainly_free(statistics):  # a line goes through any two points
         return {}
     places, gaussian = statistics.schema.numbers, set(statistics.schema.places["gaussian"])
     numbers = statistics.numbers
@@ -100,13 +100,13 @@ def find_copies(statistics: ClassStatistics) -> dict[int, CopyOf]:
     return dict(sorted(found.items()))
 
 
-def _is_plainly_free(numbers: Numbers) -> bool:
+def _is_plainly_free(statistics: ClassStatistics) -> bool:
     """Whether no column can follow from others, seen at little cost: what holds in all rows holds within classes, where
     every column varies far beyond rounding, and none is nearly a combination of those before it.
     """
-    if numbers.has_gaps or not numbers.moments.all_vary:
+    if not statistics.all_vary or not (statistics.is_complete or not statistics.numbers.has_gaps):
         return False
-    return least_pivot(numbers.moments.scatter.pooled()[None]) > LEAST_PIVOT
+    return least_pivot(statistics.moments.scatter.pooled()[None]) > LEAST_PIVOT
 
 
 def _line(j: int, sources: Codes, mean: Array, total: Array, deviation: Array, places: list[int]) -> CopyOf:

@@ -6,7 +6,7 @@ still suffices.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -168,7 +168,7 @@ class Numbers(Statistic):
         count, features = self.moments.mean.shape
         return self.gaps.present.shape[1] == features and bool(np.isin(self.gaps.codes, np.arange(count)).all())
 
-    @cached_property
+    @property
     def has_gaps(self) -> bool:
         """Whether some rows have values in some columns only."""
         return len(self.gaps.codes) > 0

@@ -29,8 +29,7 @@ def summarize_in_place(table: Table, form: type[Scatter], quartics: bool) -> Cla
         moments = _moments(rows, FullScatter if quartics else form)
     seen = np.flatnonzero(moments.weight[:, 0] > 0)
     found = moments.select(seen)
-    # NaN and infinity travel to the sums; who names their columns looks at single values.
-    if not np.isfinite(found.scatter.pooled_diagonal()).all():
+    if not found.are_finite:  # who names the columns looks at single values
         return None
     parts: dict[str, Statistic] = {NUMBERS.name: Numbers(_in_form(found, form), Gaps.empty(len(schema)))}
     if quartics:

@@ -130,10 +130,16 @@ class Moments(Statistic):
         """The within-class sum of squares of each feature over all classes; (p,)."""
         return self.scatter.pooled_diagonal()
 
-    @cached_property
+    @property
     def noise(self) -> Array:
         """The sums of squares that the rounding of values alone may make; (g, p)."""
         return self.weight * (4 * EPS * self.mean) ** 2
+
+    @property
+    def are_finite(self) -> bool:
+        """Whether no sum of squares is NaN or infinite; these travel to the sums from any value."""
+        squares = np.isfinite(self.scatter.pooled_diagonal())
+        return np.count_nonzero(squares) == len(squares)
 
     def class_weight(self) -> Array:
         """The weight of each class, where columns differ their average; (g,)."""
@@ -194,7 +200,7 @@ class Moments(Statistic):
 
     def denoised(self) -> Self:
         """Sums of squares that are only the rounding of a mean, set to zero: such a feature is constant."""
-        if isinstance(self.scatter, PooledScatter) and self.all_vary:  # the sums of all classes are far beyond it
+        if self._vary_by_class:
             return self
         scatter = self.scatter.denoised(self.noise)
         return self if scatter is self.scatter else replace(self, scatter=scatter)
@@ -223,13 +229,23 @@ class Moments(Statistic):
         """Which features do not vary at all over the rows, to rounding; (p,)."""
         return np.asarray(self.overall_variance() <= self._rounding())
 
-    @cached_property
+    @property
     def all_vary(self) -> bool:
-        """Whether every feature plainly varies within some class, far beyond what rounding makes or underflow loses:
-        quicker to see than which do not.
-        """
-        least = self.noise.sum(axis=0) + LEAST_VARIANCE * self.total_weight
-        return np.count_nonzero(self.squares > FAR_BEYOND * least) == len(self.squares)
+        """Whether every feature plainly varies within some class: quicker to see than which do not."""
+        return self._vary_by_class or self._vary_together
+
+    @cached_property
+    def _vary_by_class(self) -> bool:
+        """Whether every feature plainly varies within each class, or, if scatter is pooled, within some class."""
+        return self.scatter.all_beyond(self._plain())
+
+    @cached_property
+    def _vary_together(self) -> bool:
+        return bool((self.squares > self._plain().sum(axis=0)).all())
+
+    def _plain(self) -> Array:
+        """Sums of squares far beyond what rounding makes or underflow loses; (g, p)."""
+        return FAR_BEYOND * self.weight * ((4 * EPS * self.mean) ** 2 + LEAST_VARIANCE)
 
     def _rounding(self) -> Array:
         """The variance that the rounding of the values alone may make; (p,)."""

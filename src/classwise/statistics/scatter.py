@@ -152,6 +152,15 @@ class Scatter(ABC):
     def pooled_diagonal(self) -> Array:
         """The within-class sum of squares of each feature over all classes; (p,)."""
 
+    def varies(self, noise: Array) -> NDArray[np.bool_]:
+        """Which sums of squares are beyond `noise` (g, p): by class (g, p), or if pooled, of all classes (p,)."""
+        return self.diagonals() > noise
+
+    def all_beyond(self, noise: Array) -> bool:
+        """Whether all sums of squares are beyond `noise` (g, p)."""
+        varies = self.varies(noise)
+        return np.count_nonzero(varies) == varies.size
+
     @abstractmethod
     def denoised(self, noise: Array) -> Self:
         """The features whose sum of squares is within `noise` (g, p) set to constant."""
@@ -251,7 +260,7 @@ class FullScatter(Scatter):
         return np.asarray(self.diagonals().sum(axis=0))
 
     def denoised(self, noise: Array) -> Self:
-        varies = self.diagonals() > noise
+        varies = self.varies(noise)
         if np.count_nonzero(varies) == varies.size:
             return self
         return type(self)(self.values * (varies[:, :, None] & varies[:, None, :]))
@@ -292,8 +301,11 @@ class PooledScatter(Scatter):
     def pooled_diagonal(self) -> Array:
         return self.values.diagonal()
 
+    def varies(self, noise: Array) -> NDArray[np.bool_]:
+        return self.pooled_diagonal() > noise.sum(axis=0)
+
     def denoised(self, noise: Array) -> Self:
-        varies = self.pooled_diagonal() > noise.sum(axis=0)
+        varies = self.varies(noise)
         return self if varies.all() else type(self)(self.values * np.outer(varies, varies))
 
 
@@ -337,7 +349,7 @@ class DiagonalScatter(Scatter):
         return np.asarray(self.values.sum(axis=0))
 
     def denoised(self, noise: Array) -> Self:
-        varies = self.values > noise
+        varies = self.varies(noise)
         return self if np.count_nonzero(varies) == varies.size else type(self)(self.values * varies)
 
 

@@ -8,6 +8,8 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +28,6 @@ from classwise.engines import (
     is_dask,
     makes_rows,
     open_rows,
-    total,
 )
 from classwise.engines.stream import Gathered
 from classwise.engines.stream import named as named_piece
@@ -44,9 +45,11 @@ from classwise.rows.streams import Piece, Stream, open_stream
 from classwise.rows.table import Table
 from classwise.statistics.binning import Also, Pairing, sketched_places, with_sketches
 from classwise.statistics.by_class import ClassStatistics
+from classwise.statistics.gaps import Gaps, Numbers
 from classwise.statistics.in_database import summarize_in_database
 from classwise.statistics.in_place import summarize_in_place
-from classwise.statistics.parts import NUMBERS, Gathering, gather_complete, gather_parts
+from classwise.statistics.moments import fused_moments
+from classwise.statistics.parts import NUMBERS, Gathering, gather_parts
 from classwise.statistics.scatter import SCATTERS, DiagonalScatter, Scatter
 from classwise.storage import describe, load, save
 
@@ -79,20 +82,22 @@ def sparse_chunk(table: Table) -> int | None:
 
 def _in_one_pass(table: Table, form: type[Scatter], quartics: bool) -> ClassStatistics | None:
     """The statistics of complete numbers, by a compiled kernel with threads of its own; None for any other table."""
-    rows = table.numbers() if len(table.schema.places["gaussian"]) == len(table.schema.columns) else None
-    if quartics or rows is None or readable(rows) is None:
+    if quartics or len(table.schema.places["gaussian"]) < len(table.schema.columns):
         return None
     if table.weights is not None and not table.weights.all():
         return None
     parts = []
     for chunk in table.chunks(limits.ONE_PASS_ROWS):
-        labels, codes = code_labels(required_labels(chunk))
-        complete = gather_complete(Gathering(chunk, codes, len(labels), form, True))
-        if complete is None:
+        rows = chunk.numbers()
+        if rows is None or readable(rows) is None:
             return None
-        weight = complete.moments.weight[:, 0]
-        parts.append(ClassStatistics(labels, weight, len(codes), chunk.schema, {NUMBERS.name: complete}))
-    return total(parts)
+        labels, codes = code_labels(required_labels(chunk))
+        moments = fused_moments(rows, codes, len(labels), chunk.weights, form)
+        if moments is None or not moments.are_finite:
+            return None
+        numbers = Numbers(moments, Gaps.empty(len(chunk.schema.columns)))
+        parts.append(ClassStatistics(labels, moments.weight[:, 0], len(codes), chunk.schema, {NUMBERS.name: numbers}))
+    return reduce(add, parts)
 
 
 def required_labels(chunk: Table) -> Labels:

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "kernels.h"
+#include "memory.h"
 
 #if defined(__x86_64__)
 #if defined(__clang__)
@@ -16,6 +17,7 @@
 #define TILE_VECTORS 3
 #define ROW_VECTORS 4
 #define CLASSES_AT_ONCE 5
+#define ROWS_AT_ONCE 4
 #define LINES_AT_ONCE 4
 
 namespace {

@@ -3,12 +3,16 @@
 #define Py_LIMITED_API 0x030B0000
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <new>
 #include <string>
 
 #include "buffers.h"
 #include "centers.h"
 #include "evaluation.h"
 #include "kernels.h"
+#include "memory.h"
+#include "ordered.h"
 #include "parallel.h"
 #include "trees.h"
 
@@ -58,24 +62,40 @@ const double *numbers(const Buffer &buffer, ptrdiff_t count, const char *name) {
 
 // Moments --------------------------------------------------------------------------------------------------------------
 
+// The sums of a part; weights start a line, and so do totals and products.
 class PartialSums {
    public:
     PartialSums(const MomentsTask &task, ptrdiff_t P)
-        : weight_(task.g), total_(task.g * P),
-          products_(task.form == FULL ? task.g * P * P : task.form == POOLED ? P * P : task.g * P) {}
-    MomentsSums sums() { return {weight_.data(), total_.data(), products_.data()}; }
-    void add(const PartialSums &other) {
-        add(weight_, other.weight_);
-        add(total_, other.total_);
-        add(products_, other.products_);
+        : weights_((task.g + LINE - 1) / LINE * LINE), totals_(task.g * P),
+          size_(weights_ + totals_ + (task.form == FULL ? task.g * P * P : task.form == POOLED ? P * P : task.g * P)),
+          memory_(size_, Memory::CLEARED) {}
+    bool is_there() const { return memory_.numbers; }
+    MomentsSums sums() const {
+        return {memory_.numbers, memory_.numbers + weights_, memory_.numbers + weights_ + totals_};
     }
+    void add(const PartialSums &other) {
+        for (ptrdiff_t i = 0; i < size_; i++) memory_.numbers[i] += other.memory_.numbers[i];
+    }
+    void clear() { std::fill_n(memory_.numbers, size_, 0.0); }
 
    private:
-    static void add(std::vector<double> &to, const std::vector<double> &from) {
-        for (size_t i = 0; i < to.size(); i++) to[i] += from[i];
-    }
-    std::vector<double> weight_, total_, products_;
+    static const ptrdiff_t LINE = 8;
+    ptrdiff_t weights_, totals_, size_;
+    Memory memory_;
 };
+
+// Sums the rows of all parts; false where there is no memory.
+bool sum_parts(const MomentsTask &task, ptrdiff_t P, ptrdiff_t parts, ptrdiff_t threads, OrderedSums<PartialSums> &ordered) {
+    std::atomic<bool> is_done{true};
+    auto make = [&] { return std::unique_ptr<PartialSums>(new (std::nothrow) PartialSums(task, P)); };
+    in_turn(parts, threads, [&](ptrdiff_t part) {
+        auto own = ordered.take(make);
+        ptrdiff_t n = task.rows.n, begin = n * part / parts, end = n * (part + 1) / parts;
+        if (!own || !own->is_there() || !kernels->moments(task, begin, end, own->sums())) is_done = false;
+        if (is_done) ordered.put(part, std::move(own));
+    });
+    return is_done;
+}
 
 // Without the padding, and with what is below the diagonal.
 void write_sums(MomentsSums sums, const MomentsTask &task, ptrdiff_t P, double *weight, double *total, double *products) {
@@ -120,19 +140,16 @@ PyObject *moments(PyObject *, PyObject *args) {
             throw Refused("the arrays for results do not fit.");
         std::vector<double> centers = find_centers(task, head, P);
         task.provisional = centers.data();
-        // The sums of each part are added in the order of the parts: the number of threads changes no digit.
-        std::vector<PartialSums> partial(parts, PartialSums(task, P));
-        std::atomic<bool> is_done{true};
+        parts = std::max<Py_ssize_t>(parts, 1);
+        OrderedSums<PartialSums> ordered(parts);
+        bool is_done;
         {
             Released released;
-            parallel(parts, threads, [&](ptrdiff_t part) {
-                if (!kernels->moments(task, n * part / parts, n * (part + 1) / parts, partial[part].sums())) is_done = false;
-            });
-            for (ptrdiff_t part = 1; part < parts; part++) partial[0].add(partial[part]);
+            is_done = sum_parts(task, P, parts, threads, ordered);
         }
         if (!is_done) return PyErr_NoMemory();
         double *of_class = weight.data<double>("weight"), *means = mean.data<double>("mean"), *squared = scatter.data<double>("scatter");
-        write_sums(partial[0].sums(), task, P, of_class, means, squared);
+        write_sums(ordered.total().sums(), task, P, of_class, means, squared);
         center_sums(task, P, of_class, means, rest.data<double>("rest"), squared);
         return none();
     });
@@ -432,6 +449,28 @@ PyObject *label_range_of(const Buffer &labels, ptrdiff_t threads) {
                                              : Py_BuildValue("KK", (unsigned long long)lowest, (unsigned long long)highest);
 }
 
+// Once all labels are known to occur, codes are all that is left to write.
+const ptrdiff_t LABELS_OF_BLOCK = 4096;
+
+// Codes of labels [begin, end), and which numbers occur; whether all are in [lowest, lowest + range).
+template <class T>
+bool code_part(const T *labels, T lowest, int16_t *codes, ptrdiff_t begin, ptrdiff_t end, std::vector<uint8_t> &seen) {
+    uint64_t start = static_cast<uint64_t>(lowest), last = seen.size() - 1, outside = 0;
+    bool are_all_seen = false;
+    for (ptrdiff_t at = begin; at < end; at += LABELS_OF_BLOCK) {
+        ptrdiff_t stop = std::min(end, at + LABELS_OF_BLOCK);
+        for (ptrdiff_t i = at; i < stop; i++) {
+            uint64_t code = static_cast<uint64_t>(labels[i]) - start;
+            outside |= code | (last - code);  // the highest bit is set where code > last
+            codes[i] = static_cast<int16_t>(code);
+        }
+        if (outside >> 63) return false;
+        for (ptrdiff_t i = at; i < stop && !are_all_seen; i++) seen[codes[i]] = 1;
+        are_all_seen = are_all_seen || !std::memchr(seen.data(), 0, seen.size());
+    }
+    return true;
+}
+
 // Codes of labels, where all are in [lowest, lowest + range): whether they are.
 template <class T>
 bool code_labels_of(const Buffer &labels, T lowest, int16_t *codes, uint8_t *present, ptrdiff_t range, ptrdiff_t threads) {
@@ -441,16 +480,8 @@ bool code_labels_of(const Buffer &labels, T lowest, int16_t *codes, uint8_t *pre
     std::atomic<bool> is_inside{true};
     Released released;
     parallel(parts, threads, [&](ptrdiff_t part) {
-        uint8_t *own = seen[part].data();
-        bool is_ours_inside = true;
-        for (ptrdiff_t i = part * LABELS_OF_PART, end = std::min(n, i + LABELS_OF_PART); i < end; i++) {
-            uint64_t code = static_cast<uint64_t>(values[i]) - static_cast<uint64_t>(lowest);
-            bool is_known = code < static_cast<uint64_t>(range);
-            is_ours_inside &= is_known;
-            codes[i] = static_cast<int16_t>(code);
-            own[is_known ? code : 0] = 1;
-        }
-        if (!is_ours_inside) is_inside = false;
+        ptrdiff_t begin = part * LABELS_OF_PART, end = std::min(n, begin + LABELS_OF_PART);
+        if (!code_part(values, lowest, codes, begin, end, seen[part])) is_inside = false;
     });
     for (auto &some : seen)
         for (ptrdiff_t code = 0; code < range; code++) present[code] |= some[code];

@@ -7,7 +7,11 @@ const ptrdiff_t UNIT = TILE_ROWS > LANES ? TILE_ROWS : LANES;
 
 // Blocks: what is packed stays in the second-level cache (by class) or in the first (all classes alike). A tile goes
 // through CHUNK rows at a time, whose panel stays in the first.
-const ptrdiff_t BLOCK_BY_CLASS = 98304, BLOCK_ALIKE = 4096, FEWEST_ROWS = 128, MOST_ROWS = 4096, CHUNK = 128;
+const ptrdiff_t BLOCK_BY_CLASS = 98304, BLOCK_ALIKE = 4096, FEWEST_ROWS = 128, MOST_ROWS = 4096, CHUNK = 128,
+                ROWS_NOT_PACKED = 1024;
+
+// Squares of few classes and features have so many copies of their sums.
+const ptrdiff_t COPIES = 2, MOST_COPIED = 512;
 
 ptrdiff_t padded(ptrdiff_t p) { return (p + UNIT - 1) / UNIT * UNIT; }
 
@@ -59,6 +63,9 @@ inline bool is_inside(const Rows &rows, ptrdiff_t row, ptrdiff_t P) {
     return row * rows.stride + P <= (rows.n - 1) * rows.stride + rows.p;
 }
 
+// From a number to the one that the memory fetches meanwhile.
+const ptrdiff_t BYTES_AHEAD = 8192;
+
 // One row's residuals, packed at its place; where there is a total, their weighted sum grows too.
 template <class T>
 inline __attribute__((always_inline)) void pack_row(const T *row, ptrdiff_t p, bool is_safe, const double *center,
@@ -70,6 +77,7 @@ inline __attribute__((always_inline)) void pack_row(const T *row, ptrdiff_t p, b
         for (ptrdiff_t v = 0, j = start; v < width; v += LANES, j += LANES) {
             vec residual = some(row, j, p, is_safe) - load(center + j);
             store(target + v, residual);
+            if (P > TILE_COLUMNS) __builtin_prefetch(row + j + BYTES_AHEAD / sizeof(T));  // see `after` for others
             if (total) store(total + j, load(total + j) + weight * residual);
         }
     }
@@ -222,17 +230,20 @@ inline __attribute__((always_inline)) void add_squares(double *total, double *sq
     store(squares, load(squares) + weighted * residual);
 }
 
+// Sums of rows that follow each other go to one copy after the other, `step` numbers apart: a sum that has just been
+// stored is not there yet to be added to.
 template <class T>
-void squares_of_rows(const MomentsTask &task, const Block &block, MomentsSums sums, ptrdiff_t P) {
+void squares_of_rows(const MomentsTask &task, const Block &block, MomentsSums sums, ptrdiff_t step, ptrdiff_t P) {
     const Rows &rows = task.rows;
     for (ptrdiff_t i = 0; i < block.length; i++) {
-        ptrdiff_t at = block.codes[i] * P;
+        ptrdiff_t at = block.codes[i] * P, to = at + i % COPIES * step;
         const T *row = (const T *)rows.base + (block.begin + i) * rows.stride;
         bool is_safe = is_inside(rows, block.begin + i, P);
         double weight = task.weights ? task.weights[block.begin + i] : 1.0;
         for (ptrdiff_t j = 0; j < P; j += LANES) {
             vec residual = some(row, j, rows.p, is_safe) - load(task.provisional + at + j);
-            add_squares(sums.total + at + j, sums.products + at + j, residual, weight * residual);
+            __builtin_prefetch(row + j + BYTES_AHEAD / sizeof(T));
+            add_squares(sums.total + to + j, sums.products + to + j, residual, weight * residual);
         }
     }
 }
@@ -245,7 +256,11 @@ void squares_of_packed(const Block &block, const double *A, const double *B, Mom
         }
 }
 
+// Squares of rows that lie side by side are summed as they are read, and nothing is packed.
+bool is_packed(const MomentsTask &task) { return task.form != DIAGONAL || task.rows.columns; }
+
 ptrdiff_t rows_of_block(const MomentsTask &task, ptrdiff_t P) {
+    if (!is_packed(task)) return ROWS_NOT_PACKED;
     ptrdiff_t most = (task.form == FULL ? BLOCK_BY_CLASS : BLOCK_ALIKE) / P;
     ptrdiff_t rows = task.form == FULL && most > CHUNK * task.g ? CHUNK * task.g : most;
     return rows < FEWEST_ROWS ? FEWEST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
@@ -262,11 +277,11 @@ Ahead after(const Rows &rows, const Block &block, ptrdiff_t P) {
 }
 
 void add_block(const MomentsTask &task, const Block &block, ptrdiff_t *position, ptrdiff_t *start, double *A, double *B,
-               MomentsSums sums, ptrdiff_t P) {
+               MomentsSums sums, ptrdiff_t step, ptrdiff_t P) {
     if (!has_ones(task, P)) add_weights(task, block, sums.weight);
-    if (task.form == DIAGONAL && !task.rows.columns) {
-        if (task.rows.is_single) squares_of_rows<float>(task, block, sums, P);
-        else squares_of_rows<double>(task, block, sums, P);
+    if (!is_packed(task)) {
+        if (task.rows.is_single) squares_of_rows<float>(task, block, sums, step, P);
+        else squares_of_rows<double>(task, block, sums, step, P);
         return;
     }
     if (task.form == FULL) arrange(block.codes, block.length, task.g, position, start);
@@ -290,34 +305,40 @@ void read_ones(const MomentsTask &task, MomentsSums sums, ptrdiff_t P) {
     }
 }
 
+// Adds what is in a buffer (count), and clears it.
+void move_sums(double *buffer, ptrdiff_t count, double *sums) {
+    for (ptrdiff_t i = 0; i < count; i++) sums[i] += buffer[i];
+    for (ptrdiff_t i = 0; i < count; i++) buffer[i] = 0.0;
+}
+
 // The sums over rows [begin, end); false where there is no memory. Sums of few thousand rows are added to those of all:
 // their rounding errors do not grow with the number of rows.
 bool moments(const MomentsTask &task, ptrdiff_t begin, ptrdiff_t end, MomentsSums sums) {
-    ptrdiff_t P = padded(task.rows.p), rows = rows_of_block(task, P), g = task.g;
-    ptrdiff_t sizes = task.form == DIAGONAL ? g * P : 0;
-    double *B = (double *)malloc(sizeof(double) * (2 * rows * P + g * P + sizes));
+    ptrdiff_t P = padded(task.rows.p), rows = rows_of_block(task, P), g = task.g, size = g * P;
+    ptrdiff_t sizes = task.form == DIAGONAL ? 2 * size : size;  // of sums, and of squares after them
+    ptrdiff_t copies = !is_packed(task) && size <= MOST_COPIED ? COPIES : 1;
+    Memory sums_of_block(copies * sizes, Memory::CLEARED), panels(is_packed(task) ? 2 * rows * P : 0);
+    double *total = sums_of_block.numbers, *B = panels.numbers;
     ptrdiff_t *position = (ptrdiff_t *)malloc(sizeof(ptrdiff_t) * (rows + g + 1));
     int64_t *codes = (int64_t *)malloc(sizeof(int64_t) * rows);
-    bool is_done = B && position && codes;
+    bool is_done = total && B && position && codes;
     if (is_done) {
-        double *A = task.weights ? B + rows * P : B, *total = B + 2 * rows * P, *squares = total + g * P;
+        double *A = task.weights && is_packed(task) ? B + rows * P : B;
         for (ptrdiff_t i = 0; i < rows; i++) position[i] = i;
-        MomentsSums some = {sums.weight, total, task.form == DIAGONAL ? squares : sums.products};
         bool is_leveled = g * 8 > rows;  // a class has few rows of a block: clearing would cost more than adding
-        for (ptrdiff_t i = 0; i < g * P + sizes; i++) total[i] = 0.0;
+        MomentsSums some = {sums.weight, total, task.form == DIAGONAL ? total + size : sums.products};
         for (ptrdiff_t at = begin; at < end; at += rows) {
-            ptrdiff_t length = end - at < rows ? end - at : rows;
+            ptrdiff_t length = end - at < rows ? end - at : rows, step = copies > 1 ? sizes : 0;
             read_codes(task, at, length, codes);
             Block block = {at, length, rows, codes, position};
-            add_block(task, block, position, position + rows, A, B, is_leveled ? sums : some, P);
-            if (is_leveled) continue;
-            for (ptrdiff_t i = 0; i < g * P; i++) sums.total[i] += total[i];
-            for (ptrdiff_t i = 0; i < sizes; i++) sums.products[i] += squares[i];
-            for (ptrdiff_t i = 0; i < g * P + sizes; i++) total[i] = 0.0;
+            add_block(task, block, position, position + rows, A, B, is_leveled ? sums : some, is_leveled ? 0 : step, P);
+            for (ptrdiff_t copy = 0; copy < copies && !is_leveled; copy++) {
+                move_sums(total + copy * sizes, size, sums.total);
+                if (task.form == DIAGONAL) move_sums(total + copy * sizes + size, size, sums.products);
+            }
         }
         if (has_ones(task, P)) read_ones(task, sums, P);
     }
-    free(B);
     free(position);
     free(codes);
     return is_done;

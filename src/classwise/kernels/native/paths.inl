@@ -67,7 +67,8 @@ void add_losses(const PathTask &task, ptrdiff_t begin, ptrdiff_t length, const d
 // The losses of rows [begin, end), added to sums (s,); false where there is no memory.
 bool path(const PathTask &task, ptrdiff_t begin, ptrdiff_t end, double *sums) {
     ptrdiff_t p = task.rows.p;
-    double *d = (double *)malloc(sizeof(double) * GROUP * (3 * p + task.g * task.amounts));
+    Memory memory(GROUP * (3 * p + task.g * task.amounts));
+    double *d = memory.numbers;
     if (!d) return false;
     double *turned = d + GROUP * p, *squares = turned + GROUP * p, *scores = squares + GROUP * p;
     ScoreTask reading = {};
@@ -79,6 +80,5 @@ bool path(const PathTask &task, ptrdiff_t begin, ptrdiff_t end, double *sums) {
         score_path(task, at, length, d, turned, squares, scores);
         add_losses(task, at, length, scores, sums);
     }
-    free(d);
     return true;
 }

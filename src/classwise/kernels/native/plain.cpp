@@ -3,12 +3,14 @@
 #include <stdlib.h>
 
 #include "kernels.h"
+#include "memory.h"
 
 #define LANES 2
 #define TILE_ROWS 4
 #define TILE_VECTORS 2
 #define ROW_VECTORS 2
 #define CLASSES_AT_ONCE 5
+#define ROWS_AT_ONCE 2
 #define LINES_AT_ONCE 4
 
 namespace {

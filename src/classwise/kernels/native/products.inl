@@ -13,7 +13,8 @@ void weigh_by(const double *B, double *A, const double *factor, ptrdiff_t length
 bool products(const ProductsTask &task, ptrdiff_t begin, ptrdiff_t end, double *sums) {
     ptrdiff_t P = padded(task.q), rows = BLOCK_BY_CLASS / 4 / P;
     rows = rows < FEWEST_ROWS ? FEWEST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
-    double *B = (double *)malloc(sizeof(double) * 2 * rows * P);
+    Memory panels(2 * rows * P);
+    double *B = panels.numbers;
     int64_t *codes = (int64_t *)malloc(sizeof(int64_t) * rows);
     ptrdiff_t *position = (ptrdiff_t *)malloc(sizeof(ptrdiff_t) * rows);
     bool is_done = B && codes && position;
@@ -34,7 +35,6 @@ bool products(const ProductsTask &task, ptrdiff_t begin, ptrdiff_t end, double *
             }
         }
     }
-    free(B);
     free(codes);
     free(position);
     return is_done;

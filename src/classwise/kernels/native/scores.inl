@@ -36,23 +36,40 @@ inline __attribute__((always_inline)) void transpose(vec *v) {
 #endif
 }
 
+// d = x - origin of LANES rows and the first `count` of as many columns; the memory fetches what lies `ahead` meanwhile.
+template <class T>
+inline __attribute__((always_inline)) void read_tile(const T *rows, ptrdiff_t stride, ptrdiff_t ahead, const double *origin,
+                                                     ptrdiff_t count, double *d) {
+    vec v[LANES];
+#pragma GCC unroll 8
+    for (int i = 0; i < LANES; i++) {
+        v[i] = load(rows + i * stride);
+        __builtin_prefetch(rows + i * stride + ahead);
+    }
+    transpose(v);
+#pragma GCC unroll 8
+    for (int i = 0; i < LANES; i++)
+        if (i < count) store(d + i * GROUP, v[i] - origin[i]);
+}
+
 // d = x - origin of a group of rows, column by column: (p, GROUP). Rows beyond the last are zero.
 template <class T>
 void read_rows(const ScoreTask &task, ptrdiff_t begin, ptrdiff_t length, double *d) {
     const Rows &rows = task.rows;
     const T *base = (const T *)rows.base + begin * rows.stride;
-    ptrdiff_t whole = length == GROUP ? rows.p / LANES * LANES : 0;
-    for (ptrdiff_t j = 0; j < whole; j += LANES)
-        for (ptrdiff_t r = 0; r < GROUP; r += LANES) {
-            vec v[LANES];
-#pragma GCC unroll 8
-            for (int i = 0; i < LANES; i++) v[i] = load(base + (r + i) * rows.stride + j);
-            transpose(v);
-#pragma GCC unroll 8
-            for (int i = 0; i < LANES; i++) store(d + (j + i) * GROUP + r, v[i] - task.origin[j + i]);
-        }
-    for (ptrdiff_t j = whole; j < rows.p; j++)
-        for (ptrdiff_t r = 0; r < length; r++) d[j * GROUP + r] = (double)base[r * rows.stride + j] - task.origin[j];
+    if (length < GROUP || rows.p < LANES / 2 || (rows.p < LANES && !is_inside(rows, begin + GROUP - 1, LANES))) {
+        for (ptrdiff_t j = 0; j < rows.p; j++)
+            for (ptrdiff_t r = 0; r < length; r++) d[j * GROUP + r] = (double)base[r * rows.stride + j] - task.origin[j];
+        return;
+    }
+    ptrdiff_t ahead = begin + 2 * GROUP <= rows.n ? GROUP * rows.stride : 0;
+    for (ptrdiff_t r = 0; r < GROUP; r += LANES, base += LANES * rows.stride) {
+        ptrdiff_t j = 0;
+        for (; j + LANES <= rows.p; j += LANES) read_tile(base + j, rows.stride, ahead, task.origin + j, LANES, d + j * GROUP + r);
+        if (j == rows.p) continue;
+        j = rows.p > LANES ? rows.p - LANES : 0;  // the last columns, some for the second time, or all there are
+        read_tile(base + j, rows.stride, ahead, task.origin + j, rows.p - j, d + j * GROUP + r);
+    }
 }
 
 template <class T>
@@ -112,6 +129,113 @@ void sum_all_columns(const ScoreTask &task, const double *d, double *scores) {
         case 3: sum_columns<3, IS_SQUARE>(task, k, d, scores); break;
         case 2: sum_columns<2, IS_SQUARE>(task, k, d, scores); break;
         case 1: sum_columns<1, IS_SQUARE>(task, k, d, scores); break;
+    }
+}
+
+// Lane i: the sum of the lanes of v[i].
+inline __attribute__((always_inline)) vec sum_lanes(vec *v) {
+#if LANES == 8
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i += 2) v[i] = L1(v[i], v[i + 1]) + H1(v[i], v[i + 1]);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i += 4) v[i] = L2(v[i], v[i + 2]) + H2(v[i], v[i + 2]);
+    return L4(v[0], v[4]) + H4(v[0], v[4]);
+#elif LANES == 4
+#pragma GCC unroll 8
+    for (int i = 0; i < 4; i += 2) v[i] = L1(v[i], v[i + 1]) + H1(v[i], v[i + 1]);
+    return L2(v[0], v[2]) + H2(v[0], v[2]);
+#else
+    return L1(v[0], v[1]) + H1(v[0], v[1]);
+#endif
+}
+
+// Of many features, rows are multiplied as they lie, without a transpose, and lanes are added at the end. Origin (P) and
+// coefficients (g, P) are padded with zeros.
+struct RowWise {
+    const double *origin, *first;
+    ptrdiff_t p, P;
+};
+
+// own_rk += (x_r - origin) first_k, for LANES features from j on.
+template <int K, int R, class T>
+inline __attribute__((always_inline)) void add_features(const RowWise &task, const T *const *rows, ptrdiff_t j, bool is_safe,
+                                                        ptrdiff_t ahead, vec (&own)[K][R]) {
+    vec x[R], origin = load(task.origin + j);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; r++) {
+        x[r] = some(rows[r], j, task.p, is_safe) - origin;
+        __builtin_prefetch(rows[r] + j + ahead);
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < K; k++) {
+        vec slope = load(task.first + k * task.P + j);
+#pragma GCC unroll 8
+        for (int r = 0; r < R; r++) own[k][r] += slope * x[r];
+    }
+}
+
+// The products of ROWS_AT_ONCE rows with K classes; sums (K, LANES rows, LANES). ahead: from a number to the one that is
+// fetched meanwhile.
+template <int K, class T>
+void multiply_rows(const RowWise &task, const T *const *rows, bool is_safe, ptrdiff_t ahead, double *sums) {
+    vec own[K][ROWS_AT_ONCE] = {};
+    ptrdiff_t whole = task.p / LANES * LANES;
+    for (ptrdiff_t j = 0; j < whole; j += LANES) add_features(task, rows, j, true, ahead, own);
+    if (whole < task.p) add_features(task, rows, whole, is_safe, ahead, own);
+#pragma GCC unroll 8
+    for (int k = 0; k < K; k++)
+#pragma GCC unroll 8
+        for (int r = 0; r < ROWS_AT_ONCE; r++) store(sums + (k * LANES + r) * LANES, own[k][r]);
+}
+
+// The scores of LANES rows for K classes.
+template <int K, class T>
+void score_rows(const RowWise &task, const double *constant, const T *const *rows, bool is_safe, ptrdiff_t ahead,
+                double *scores) {
+    double sums[K * LANES * LANES];
+    for (ptrdiff_t r = 0; r < LANES; r += ROWS_AT_ONCE)
+        multiply_rows<K>(task, rows + r, is_safe, ahead, sums + r * LANES);
+    for (ptrdiff_t k = 0; k < K; k++) {
+        vec v[LANES];
+#pragma GCC unroll 8
+        for (int r = 0; r < LANES; r++) v[r] = load(sums + (k * LANES + r) * LANES);
+        store(scores + k * GROUP, constant[k] + sum_lanes(v));
+    }
+}
+
+// The scores of LANES rows for all classes, in blocks of about the same size.
+template <class T>
+void score_all_classes(const ScoreTask &task, RowWise at, const T *const *rows, bool is_safe, ptrdiff_t ahead,
+                       double *scores) {
+    const double *first = at.first;
+    ptrdiff_t k = 0;
+    for (ptrdiff_t blocks = (task.g + CLASSES_AT_ONCE - 1) / CLASSES_AT_ONCE; blocks > 0; blocks--) {
+        ptrdiff_t count = (task.g - k + blocks - 1) / blocks;
+        const double *constant = task.constant + k;
+        double *own = scores + k * GROUP;
+        at.first = first + k * at.P;
+        switch (count) {
+            case 5: score_rows<5>(at, constant, rows, is_safe, ahead, own); break;
+            case 4: score_rows<4>(at, constant, rows, is_safe, ahead, own); break;
+            case 3: score_rows<3>(at, constant, rows, is_safe, ahead, own); break;
+            case 2: score_rows<2>(at, constant, rows, is_safe, ahead, own); break;
+            case 1: score_rows<1>(at, constant, rows, is_safe, ahead, own); break;
+        }
+        k += count;
+    }
+}
+
+// The scores of a group of rows; of rows beyond the last, those of the last.
+template <class T>
+void score_row_wise(const ScoreTask &task, const RowWise &row_wise, ptrdiff_t begin, ptrdiff_t length, double *scores) {
+    const Rows &all_rows = task.rows;
+    for (ptrdiff_t at = 0; at < length; at += LANES) {
+        const T *rows[LANES];
+        for (ptrdiff_t r = 0; r < LANES; r++)
+            rows[r] = (const T *)all_rows.base + (begin + (at + r < length ? at + r : length - 1)) * all_rows.stride;
+        bool is_safe = at + LANES <= length && is_inside(all_rows, begin + at + LANES - 1, row_wise.P);
+        ptrdiff_t ahead = begin + at + 2 * LANES <= all_rows.n ? LANES * all_rows.stride : 0;
+        score_all_classes(task, row_wise, rows, is_safe, ahead, scores + at);
     }
 }
 
@@ -232,21 +356,43 @@ void answer_group(const ScoreTask &task, ptrdiff_t begin, ptrdiff_t length, doub
     }
 }
 
+// From so many features on, rows are scored as they lie.
+const ptrdiff_t MANY_FEATURES = 32;
+
+bool are_row_wise(const ScoreTask &task) {
+    return task.shape == LINEAR && !task.rows.columns && task.rows.p >= MANY_FEATURES;
+}
+
+// Origin and coefficients with zeros after the last feature, written to `target` (1 + g, P).
+RowWise pad(const ScoreTask &task, ptrdiff_t P, double *target) {
+    ptrdiff_t p = task.rows.p;
+    for (ptrdiff_t k = 0; k <= task.g; k++) {
+        const double *from = k ? task.first + (k - 1) * p : task.origin;
+        for (ptrdiff_t j = 0; j < P; j++) target[k * P + j] = j < p ? from[j] : 0.0;
+    }
+    return {target, target + P, p, P};
+}
+
 // Answers for rows [begin, end); false where there is no memory. is_finite: left as it is, or set to false.
 bool score(const ScoreTask &task, ptrdiff_t begin, ptrdiff_t end, bool *is_finite) {
-    double *d = (double *)malloc(sizeof(double) * GROUP * (task.rows.p + task.g));
+    bool is_row_wise = are_row_wise(task);
+    ptrdiff_t P = (task.rows.p + LANES - 1) / LANES * LANES, own = is_row_wise ? (1 + task.g) * P : GROUP * task.rows.p;
+    Memory memory(own + GROUP * task.g);
+    double *d = memory.numbers;
     if (!d) return false;
-    double *scores = d + GROUP * task.rows.p;
+    double *scores = d + own;
+    RowWise row_wise = is_row_wise ? pad(task, P, d) : RowWise{};
     vec strange = {};
     for (ptrdiff_t at = begin; at < end; at += GROUP) {
         ptrdiff_t length = end - at < GROUP ? end - at : GROUP;
-        read_group(task, at, length, d);
-        if (task.shape == LINEAR) sum_all_columns<false>(task, d, scores);
+        if (!is_row_wise) read_group(task, at, length, d);
+        if (is_row_wise && task.rows.is_single) score_row_wise<float>(task, row_wise, at, length, scores);
+        else if (is_row_wise) score_row_wise<double>(task, row_wise, at, length, scores);
+        else if (task.shape == LINEAR) sum_all_columns<false>(task, d, scores);
         else if (task.shape == QUADRATIC_DIAGONAL) sum_all_columns<true>(task, d, scores);
         else sum_distances(task, d, scores);
         answer_group(task, at, length, scores, &strange);
     }
-    free(d);
     for (int i = 0; i < LANES; i++)
         if (strange[i] != 0.0) *is_finite = false;
     return true;

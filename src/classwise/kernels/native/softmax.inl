@@ -104,7 +104,8 @@ void copy_factors(const SoftmaxTask &task, ptrdiff_t begin, ptrdiff_t length, co
 // The losses and gradients (p + 1, g) of rows [begin, end), added to the sums; false where there is no memory.
 bool softmax(const SoftmaxTask &task, ptrdiff_t begin, ptrdiff_t end, double *loss, double *gradient) {
     ptrdiff_t p = task.rows.p, g = task.g, pairs = g * (g - 1) / 2;
-    double *sums = (double *)calloc(LANES * g * (p + 1) + GROUP * (p + g + pairs), sizeof(double));
+    Memory memory(LANES * g * (p + 1) + GROUP * (p + g + pairs), Memory::CLEARED);
+    double *sums = memory.numbers;
     if (!sums) return false;
     double *d = sums + LANES * g * (p + 1), *scores = d + GROUP * p, *last = scores + GROUP * g;
     ScoreTask scoring = {};
@@ -129,6 +130,5 @@ bool softmax(const SoftmaxTask &task, ptrdiff_t begin, ptrdiff_t end, double *lo
     for (int i = 0; i < LANES; i++) *loss += lost[i];
     for (ptrdiff_t j = 0; j < g * (p + 1); j++)
         for (int i = 0; i < LANES; i++) gradient[j] += sums[j * LANES + i];
-    free(sums);
     return true;
 }
