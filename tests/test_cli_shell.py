@@ -174,6 +174,11 @@ def test_shells_complete_verbs(folder):
     assert "classwise" in shell("classwise --show-completion; true", folder).stdout
 
 
+def test_serve_announces_nothing_that_it_cannot_serve(folder):
+    said = shell("classwise serve nothing.cw", folder, code=1).stderr
+    assert said == "classwise: There is no file 'nothing.cw'.\n"
+
+
 def test_serve_answers_until_it_is_interrupted(folder):
     port = free_port()
     command = [str(BIN / "classwise"), "serve", "model.cw", "--port", str(port)]

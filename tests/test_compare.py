@@ -373,6 +373,13 @@ class TestChoice:
         assert comparison.best.calibrate is None
         assert "temperature" not in comparison.table().cells()[0]
 
+    def test_a_winner_without_use_is_not_praised(self):
+        rng = np.random.default_rng(0)
+        rows, labels = rng.normal(size=(300, 2)), rng.permutation(np.repeat([0, 1], 150))
+        sentence = cw.compare(rows, labels, 5, only=["lda", "qda"]).answer().sentence
+        assert "these columns hardly tell the classes apart" in sentence
+        assert "; no other model does as well." not in sentence
+
     def test_a_better_reference_is_named(self):
         rng = np.random.default_rng(0)
         rows = rng.uniform(-1, 1, size=(400, 2))

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shlex
 from dataclasses import dataclass
 
@@ -547,6 +548,19 @@ class TestShell:
         assert "Problems" in run.stdout
         assert "rooms" in run.stdout
         assert "  classwise compare 'my rows.csv' --target y --drop smoker --drop Id --drop town" in run.stderr
+
+    def test_a_column_without_values_is_missing_in_100_percent(self, tmp_path):
+        clean().assign(void=None).to_csv(tmp_path / "rows.csv", index=False)
+        run = CliRunner().invoke(app, ["examine", str(tmp_path / "rows.csv"), "-t", "y"])
+        assert re.search(r"void +number +100 %", run.stdout)
+
+    @pytest.mark.parametrize("rows", [[], ["1,a", "2,a"]])
+    def test_nothing_is_suggested_where_nothing_can_be_learned(self, tmp_path, rows):
+        (tmp_path / "rows.csv").write_text("\n".join(["x,y", *rows, ""]))
+        run = CliRunner().invoke(app, ["examine", str(tmp_path / "rows.csv"), "-t", "y"])
+        said = "Every row has the same y, 'a'" if rows else "rows.csv has no rows."
+        assert said in run.output
+        assert "Next:" not in run.output
 
     def test_standard_input(self):
         text = clean().assign(Id=range(N)).to_csv(index=False)

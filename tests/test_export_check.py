@@ -40,7 +40,7 @@ def told(*words: str) -> str:
 def test_exports_check_themselves(here, door, model):
     more = ["--table", "penguins"] if door == "sql" else []
     said = told("export", door, here / f"{model}.cw", "-o", here / f"{model}.{door}", "-f", *more)
-    assert "The same as in classwise: labels, posteriors" in said
+    assert "It gives the labels and posteriors of classwise" in said
     assert "Checked with 256 rows drawn from the model, " in said
     assert "labels are the same" in said
     (difference,) = re.findall(r"differ by at most ([0-9.e+-]+)[.,] ?", said.replace(". ", "., "))

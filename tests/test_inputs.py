@@ -109,6 +109,13 @@ def test_unnamed_pandas_columns_have_no_names():
     assert not hasattr(cw.LDA().fit(pd.DataFrame(ARRAY), y), "feature_names_in_")
 
 
+def test_the_name_of_a_column_is_not_its_labels():
+    table = pd.DataFrame({"x": [1.0, 2.0, 8.0, 9.0], "kind": list("aabb")})
+    for learn in (cw.LDA().fit, cw.compare, cw.summarize):
+        with pytest.raises(cw.ClasswiseError, match=r"y is the text 'kind'.* y=table\['kind'\]"):
+            learn(table, "kind")
+
+
 @pytest.mark.parametrize("labels", [pd.Series(y), pl.Series(y), pa.array(y), list(y), pd.Series(y).astype("category")])
 def test_labels_of_any_make(labels):
     m = cw.LDA().fit(ARRAY, labels)

@@ -98,6 +98,14 @@ class TestRegions:
         assert len(shown) == len(expected)
         np.testing.assert_allclose(np.nansum(shown, axis=0), np.nansum(expected, axis=0))
 
+    def test_of_very_many_rows_some_are_shown_and_no_class_hides_another(self):
+        rng = np.random.default_rng(0)
+        rows, labels = rng.normal(size=(8000, 2)), np.tile(["a", "b"], 4000)
+        axes = plot.plot_regions(cw.LDA().fit(rows, labels), rows, labels)
+        assert len(offsets(axes)) == 5000
+        colors = [to_hex(c.get_facecolor()[0]).upper() for c in axes.collections if len(c.get_offsets()) > 1]
+        assert colors[:4] == [*CYCLE[:2], *CYCLE[:2]]
+
     def test_rows_without_labels_are_gray(self, qda):
         axes = drawn(plot.plot_regions(qda, MIXED, columns=PAIR))
         (rows,) = [c for c in axes.collections if len(c.get_offsets()) > 1]
@@ -326,9 +334,9 @@ class TestConfusion:
         axes = drawn(plot.plot_confusion(evaluation))
         texts = [text.get_text() for text in axes.texts]
         assert texts == ["50\n100.0 %", "0", "0", "0", "48\n96.0 %", "2\n4.0 %", "0", "1\n2.0 %", "49\n98.0 %"]
-        assert axes.get_title() == "error 2 % of 150 rows"
+        assert axes.get_title() == "wrong on 2 % of 150 rows"
         assert [label.get_text() for label in axes.get_yticklabels()] == ["0", "1", "2"]
-        assert axes.get_figure().axes[1].get_ylabel() == "share of the class"
+        assert axes.get_figure().axes[1].get_ylabel() == "share of the true class"
 
     def test_a_class_without_rows(self):
         axes = drawn(plot.plot_confusion(cw.LDA().fit(X, y).evaluate(X[:60], y[:60])))

@@ -1,6 +1,7 @@
 """Selection of columns: every set scored as a model fitted again would be, and an honest estimate of the search."""
 
 import json
+import shlex
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -379,6 +380,14 @@ class TestShell:
         assert found.summary()[1] in result.stderr
         assert list(cw.load(tmp_path / "few.cw").feature_names_in_) == found.columns
         assert (tmp_path / "few.png").stat().st_size > 5000
+
+    def test_the_next_command_fits_the_columns(self, csv, tmp_path):
+        said = run("select", csv, "-t", "label", "--set", "shrink=0.1", "--folds", "3", "--most", "2").stderr
+        command = said.split("Next:")[1].replace("\\\n", " ").replace("model.cw", str(tmp_path / "model.cw"))
+        run(*shlex.split(command)[1:])
+        model = cw.load(tmp_path / "model.cw")
+        assert (type(model), model.shrink) == (cw.LDA, 0.1)
+        assert f": {', '.join(model.feature_names_in_)}.\n" in said
 
     def test_json(self, csv):
 

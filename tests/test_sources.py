@@ -298,6 +298,12 @@ class TestLines:
         with pytest.raises(ClasswiseError, match="line 3 has 3 values, and the first line names 2 columns"):
             read_rows(path)
 
+    @pytest.mark.parametrize("last", ["", "\r\n"])
+    def test_lines_that_end_in_two_ways_are_named(self, tmp_path, last):
+        path = written(tmp_path, "a,b\n1,2\r\n3,4\n5,6" + last)
+        with pytest.raises(ClasswiseError, match="some of its lines end in CR LF, others in LF alone"):
+            read_rows(path)
+
     def test_several_files_are_one(self, tmp_path):
         for i in range(3):
             written(tmp_path, f"a,b\n{i},x\n", f"part-{i}.csv")

@@ -632,6 +632,14 @@ def test_logistic_averages_of_several_classes(engine: Engine, options, count: in
         agree(engine, model.with_priors([0.5] + [0.5 / (count - 1)] * (count - 1)), new)
 
 
+def test_logistic_averages_use_all_threads_of_duckdb() -> None:
+    """Rows are told apart without being counted: one thread counts, and does then all that follows."""
+    frame, codes, _ = of_several(3)
+    query = cw.to_sql(cw.BayesianLogistic(precision=1.0).fit(frame, codes), "people")
+    assert sqlglot.parse_one(query, dialect="duckdb").find(exp.Join)
+    assert not sqlglot.parse_one(query, dialect="duckdb").find(exp.Window)
+
+
 def test_logistic_draws_of_two_classes(duckdb: Engine) -> None:
     pytest.importorskip("polyagamma")
     frame, codes, new = of_several(2)

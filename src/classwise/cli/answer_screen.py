@@ -86,7 +86,7 @@ def next_commands(
     context: Any, data: str, target: str, save: str | None, html: str | None, leaks: Sequence[str] = ()
 ) -> list[list[str]]:
     """At most two commands to copy, in parts, with the given flags; context: typer's context of the command; leaks:
-    flags that leave out columns that give the label away. They come before anything is saved.
+    flags that leave out columns that give the label away, or tell rows apart. They come before anything is saved.
     """
     flags = given_flags(context)
     if leaks and not save:

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 # At most this many notes on columns are printed; --all prints the table of all columns.
 MOST_NOTES = 6
 
+# Findings that say what a note on a column would say.
+SAID = {"constant", "id", "date", "decimal comma"}
+
+# Findings about a target that nothing can be learned of, and about columns with which no answer is valid.
+NO_CLASSES, MISLEADING = {"target", "one class"}, {"leak", "id", "index"}
+
 HOW = "How to choose"
 
 
@@ -60,7 +66,7 @@ def examine(
         return
     most = len(found.columns) if all_columns else None
     print_lines(found.text(shell=True, width=width() or 80, most=most))
-    if any(remark.kind == "target" for remark in found.findings):
+    if any(remark.kind in NO_CLASSES for remark in found.findings):
         return
     heading("Next:")
     given = {"--columns": columns, "--drop": drop, "--families": families, "--missing": missing}
@@ -98,7 +104,8 @@ def compare(
     by: Annotated[
         Literal["log-loss", "error", "brier", "cost"] | None,
         typer.Option(
-            help="The measure to minimize on held-out rows; by default log-loss, or cost with --costs.",
+            help="What to minimize on held-out rows: log-loss, error, brier or cost. By default log-loss, or cost with "
+            "--costs.",
             rich_help_panel=HOW,
         ),
     ] = None,
@@ -266,9 +273,10 @@ def _of_table(rows: LearningRows, costs: str | None, options: dict[str, Any], ex
 
     held, families = rows.held(is_examined=True), options["families"]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cw.IgnoredColumnWarning)  # the notes on columns say it
+        for said in (cw.IgnoredColumnWarning, cw.DegenerateColumnWarning):  # by the notes on columns
+            warnings.simplefilter("ignore", said)
         described = cw.NaiveBayes(families=families).fit(*held[:3])
-        _show_rows(described, rows, len(held.y))
+        _show_rows(described, rows, len(held.y), examination)
         _show_findings(examination)
         priced = read_costs(costs, described.classes_)
         comparison = cw.compare(held.X, held.y, sample_weight=held.weights, costs=priced, **options)
@@ -288,7 +296,7 @@ def _of_stream(rows: LearningRows, costs: str | None, options: dict[str, Any], e
     described = None
     if statistics is not None:
         described = cw.NaiveBayes(families=options["families"]).fit_statistics(statistics)
-        _show_rows(described, rows, found.rows)
+        _show_rows(described, rows, found.rows, examination)
     return Compared(found, rows, described)
 
 
@@ -330,11 +338,15 @@ def expected_time_noted() -> Iterator[None]:
 # What is printed before the answer -----------------------------------------------------------------------------------
 
 
-def _show_rows(described: Any, rows: LearningRows, count: int) -> None:
-    """Print the number of rows and columns, and the notes on columns."""
+def _show_rows(described: Any, rows: LearningRows, count: int, examination: Any) -> None:
+    """Print the number of rows and columns, and the notes on columns that no finding speaks of."""
+    from classwise.diagnostics.advice import counted
+
     columns = list(described.schema_)
-    heading(f"{count} rows of {rows.name}; {rows.roles.target} from {len(columns)} columns.")
-    noted = [column for column in columns if column.note]
+    heading(f"{counted(count, 'row')} of {rows.name}; {rows.roles.target} from {counted(len(columns), 'column')}.")
+    found = () if examination is None else examination.findings
+    said = {key for remark in found if remark.kind in SAID for key in remark.columns}
+    noted = [column for column in columns if column.note and column.name not in said]
     for column in noted[:MOST_NOTES]:
         say(f"  {column.name}: {column.note}")
     if len(noted) > MOST_NOTES:
@@ -352,8 +364,9 @@ def _examined(rows: LearningRows, families: Any, missing: list[str] | None) -> A
 
 
 def _leaks(examination: Any) -> list[str]:
-    """The flags that leave out columns that give the label away: no answer is valid with them."""
-    return [] if examination is None else [one.flag for one in examination.problems if one.kind == "leak" and one.flag]
+    """The flags that leave out columns that give the label away, or tell rows apart: no answer is valid with them."""
+    problems = () if examination is None else examination.problems
+    return [one.flag for one in problems if one.kind in MISLEADING and one.flag]
 
 
 def _show_findings(examination: Any) -> None:

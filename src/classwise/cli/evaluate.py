@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import isfinite
+from os.path import normpath
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
@@ -28,7 +29,7 @@ def evaluate(
     data: LabeledData = None,
     target: OtherTarget = None,
     weights: o.Weights = None,
-    missing: o.Missing = None,
+    missing: o.ModelsMissing = None,
     html: Annotated[
         str | None, o.output_option(help="Write the result as a page with pictures to this file.", metavar="FILE")
     ] = None,
@@ -48,6 +49,7 @@ def evaluate(
     refuse_existing(html or STANDARD, force)
     fitted = load_model(model)
     with labeled_rows(fitted, data, target, weights, missing) as rows:
+        note_known_rows(model, rows.sources)
         evaluation = cw.evaluate(fitted, rows.stream, target=rows.target, columns=rows.columns, weights=weights)
     name = rows.name
     if as_json:
@@ -95,6 +97,18 @@ def labeled_rows(
         yield LabeledStream(stream, found, columns, sources, name)
 
 
+def note_known_rows(model: str, sources: Sequence[str]) -> None:
+    """Print a note if a model was fitted on one of these files: it looks better there than on new rows."""
+    from classwise.storage import describe
+
+    if model == STANDARD:
+        return
+    fitted_on = {normpath(source) for source in describe(model).sources}
+    known = [source for source in sources if source != STANDARD and normpath(source) in fitted_on]
+    if known:
+        note(f"the model was fitted on {', '.join(known)}: expect it to do worse on new rows.")
+
+
 def _opened(rows: str | list[str], **options: Any) -> Stream:
     stream = open_stream(rows, **options)
     assert stream is not None
@@ -139,7 +153,7 @@ def importance(
     data: LabeledData = None,
     target: OtherTarget = None,
     weights: o.Weights = None,
-    missing: o.Missing = None,
+    missing: o.ModelsMissing = None,
     repeats: Annotated[
         int, typer.Option("--repeats", help="How often to shuffle a column that cannot be integrated out.", min=1)
     ] = 5,
@@ -161,6 +175,7 @@ def importance(
 
     fitted = load_model(model)
     with labeled_rows(fitted, data, target, weights, missing) as given:
+        note_known_rows(model, given.sources)
         rows = open_rows(given.stream, target=given.target, columns=given.columns, weights=weights)
         held = rows.held()
         if held is None:

@@ -27,7 +27,7 @@ def explain(
         typer.Option("--columns", "-c", help="Show formulas in these columns alone, with the others integrated out."),
     ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="Write formulas in LaTeX.")] = False,
-    missing: o.Missing = None,
+    missing: o.ModelsMissing = None,
 ) -> None:
     """Show the formulas of a model, or explain why it assigns a row to a class.
 
@@ -139,7 +139,9 @@ def plot(
         str,
         typer.Option("--output", "-o", help="A name that ends in .png, .svg or .pdf; - is standard output, as PNG."),
     ],
-    kind: Annotated[PictureKind, typer.Option("--kind", help="What to draw.")] = "regions",
+    kind: Annotated[
+        PictureKind, typer.Option("--kind", help="regions, pairs, densities, projection, confusion or reliability.")
+    ] = "regions",
     columns: Annotated[
         list[str] | None,
         typer.Option(
@@ -152,7 +154,7 @@ def plot(
         str | None, o.rows_option("--weights", "-w", help="The column of weights, for confusion and reliability.")
     ] = None,
     title: Annotated[str | None, typer.Option("--title", help="A title for the picture.")] = None,
-    missing: o.Missing = None,
+    missing: o.ModelsMissing = None,
     dark: Annotated[bool, typer.Option("--dark", help="Draw on a dark background.")] = False,
     force: o.Force = False,
 ) -> None:

@@ -254,6 +254,8 @@ def serve(
     from classwise.serve import Limits
     from classwise.serve.server import run
 
-    say(f"Answering at http://{host}:{port} until interrupted.")
+    def ready(address: str) -> None:
+        say(f"Answering at {address} until interrupted.")
+
     limits = Limits(rows=rows, body_bytes=body_bytes)
-    run(models, host, port, limits=limits, reload_seconds=reload_seconds, log_level=log_level)
+    run(models, host, port, limits=limits, reload_seconds=reload_seconds, log_level=log_level, ready=ready)

@@ -85,11 +85,24 @@ def learning_rows(
     with kept(data) as path:
         stream = open_stream(path, exact=exact, missing=marks)
         assert stream is not None
+        columns, drop = as_written(columns or (), stream.names), as_written(drop, stream.names)
         refuse_absent([target, *drop], stream.names, called(data))
         chosen = [name for name in columns or stream.names if name not in drop]
         roles = Roles.read(stream.names, target, chosen or [target], weights, called(data))
         file = RowFile(path, tuple(roles.needed), marks, exact=frozenset(exact))
         yield LearningRows(file, stream, roles, called(data))
+
+
+def as_written(names: Sequence[str], there: Sequence[str]) -> list[str]:
+    """Names from the command line as the rows have them, which may begin or end with blanks.
+
+    >>> as_written(["mass", "length"], [" mass ", "length", "length "])
+    [' mass ', 'length']
+    """
+    bare: dict[str, str] = {}
+    for name in there:
+        bare.setdefault(name.strip(), name)
+    return [name if name in there else bare.get(name, name) for name in names]
 
 
 def refuse_absent(names: Sequence[str], there: Sequence[str], where: str) -> None:
@@ -237,7 +250,19 @@ def keep(value: Any, path: str, **options: Any) -> None:
             file.write(as_bytes(value, **options))
     else:
         save(value, path, **options)
-    say(f"{' '.join(repr(value).split())} is {'on standard output' if path == STANDARD else f'in {path}'}.")
+    where = "on standard output" if path == STANDARD else f"in {path}"
+    say(f"{_named(value)} {where}.")
+
+
+def _named(value: Any) -> str:
+    """What was saved, and its verb."""
+    import classwise as cw
+    from classwise.diagnostics.advice import counted
+
+    if not isinstance(value, cw.ClassStatistics):
+        return f"{' '.join(repr(value).split())} is"
+    classes = "1 class" if len(value.labels) == 1 else f"{len(value.labels)} classes"
+    return f"The statistics of {counted(value.rows, 'row')} in {classes} are"
 
 
 def refuse_standard(path: str | None, option: str) -> None:

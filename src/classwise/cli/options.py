@@ -32,11 +32,13 @@ Weights: TypeAlias = Annotated[
 ]
 FAMILIES = "How to model a column whose type is misleading, such as visits=poisson or zip=categorical."
 Families: TypeAlias = Annotated[Texts, rows_option("--families", help=FAMILIES, metavar="COLUMN=FAMILY")]
-MISSING = (
-    "Text that marks a missing value, besides an empty cell. By default: what the model was fitted with; for a new "
-    "model NA, N/A, NaN, null, None, ? and ."
-)
-Missing: TypeAlias = Annotated[Texts, rows_option("--missing", help=MISSING, metavar="TEXT")]
+MISSING = "Text that marks a missing value, besides an empty cell; by default "
+Missing: TypeAlias = Annotated[
+    Texts, rows_option("--missing", help=f"{MISSING}NA, N/A, NaN, null, None, ? and .", metavar="TEXT")
+]
+ModelsMissing: TypeAlias = Annotated[
+    Texts, rows_option("--missing", help=f"{MISSING}what the model was fitted with.", metavar="TEXT")
+]
 STREAM = "Read the rows in chunks, for tables larger than memory, or all at once. By default their number decides."
 Streaming: TypeAlias = Annotated[bool | None, rows_option("--stream/--no-stream", help=STREAM)]
 Seed: TypeAlias = Annotated[
@@ -56,7 +58,7 @@ OutputFile: TypeAlias = Annotated[
 ]
 OutputFormat: TypeAlias = Annotated[
     Literal["csv", "tsv", "json", "jsonl", "parquet", "arrow"] | None,
-    output_option("--format", help="The format, instead of the one that the file name suggests."),
+    output_option("--format", help="csv, tsv, json, jsonl, parquet or arrow; by default what the file name suggests."),
 ]
 Force: TypeAlias = Annotated[bool, output_option("--force", "-f", help="Replace files that exist.")]
 

@@ -51,7 +51,7 @@ def predict(
         typer.Option("--key", "-k", help="Columns to copy to the output, separated by commas; by default all."),
     ] = None,
     drop: o.Drop = None,
-    missing: o.Missing = None,
+    missing: o.ModelsMissing = None,
     output: o.Output = "-",
     format: o.OutputFormat = None,
     force: o.Force = False,

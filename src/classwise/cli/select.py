@@ -1,17 +1,20 @@
 """classwise select: which columns a model needs."""
 
 import json
+from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 import typer
 
 from classwise.cli import options as o
+from classwise.cli.answer_screen import continued
 from classwise.cli.evaluate import plain
 from classwise.cli.explain import refuse_picture, write_picture
 from classwise.cli.files import learning_rows, make_model, refuse_standard
-from classwise.cli.verbs import called, print_lines, say
+from classwise.cli.verbs import called, heading, print_lines, say, width
 from classwise.errors import ClasswiseError
-from classwise.rows.sinks import refuse_existing
+from classwise.rows.sinks import STANDARD, refuse_existing
 
 HOW = "How to choose"
 
@@ -105,6 +108,22 @@ def select(
         say(f"The model of {len(found.columns)} columns is in {save}.")
     if plot:
         write_picture(found.plot, plot, force)
+    if not (save or as_json):
+        given = {"--set": option, "--weights": [weights] if weights else None, "--families": families}
+        _suggest(data, target, model, found.columns, given | {"--missing": missing})
+
+
+def _suggest(
+    data: str, target: str, model: str, columns: Sequence[Any], given: Mapping[str, Sequence[str] | None]
+) -> None:
+    """Print the command that fits the model of these columns, if their names fit on a command line."""
+    if data == STANDARD or not columns or any("," in str(name) for name in columns):
+        return
+    flags = [f"{flag} {quote(value)}" for flag, values in given.items() for value in values or ()]
+    parts = [f"--target {quote(target)}", f"--model {model}", f"--columns {quote(','.join(map(str, columns)))}", *flags]
+    heading("Next:")
+    for line in continued(["classwise fit", quote(data), *parts, "-o model.cw"], width() or 80):
+        say(line)
 
 
 def _folds(text: str) -> int | str:

@@ -32,8 +32,29 @@ DEBUG = "classwise.debug"
 LINE = ContextVar("LINE", default="classwise")
 
 
+# What the help calls the value of an option: by the option, or by its type.
+VALUES = dict.fromkeys(("columns", "drop", "key", "features"), "COLUMNS") | {"target": "COLUMN", "weights": "COLUMN"}
+VALUES |= dict.fromkeys(("output", "costs", "checkpoint"), "FILE") | dict.fromkeys(("label", "against"), "CLASS")
+VALUES |= {"table": "TABLE", "priors": "PRIORS", "kind": "KIND", "format": "FORMAT", "by": "MEASURE"}
+TYPES = {"bool": "", "str": "TEXT", "list[str]": "TEXT", "int": "NUMBER", "float": "NUMBER"}
+
+
+def named_values(params: list[Any], context: Any) -> list[Any]:
+    """The same parameters, whose help says COLUMN or NUMBER instead of the type that Python has for it."""
+    for param in params:
+        if param.param_type_name == "argument":
+            param.display_type_rich = lambda ctx: None  # its name is enough
+        elif param.metavar is None:
+            type = param.display_type(context).strip("<>").removesuffix(" range")
+            param.metavar = VALUES.get(param.name, TYPES.get(type, type))
+    return params
+
+
 class Verb(TyperCommand):
     """A command that accepts --debug anywhere among its options."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return named_values(super().get_params(ctx), ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         LINE.set(shlex.join(["classwise", ctx.info_name, *args]))
@@ -58,7 +79,8 @@ class Verb(TyperCommand):
     def _refuse_two_readers(self, ctx: Any) -> None:
         """Raise an error if several arguments name standard input, which can be read only once."""
         read = [p for p in self.params if p.param_type_name == "argument" or p.name == "costs"]
-        given = [p.metavar or p.name for p in read for value in _as_list(ctx.params[p.name]) if value == "-"]
+        names = {p.name: p.opts[0] if p.param_type_name == "option" else p.metavar or p.name for p in read}
+        given = [names[p.name] for p in read for value in _as_list(ctx.params[p.name]) if value == "-"]
         if len(given) > 1:
             raise ClasswiseError(
                 f"Standard input (-) can be read only once, and here it is {' and '.join(given)}; name a file."
@@ -80,6 +102,9 @@ def _as_list(value: Any) -> list[Any]:
 
 class Verbs(TyperGroup):
     """A group of commands, listed in the order in which they were added."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return named_values(super().get_params(ctx), ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
@@ -134,6 +159,8 @@ def _leave_pipes() -> None:
 
 def _reason(problem: Exception, debug: bool) -> str:
     """An error in one line. Bad data raises ValueError or OSError; any other error is a bug in classwise."""
+    if isinstance(problem, FileNotFoundError) and problem.filename:
+        return f"There is no file {str(problem.filename)!r}."
     if isinstance(problem, OSError) and problem.strerror:
         where = f"{problem.filename}: " if problem.filename else ""
         return f"{where}{problem.strerror}"

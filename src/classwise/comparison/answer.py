@@ -77,7 +77,7 @@ class Answer:
         comparison, winner, leader = self.comparison, self.comparison.winner, self.comparison.leader
         others = [trial for trial in comparison.tied if trial is not winner]
         if not others:
-            return "no other model does as well"
+            return f"no other model{' that uses the columns' if self._is_idle else ''} does as well"
         if winner is not leader:
             return f"it is the simplest of {len(others) + 1} models that do as well as the best, {leader.title}"
         simplest = min(others, key=simplicity)
@@ -96,14 +96,20 @@ class Answer:
                 f"{_begun(trial)}, a reference model that cannot be chosen, does better still: its "
                 f"{MEASURES[comparison.by]} is lower by {self._difference(trial)}."
             )
-        baseline = [trial for trial in comparison.trials if trial.group == kind_of(BASELINE) and not trial.reason]
-        if any(not comparison.is_clearly_worse(trial) for trial in baseline):
+        if self._is_idle:
             weak = f"{_begun(comparison.winner)} is not clearly better than always naming the most frequent class"
             yield f"{weak}." if better else f"{weak}: these columns hardly tell the classes apart."
         absent = comparison.labels[merged(comparison.winner.final).support == 0]
         if len(absent):
             has = "has" if len(absent) == 1 else "have"
             yield f"{classes(absent.tolist()).capitalize()} {has} too few rows to be held out and tried."
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether the class shares, which use no columns, are not clearly worse than the winner."""
+        comparison = self.comparison
+        baseline = [trial for trial in comparison.trials if trial.group == kind_of(BASELINE) and not trial.reason]
+        return any(not comparison.is_clearly_worse(trial) for trial in baseline)
 
     @cached_property
     def lines(self) -> tuple[AnswerLine, ...]:

@@ -193,13 +193,14 @@ class ColumnSelection:
         if self.nested is None:
             return ["This log loss was chosen as the least of many, so expect a larger one on new rows."]
         folds, losses = len(self.nested.chosen), self.nested.losses
-        lines = [f"Repeated without each of {folds} folds and scored on that fold, the selection has {_shown(losses)}."]
+        repeated = f"The whole selection, repeated without each of {folds} folds and scored on that fold"
+        lines = [f"{repeated}, has a log loss of {_shown(losses)}."]
         if self.everything is not None:
             gain = self.everything - losses
             size = f"{abs(gain.log_loss):.4f} ± {gain.error:.4f}"
             verb = f"gains {size}" if gain.log_loss > ROUNDING else f"loses {size}"
             verb = "makes no difference" if abs(gain.log_loss) <= ROUNDING else verb
-            lines.append(f"Against all columns, {_shown(self.everything)}, it {verb}.")
+            lines.append(f"All columns have {_shown(self.everything)}; against them the selection {verb}.")
         return lines
 
     def _stable(self) -> list[str]:
@@ -208,7 +209,7 @@ class ColumnSelection:
         times = {self.names[j]: self.nested.times(j) for j in {j for s in self.nested.chosen for j in s}}
         ordered = sorted(times.items(), key=lambda pair: (-pair[1], list(self.names).index(pair[0])))
         counts = ", ".join(f"{name} {count}" for name, count in ordered)
-        return [f"Chosen in so many of {len(self.nested.chosen)} repetitions: {counts}."]
+        return [f"How many of the {len(self.nested.chosen)} repetitions chose a column: {counts}."]
 
     def __str__(self) -> str:
         return "\n".join([str(self.table()), "", *self.summary()])

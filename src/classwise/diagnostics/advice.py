@@ -152,10 +152,14 @@ def number(value: float) -> str:
 def percent(share: float) -> str:
     """A share in percent, to two digits.
 
-    >>> percent(0.1234), percent(0.001234), percent(1e-7)
-    ('12 %', '0.12 %', '<0.01 %')
+    >>> percent(0.1234), percent(0.001234), percent(1e-7), percent(0.998), percent(1.0)
+    ('12 %', '0.12 %', '<0.01 %', '>99 %', '100 %')
     """
-    return "<0.01 %" if share < 1e-4 else f"{100 * share:.2g} %"
+    if share < 1e-4:
+        return "<0.01 %"
+    if share >= 0.995:
+        return "100 %" if share == 1 else ">99 %"
+    return f"{100 * share:.2g} %"
 
 
 def chance(p_value: float) -> str:

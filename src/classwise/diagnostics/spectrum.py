@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import entr, psi
 
 from classwise.arrays import Array
-from classwise.covariance.rank import tolerance
+from classwise.covariance.structures import tolerance
 from classwise.diagnostics.advice import Finding, number
 from classwise.statistics import ClassStatistics
 

@@ -16,13 +16,16 @@ def promises(door: str, model: Any, dtype: str = "float64", gaps: bool = True) -
 
     >>> import classwise as cw
     >>> promises("python", cw.LDA().fit([[1.0], [2.0], [4.0]], [0, 0, 1]))
-    ['The same as in classwise: labels, posteriors, missing values and levels never seen.']
+    ['It gives the labels and posteriors of classwise, also for missing values and levels never seen.']
     """
-    same = ["labels", "posteriors", *(["missing values"] if gaps else []), "levels never seen"]
+    also = "missing values and levels never seen" if gaps else "levels never seen"
+    rules = []
     if isinstance(model, Decision):
-        same += ["costs"] + (["reject"] if model.reject is not None else [])
-        same += ["novelty"] if model.novelty is not None else []
-    return [f"The same as in classwise: {', '.join(same[:-1])} and {same[-1]}.", *DIFFERENCES[door](model, dtype)]
+        rules += ["costs"] + (["reject"] if model.reject is not None else [])
+        rules += ["novelty"] if model.novelty is not None else []
+    within = f", with its {listed(rules)}" if rules else ""
+    same = f"It gives the labels and posteriors of classwise{within}, also for {also}."
+    return [same, *DIFFERENCES[door](model, dtype)]
 
 
 def _of_code(model: Any, dtype: str) -> list[str]:

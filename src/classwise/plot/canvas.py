@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from classwise import limits
 from classwise.arrays import Array, Labels
 from classwise.errors import ClasswiseError, MissingExtraError
 from classwise.rows.frames import read_labels as read_any_labels
@@ -163,6 +164,9 @@ def slant_ticks(axes: Any) -> None:
 
 # Rows -----------------------------------------------------------------------------------------------------------------
 
+# Many rows are drawn in so many layers, each of all classes, so that the last class does not hide the others.
+LAYERS = 20
+
 # How far rows of one level are spread, on each side of it.
 SPREAD = 0.3
 
@@ -176,15 +180,20 @@ def read_labels(y: Any, length: int) -> Labels:
 
 
 def draw_rows(axes: Any, styles: list[Style], points: Array | None, y: Any, size: float) -> None:
-    """Draw rows at points (n, 2), in gray if there are no labels."""
+    """Draw rows at points (n, 2), in gray if there are no labels; of very many rows some, drawn at random."""
     if points is None:
         return
+    kept = np.arange(len(points))
+    is_sample = len(points) > limits.PICTURED_ROWS
+    if is_sample:
+        kept = np.random.default_rng(0).permutation(len(points))[: limits.PICTURED_ROWS]
     if y is None:
-        scatter(axes, points, Style("rows", GRAY, "o"), size)
+        scatter(axes, points[kept], Style("rows", GRAY, "o"), size)
         return
     labels = read_labels(y, len(points))
-    for style in styles:
-        scatter(axes, points[labels == style.label], style, size)
+    for part in np.array_split(kept, LAYERS if is_sample else 1):
+        for style in styles:
+            scatter(axes, points[part[labels[part] == style.label]], style, size)
 
 
 def spread(points: Array, columns: list[int]) -> Array:

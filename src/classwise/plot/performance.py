@@ -53,7 +53,7 @@ def plot_confusion(
     axes : matplotlib Axes, optional
         Where to draw; by default on new Axes.
     title : str, optional
-        By default the error.
+        By default how many rows are wrong.
 
     Returns
     -------
@@ -77,9 +77,9 @@ def plot_confusion(
     slanted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 6 else {}
     axes.set_xticks(range(len(names)), names, **slanted)
     axes.set_yticks(range(len(names)), names)
-    error = f"error {100 * evaluation.error:.3g} % of {evaluation.weight:g} rows"
-    axes.set(xlabel="taken for", ylabel="class", title=error if title is None else title)
-    axes.get_figure().colorbar(image, ax=axes, label="share of the class", shrink=0.8)
+    wrong = f"wrong on {100 * evaluation.error:.3g} % of {evaluation.weight:g} rows"
+    axes.set(xlabel="predicted class", ylabel="true class", title=wrong if title is None else title)
+    axes.get_figure().colorbar(image, ax=axes, label="share of the true class", shrink=0.8)
     return axes
 
 

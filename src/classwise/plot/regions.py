@@ -192,7 +192,7 @@ def plot_regions(
     Boundaries are computed from W, w and w0 if the log odds are polynomials in the two columns, and else by bisection.
     The ellipses of a Student-t show its location and shape. For a log-normal column, lines around the densest part of a
     class replace the ellipses, and enclose the same share of it. A category has a strip for each level; two categories
-    have a tile for each pair of levels.
+    have a tile for each pair of levels. Of more than 5,000 rows, 5,000 are shown, drawn at random.
     """
     view = look(model, columns, at, 2)
     details = Details(tuple(sigmas), _read_contours(contours))

@@ -120,7 +120,7 @@ def heat_map(evaluation: Evaluation) -> Markup:
         for i, name in enumerate(names)
     )
     made = (
-        f"<table class='heat{' many' if many else ''}'><thead><tr><td class='corner'>class ↓ taken for →</td>{heads}"
+        f"<table class='heat{' many' if many else ''}'><thead><tr><td class='corner'>true ↓ predicted →</td>{heads}"
         f"</tr></thead><tbody>{lines}</tbody></table>"
     )
     return scrolling(made, "Confusion")

@@ -310,6 +310,7 @@ def no_such_column(name: str, names: Sequence[str], where: str) -> str:
     """
     close = get_close_matches(name, names, 1)
     meant = f"; did you mean {close[0]!r}?" if close else "."
+    where = where.replace("the table", "The table", 1) if where.startswith("the table") else where
     return f"{where} has no column {name!r}{meant} Its columns are {', '.join(map(repr, names))}."
 
 
@@ -417,7 +418,7 @@ def without(marks: Sequence[str], rows: Any) -> Any:
 
 def _first_sentence(problem: Exception) -> str:
     lines = [line.strip() for line in str(problem).strip().splitlines()]
-    text = " ".join(line for line in lines[:3] if line)
+    text = " ".join(line for line in lines[:3] if line).removesuffix(" Possible fixes:")
     if "differ only in case" in text:
         return "two of its keys differ by upper and lower case alone; rename one of them, or write the rows as CSV."
     if "not utf-8" in text:

@@ -234,7 +234,7 @@ def _first_line(text: str) -> str:
 
 
 def misfit(path: str, sep: str) -> str | None:
-    """A sentence about the first line that has more or fewer values than there are columns, if one has."""
+    """A sentence about the first line with more or fewer values than columns, or about line ends that differ."""
     import pyarrow as pa
 
     with pa.input_stream(path, compression="detect") as stream:
@@ -246,7 +246,14 @@ def misfit(path: str, sep: str) -> str | None:
                     return f"line {rows.line_num} has {len(row)} values, and the first line names {width} columns."
         except csv.Error:  # it has a field too long for this reader, which DuckDB takes
             return None
-    return None
+    with pa.input_stream(path, compression="detect") as stream:
+        ends = {line.endswith(b"\r\n") for line in io.BufferedReader(stream) if line.endswith(b"\n")}
+    return MIXED_ENDS if len(ends) > 1 else None
+
+
+MIXED_ENDS = (
+    "some of its lines end in CR LF, others in LF alone. In a shell, tr -d '\\r' < OLD > NEW makes them the same."
+)
 
 
 # Spreadsheets: the first sheet, as columns of text. Its cells say what they are as the values of a text file do -------

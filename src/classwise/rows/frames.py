@@ -338,6 +338,8 @@ def read_labels(y: Any) -> tuple[Labels, NDArray[np.bool_] | None]:
     >>> read_labels([1, None, 2])
     (array([1, 1, 2]), array([False,  True, False]))
     """
+    if isinstance(y, str):
+        raise ClasswiseError(f"y is the text {y!r}, not a label for each row; give the labels, as in y=table[{y!r}].")
     if type(y) is not np.ndarray:
         series = _as_series(y)
         if series is not None:

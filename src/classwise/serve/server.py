@@ -8,6 +8,7 @@ everybody out.
 import logging
 import socket
 from asyncio import TimerHandle, Transport
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -36,12 +37,13 @@ def run(
     limits: Limits | None = None,
     reload_seconds: float = 1.0,
     log_level: str = "info",
+    ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve models until the process is interrupted or terminated; requests under way are then answered first.
 
     models, limits, reload_seconds: as in `create_app`. host: this machine alone, by default; there is no
     password, so give another only behind something that has one. port: 0 for any that is free. log_level: "debug",
-    "info", "warning" or "error".
+    "info", "warning" or "error". ready: called with the address, once the models are loaded.
     """
     limits = limits or Limits()
     app = create_app(models, limits, reload_seconds=reload_seconds)
@@ -60,6 +62,8 @@ def run(
         timeout_graceful_shutdown=limits.stop_seconds,
     )
     LOG.info("Listening at http://%s:%d.", *listening.getsockname()[:2])
+    if ready:
+        ready(f"http://{host}:{listening.getsockname()[1]}")
     # Once all is answered, uvicorn hands on the signal that stopped it; Ctrl-C is how one is meant to stop a server.
     with suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listening])

@@ -253,14 +253,17 @@ class Description:
             "labels": _list([str(label) for label in self.labels]),
             "columns": _list([_shown(i, column) for i, column in enumerate(self.columns)]),
             "missing": _list([repr(mark) for mark in self.missing]),
-            "size": f"{self.size} bytes, {'with' if self.statistics else 'without'} statistics",
+            "size": f"{self.size} bytes{self._with_statistics()}",
         }
         shown = [(name, text) for name, text in lines.items() if text]
         shown += [("" if i else "members", str(member)) for i, member in enumerate(self.members)]
         return "\n".join(f"{name:12}{printable(text, 2000)}" for name, text in shown)
 
+    def _with_statistics(self) -> str:
+        return "" if self.kind == "statistics" else f", {'with' if self.statistics else 'without'} statistics"
+
     def _learned(self) -> str:
-        weight = "" if self.weight is None else f" of weight {self.weight:g}"
+        weight = "" if self.weight is None or self.weight == self.rows else f" of weight {self.weight:g}"
         return "" if self.rows is None else f"from {self.rows} rows{weight}"
 
 

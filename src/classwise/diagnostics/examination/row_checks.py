@@ -72,13 +72,13 @@ def about_label_variants(sheet: Sheet) -> Iterator[Remark]:
 def about_rare_classes(sheet: Sheet) -> Iterator[Remark]:
     """Classes that cannot be held out, and those that are hard to judge."""
     if len(sheet.labels) < 2:
-        message = f"{sheet.target} is {sheet.labels[0]} in every row: there is nothing to tell apart."
+        message = f"Every row has the same {sheet.target}, {str(sheet.labels[0])!r}: there is nothing to tell apart."
         yield Remark.of("one class", PROBLEM, (), message)
         return
     single, few = sheet.class_rows < 2, (sheet.class_rows >= 2) & (sheet.class_rows < FOLDS)
     if single.any():
-        who = f"{_shown(sheet, single)} of {sheet.target} {_have(single)}"
-        message = f"{who} a single row, which cannot be both learned from and held out."
+        who, each = f"{_shown(sheet, single)} of {sheet.target} {_have(single)}", " each" if single.sum() > 1 else ""
+        message = f"{who} a single row{each}, which cannot be both learned from and held out."
         yield Remark.of("rare class", PROBLEM, (), message)
     if few.any():
         least = int(sheet.class_rows[few].min())

@@ -12,7 +12,7 @@ class TableEngine:
     """How an engine reads a packed text as a table.
 
     rows: of items that stand in one text, each with an alias i; part: the p-th number of an item, from 1 on; whole,
-    fraction: types; number: what numbers rows; is_recursive: whether it can ask itself for as long as it takes;
+    fraction: types; number: what tells rows apart; is_recursive: whether it can ask itself for as long as it takes;
     has_list_functions: whether functions are applied to lists, and fast.
     """
 
@@ -44,8 +44,14 @@ class TableEngine:
 SPLIT = "SPLIT_PART(i, ':', {p})"
 # SQLite has no such function, but JSON: the text becomes a list of lists.
 ENGINES = {
+    # In DuckDB one thread would number rows, and then do all that follows; UUIDs are drawn by every thread.
     "duckdb": TableEngine(
-        "(SELECT UNNEST(STRING_SPLIT('{text}', ' ')) AS i) AS t", SPLIT, "INTEGER", "DOUBLE", has_list_functions=True
+        "(SELECT UNNEST(STRING_SPLIT('{text}', ' ')) AS i) AS t",
+        SPLIT,
+        "INTEGER",
+        "DOUBLE",
+        "UUID()",
+        has_list_functions=True,
     ),
     "postgres": TableEngine("UNNEST(STRING_TO_ARRAY('{text}', ' ')) AS t(i)", SPLIT, "INTEGER", "DOUBLE PRECISION"),
     "sqlite": TableEngine(
