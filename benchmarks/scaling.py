@@ -41,7 +41,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=4_000_000, help="of fit and predict; default: 4,000,000")
     parser.add_argument("--compared", type=int, default=100_000, help="rows of compare; default: 100,000")
     parser.add_argument("--columns", type=int, default=50, help="of compare; default: 50")
-    parser.add_argument("--stacked", type=int, default=20_000, help="rows of AutoClassifier; default: 20,000")
+    parser.add_argument("--stacked", type=int, default=10_000, help="rows of AutoClassifier; default: 10,000")
     parser.add_argument("--repeats", type=int, default=5, help="of calls under a second; longer ones: 2; default: 5")
     parser.add_argument("--parts", nargs="+", choices=["core", "compare", "auto"], default=["core", "compare", "auto"])
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="PATH", help=f"default: {RESULTS}")

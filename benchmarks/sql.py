@@ -4,9 +4,9 @@
 
 DuckDB makes the rows itself: three classes, ten numbers at an offset of a million, two columns of text and one of yes
 and no. LDA and QDA look at the ten numbers, and refuse gaps, of which there are none; the other kinds of model look at
-seven of them and at the other three columns. The query of the default stack, which walks through 600 trees, takes half
-an hour for ten million rows: leave it out by --kinds, or ask for fewer rows. All calls are timed in turns, repeat by
-repeat:
+seven of them and at the other three columns. The query of the default stack, which walks through 600 trees, takes a
+quarter of an hour for ten million rows: leave it out by --kinds, or ask for fewer rows. All calls are timed in turns,
+repeat by repeat:
 
     query            CREATE TABLE AS the query of to_sql: a key and a label for each row, in a table
     Python           Arrow batches fetched from DuckDB, predict on each, the labels kept in memory
