@@ -2,6 +2,7 @@
 
 import socket
 import time
+from functools import partial
 
 import httpx
 import numpy as np
@@ -331,6 +332,22 @@ class TestJobs:
         assert jobs.finish(5)
         assert first.state == "failed"
         assert second.is_stopped
+
+    def test_jobs_are_done_in_the_order_in_which_they_were_begun(self, monkeypatch):
+        run = Jobs._run
+
+        def late(self, job, *rest):
+            if job.what == "second":  # as on a busy machine, its thread comes to wait after the third
+                time.sleep(0.05)
+            run(self, job, *rest)
+
+        monkeypatch.setattr(Jobs, "_run", late)
+        jobs, done = Jobs(), []
+        for what in ("first", "second", "third"):
+            last = jobs.start(what, what, partial(done.append, what))
+        while last.state == "running":
+            time.sleep(0.01)
+        assert done == ["first", "second", "third"]
 
     def test_an_error_is_told_in_words(self):
         def fail():

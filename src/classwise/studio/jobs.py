@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,11 +85,15 @@ def reason(problem: Exception) -> str:
 
 
 class Jobs:
-    """Jobs by name; those of the same queue wait for each other. A new one replaces the old one of its name."""
+    """Jobs by name, in the order in which they were begun. A new one replaces the old one of its name.
+
+    Each waits for the thread of the one before: threads that wait for one lock get it in any order.
+    """
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
+        self._last: threading.Thread | None = None  # whom the next job waits for
         self._threads: list[threading.Thread] = []
         self._is_over = False
 
@@ -99,26 +102,31 @@ class Jobs:
 
     def start(self, name: str, what: str, work: Callable[[], Any], in_turn: bool = True) -> Job:
         """Begin in a thread of its own; in_turn: after those that were begun before."""
-        if name in self._jobs:
-            self._jobs[name].stop()
-        job = self._jobs[name] = Job(what, is_stopped=self._is_over)
-        turn = self._turn if in_turn else nullcontext()
-        thread = threading.Thread(target=self._run, args=(job, work, turn), daemon=True, name=f"studio {name}")
-        self._threads = [*(each for each in self._threads if each.is_alive()), thread]
-        thread.start()
+        with self._lock:
+            if name in self._jobs:
+                self._jobs[name].stop()
+            job = self._jobs[name] = Job(what, is_stopped=self._is_over)
+            before = self._last if in_turn else None
+            thread = threading.Thread(target=self._run, args=(job, work, before), daemon=True, name=f"studio {name}")
+            self._threads = [*(each for each in self._threads if each.is_alive()), thread]
+            if in_turn:
+                self._last = thread
+            thread.start()
         return job
 
-    def _run(self, job: Job, work: Callable[[], Any], turn: AbstractContextManager[Any]) -> None:
-        with turn:
-            if not job.is_stopped:
-                job.run(work)
+    def _run(self, job: Job, work: Callable[[], Any], before: threading.Thread | None) -> None:
+        if before is not None:
+            before.join()
+        if not job.is_stopped:
+            job.run(work)
 
     def clear(self, but: str = "") -> None:
         """Stop and forget all of them but one: another table is there."""
-        for job in (job for name, job in self._jobs.items() if name != but):
-            job.stop()
-        self._jobs = {name: job for name, job in self._jobs.items() if name == but}
-        self._turn = threading.Lock()  # new jobs do not wait for what still runs
+        with self._lock:
+            for job in (job for name, job in self._jobs.items() if name != but):
+                job.stop()
+            self._jobs = {name: job for name, job in self._jobs.items() if name == but}
+            self._last = None  # new jobs do not wait for what still runs
 
     def finish(self, seconds: float) -> bool:
         """Stop all of them, and wait this long; whether all have ended."""
