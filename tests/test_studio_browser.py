@@ -67,7 +67,7 @@ def fitted(**options):
 class TestPenguins:
     def test_the_answer_is_at_the_top(self, view, penguins):
         view.open(penguins.url)
-        view.page.wait_for_selector("#matters:not([hidden])", timeout=90_000)
+        view.page.wait_for_selector("#matters:not([hidden])", timeout=300_000)
         assert re.search(r"is right on .* of 100 unseen rows", view.text("#sentence"))
         assert view.text("#matter-list .line:first-child span").strip() == "bill_length_mm"
         assert view.page.locator("#picture .scatterlayer .trace").count() == 3
@@ -146,7 +146,7 @@ class TestPenguins:
 
     def test_the_table_sorts_and_shows_a_model(self, view, penguins):
         view.open(penguins.url, panel="models")
-        view.page.wait_for_selector("#model-table", timeout=90_000)
+        view.page.wait_for_selector("#model-table", timeout=300_000)
         view.page.click("[data-key=accuracy]")
         first = accuracies(view)
         view.page.click("[data-key=accuracy]")
@@ -194,7 +194,7 @@ class TestPenguins:
         view.page.click("#tab-diagnosis")
         view.page.wait_for_selector("#panel-diagnosis .advice li", timeout=60_000)
         view.page.click("#tab-curve")
-        view.page.wait_for_selector("#learning .scatterlayer .trace", state="attached", timeout=90_000)
+        view.page.wait_for_selector("#learning .scatterlayer .trace", state="attached", timeout=300_000)
         assert "log loss" in view.text("#panel-curve")
 
     def test_the_address_keeps_the_view(self, view, penguins):
