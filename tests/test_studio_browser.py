@@ -11,6 +11,7 @@ import pytest
 
 import classwise as cw
 from browser import CHROMIUM
+from classwise.studio import state
 from studio_page import PHONE, WIDE, StudioPage, chromium
 
 pytestmark = [
@@ -68,6 +69,7 @@ class TestPenguins:
     def test_the_answer_is_at_the_top(self, view, penguins):
         view.open(penguins.url)
         view.page.wait_for_selector("#matters:not([hidden])", timeout=300_000)
+        assert "could not be found out" not in view.text("#matters")
         assert re.search(r"is right on .* of 100 unseen rows", view.text("#sentence"))
         assert view.text("#matter-list .line:first-child span").strip() == "bill_length_mm"
         assert view.page.locator("#picture .scatterlayer .trace").count() == 3
@@ -75,6 +77,17 @@ class TestPenguins:
         own = (penguins.url.partition("?")[0], "data:", "about:", "blob:")
         assert all(url.startswith(own) for url in view.requests)
         view.picture("studio-wide")
+
+    def test_why_nothing_matters_is_said(self, view, monkeypatch):
+        def fail(*_):
+            raise cw.ClasswiseError("No column is left.")
+
+        monkeypatch.setattr(state, "weighed", fail)
+        with cw.studio(cw.load_penguins(), target="species", browser=False) as opened:
+            view.open(opened.url)
+            view.page.wait_for_selector("#matters:not([hidden])", timeout=300_000)
+            assert view.text("#matter-list") == "What matters could not be found out: No column is left."
+            view.page.goto("about:blank")
 
     def test_from_qda_to_lda_boundaries_become_lines(self, view, penguins):
         view.open(penguins.url, panel="equation", x=COLUMNS[0], y=COLUMNS[1])

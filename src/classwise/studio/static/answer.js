@@ -4,6 +4,11 @@ import { $, bar, fill, make, short, table, tell } from "./page.js";
 import { change, opening, state } from "./state.js";
 
 const SEEN = { examine: showFindings, compare: showComparison, importance: showMatters };
+const FAILED = {
+  examine: (problem) => { fill($("finding-list"), make("li", {}, make("span", {}, `The table could not be examined: ${problem}`))); $("findings").hidden = false; },
+  compare: (problem) => { progress(null); $("sentence").textContent = `The models could not be compared: ${problem}`; },
+  importance: (problem) => { fill($("matter-list"), make("p", { class: "small quiet" }, `What matters could not be found out: ${problem}`)); $("matters").hidden = false; },
+};
 let shown = {};          // which jobs of the table have been shown
 export let comparison = null;
 
@@ -29,7 +34,7 @@ export async function watchJobs(jobs) {
     shown[name] = true;
     const told = await get(`job/${name}`);
     if (told.found) SEEN[name](told.found);
-    else if (name === "compare" && told.problem) { progress(null); $("sentence").textContent = `The models could not be compared: ${told.problem}`; }
+    else if (told.problem) FAILED[name](told.problem);
   }
   return busy;
 }
