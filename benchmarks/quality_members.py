@@ -21,6 +21,7 @@ import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ from quality_tables import FOLDS, Table, folds, read_tables
 
 from classwise import AutoClassifier, limits
 from classwise.comparison.stack import NAMED, SETS, boosted_members, layers, network_members, softmax
+from classwise.comparison.stack.boosted_members import GROWER
 from classwise.comparison.stack.pool import MemberPosteriors
 from classwise.engines.progress import Deadline
 from classwise.rows.sources import open_source, read_counted
@@ -61,12 +63,18 @@ VARIANTS |= {
     ),
     "deep network 64": Variant("deep network", ((limits, "DEEP_NETWORK_UNITS", (64, 64)),)),
     "deep network 32, 16": Variant("deep network", ((limits, "DEEP_NETWORK_UNITS", (32, 16)),)),
-    "boosted 0.05": Variant("boosted trees", ((boosted_members, "RATE", 0.05),)),
-    "boosted 0.03": Variant("boosted trees", ((boosted_members, "RATE", 0.03),)),
-    "boosted 31": Variant("boosted trees", ((boosted_members, "LEAVES", 31),)),
-    "boosted 8": Variant("boosted trees", ((boosted_members, "LEAVES", 8),)),
-    "boosted 20 rows": Variant("boosted trees", ((boosted_members, "LEAST", 20),)),
+    "best trees, all cuts": Variant("best trees", ((limits, "BINNED_ROWS", limits.MANY_GROWN_ROWS),)),
+    "best trees, 254 cuts": Variant("best trees", ((limits, "FEWER_CUTS", limits.MOST_CUTS),)),
+    "boosted 0.05": Variant("boosted trees", ((boosted_members, "RATE", 0.05), (boosted_members, "MOST_ROUNDS", 600))),
+    "boosted 8": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, leaves=8)),)),
+    "boosted 31": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, leaves=31)),)),
+    "boosted 1 row": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, least=1)),)),
+    "boosted 20 rows": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, least=20)),)),
     "boosted all columns": Variant("boosted trees", ((boosted_members, "COLUMNS", 1.0),)),
+    "boosted few columns": Variant("boosted trees", ((boosted_members, "COLUMNS", 0.25),)),
+    "boosted 255 bins": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, bins=255)),)),
+    "boosted ridge 5": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, ridge=5.0)),)),
+    "boosted ridge 1": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, ridge=1.0)),)),
 }
 
 NEW = ("network", "deep network", "boosted trees")

@@ -15,6 +15,7 @@ from classwise.classifier.bayes import Calibration
 from classwise.classifier.evaluation import BINS
 from classwise.classifier.evaluation import _sums as plain_sums
 from classwise.errors import UnscorableError
+from classwise.kernels.boosting import TreeGrower
 from classwise.kernels.losses import posterior_sums, softmax_losses
 from classwise.kernels.scores import Answer, Scores
 from classwise.kernels.sums import class_moments, factor_products, least_pivot
@@ -491,6 +492,70 @@ def test_trees_equal_those_of_scikit_learn(plainly):
         assert np.array_equal(forest.trees.codes(rows), expected)
         ours, theirs = forest.trees.leaves(expected), plainly(lambda codes: list(forest.trees.leaves(codes)), expected)
         assert all(np.array_equal(*pair) for pair in zip(ours, theirs, strict=True))
+
+
+class TestBoostedTrees:
+    """Both ways find the same tree, and its first cut is the best of all."""
+
+    @compiled
+    @settings(max_examples=60, deadline=None)
+    @given(
+        seed=st.integers(0, 10_000),
+        rows=st.integers(1, 300),
+        columns=st.integers(1, 6),
+        scores=st.integers(1, 4),
+        bins=st.integers(2, 64),
+        leaves=st.integers(1, 20),
+        least=st.integers(1, 9),
+    )
+    def test_equal_plain_ones(self, seed, rows, columns, scores, bins, leaves, least):
+        task = growth_task(seed, rows, columns, scores, bins)
+        grower = TreeGrower(leaves, least, bins)
+        found = grower.grow(*task)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernels, "native", None)
+            expected = grower.grow(*task)
+        for ours, plain in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(ours, plain)
+        assert found.n_leaves <= leaves
+        assert set(found.column[found.column >= 0]) <= set(task[4])
+
+    @pytest.mark.parametrize("scores", [1, 3])
+    def test_the_first_cut_is_the_best_of_all(self, scores):
+        codes, rows, slopes, curvatures, columns = growth_task(3, 200, 4, scores, 8)
+        found = TreeGrower(2, 10, 8).grow(codes, rows, slopes, curvatures, columns)
+        gains = {}
+        for j in columns:
+            for cut in range(7):
+                sides = [codes[rows, j] <= cut, codes[rows, j] > cut]
+                if min(map(np.count_nonzero, sides)) >= 10:
+                    gains[j, cut] = sum(
+                        (slopes[of].sum(axis=0) ** 2).sum() / (curvatures[of].sum() + 1) for of in sides
+                    )
+        assert (found.column[0], found.cut[0]) == max(gains, key=gains.get)
+        np.testing.assert_array_equal(found.leaf, codes[:, found.column[0]] > found.cut[0])
+
+    @compiled
+    def test_arguments_that_do_not_fit_are_refused(self):
+        codes, rows, slopes, curvatures, columns = growth_task(0, 20, 2, 1, 8)
+        grower = TreeGrower(4, 1, 8)
+        with pytest.raises(ValueError, match="rows are beyond"):
+            grower.grow(codes, rows + len(codes), slopes, curvatures, columns)
+        with pytest.raises(ValueError, match="columns are beyond"):
+            grower.grow(codes, rows, slopes, curvatures, columns + 2)
+        with pytest.raises(ValueError, match="codes are beyond"):
+            grower.grow(codes + np.uint8(8), rows, slopes, curvatures, columns)
+        with pytest.raises(ValueError, match="slopes"):
+            grower.grow(codes, rows, slopes[1:], curvatures, columns)
+
+
+def growth_task(seed, rows, columns, scores, bins):
+    """Codes (n, p), some rows with slopes and curvatures, and some columns."""
+    generator = np.random.default_rng(seed)
+    codes = generator.integers(0, bins, (rows, columns)).astype(np.uint8)
+    own = np.sort(generator.choice(rows, generator.integers(max(rows // 2, 1), rows + 1), replace=False))
+    cut = np.sort(generator.choice(columns, generator.integers(1, columns + 1), replace=False))
+    return codes, own, generator.standard_normal((len(own), scores)), generator.uniform(0, 0.25, len(own)), cut
 
 
 def test_an_environment_variable_turns_the_core_off():

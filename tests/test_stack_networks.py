@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 from scipy.special import log_softmax
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -18,14 +19,19 @@ from sklearn.neural_network import MLPClassifier
 import classwise as cw
 from classwise import limits
 from classwise.comparison.stack import NAMED, boosted_members, network_members
-from classwise.comparison.stack.boosted_members import Blanks, BoostedRows, FoldBoosting
+from classwise.comparison.stack.boosted_members import BoostedColumns, BoostedRows, FoldBoosting
 from classwise.comparison.stack.folded_rows import FoldedRows
 from classwise.comparison.stack.layers import Labeled, Shape, bagged, scores
-from classwise.engines.messages import Shared
 from classwise.errors import ClasswiseError, OutOfTimeError
 from test_auto import make_study, mixed_study
 
 NEW = ["network", "deep network", "boosted trees"]
+
+
+def boosted(study, parts):
+    """Boosting without the first fold, and log posteriors of its rows after each round of the last part."""
+    boosting, rows = FoldBoosting.of(study, 0), BoostedRows(study, BoostedColumns.of(study).codes(study.rows))
+    return boosting, [boosting.go_on(rows) for _ in range(parts)][-1]
 
 
 def labeled(rng, n=30, width=4, count=3):
@@ -147,16 +153,52 @@ class TestHeldOutRows:
 
 
 class TestBoosting:
+    def test_scores_are_those_of_scikit_learn(self, monkeypatch):
+        """Of two classes both do the same, where all columns may be cut."""
+        monkeypatch.setattr(boosted_members, "COLUMNS", 1.0)
+        rng = np.random.default_rng(0)
+        labels = rng.integers(0, 2, 400)
+        study = make_study(
+            rng.integers(0, 12, (400, 4)) + 3 * labels[:, None], labels, weights=rng.uniform(0.5, 2, 400)
+        )
+        boosting, (*_, last) = boosted(study, 1)
+        theirs = HistGradientBoostingClassifier(
+            learning_rate=boosted_members.RATE, max_iter=boosted_members.PART, early_stopping=False,
+            max_leaf_nodes=boosted_members.GROWER.leaves, min_samples_leaf=boosted_members.GROWER.least,
+            l2_regularization=boosted_members.GROWER.ridge, max_bins=boosted_members.GROWER.bins,
+        )  # fmt: skip
+        own = boosting.own
+        theirs.fit(study.rows[own], study.codes[own], study.weights[own])
+        assert_allclose(np.exp(last), theirs.predict_proba(study.rows[study.held_out[0]]), rtol=1e-5)
+
     @pytest.mark.parametrize("classes", [2, 3])
-    def test_scores_are_those_of_scikit_learn(self, classes):
+    def test_scores_are_sums_over_the_leaves_of_rows(self, classes):
         study = mixed_study()
         study = replace(study, codes=study.codes % classes, labels=np.arange(classes))
-        blanks = Blanks.of(study)
-        values, held_out = blanks(study.rows), study.held_out[0]
-        boosting, shared = FoldBoosting(0), Shared(BoostedRows(study, values, blanks))
-        for _ in range(2):
-            boosting, (*_, last) = boosting.continued(shared)
-        assert_allclose(np.exp(last), boosting.model.predict_proba(values[held_out]), rtol=1e-9)
+        boosting, (*_, last) = boosted(study, 2)
+        trained = boosted_members._mean([boosting], BoostedColumns.of(study), 2 * boosted_members.PART, classes)
+        assert trained.values.shape[1] == (1 if classes == 2 else 3)
+        assert_allclose(trained.log_posterior(study.rows[study.held_out[0]]).T, last, rtol=1e-9)
+
+    @pytest.mark.parametrize("classes", [2, 3])
+    def test_a_leaf_takes_a_step_of_newton(self, classes, monkeypatch):
+        """Of one tree, where every row has the class shares at first."""
+        monkeypatch.setattr(boosted_members, "PART", 1)
+        study = mixed_study()
+        study = replace(study, codes=study.codes % classes, labels=np.arange(classes))
+        boosting, _ = boosted(study, 1)
+        ((tree, values),) = boosting.grown
+        own, weights = boosting.own, study.weights[boosting.own]
+        shares = np.bincount(study.codes[own], weights) / weights.sum()
+        leaves = BoostedColumns.of(study).trees([tree])
+        (leaf,) = leaves.leaves(leaves.codes(study.rows[own]))
+        for number in range(tree.n_leaves):
+            inside = leaf == number
+            assert inside.sum() >= boosted_members.GROWER.least
+            slope = [weights[inside] @ (p - (study.codes[own[inside]] == k)) for k, p in enumerate(shares)]
+            curvature = weights[inside].sum() * shares * (1 - shares)
+            step = -boosted_members.RATE * np.array(slope) / (curvature + boosted_members.GROWER.ridge)
+            assert_allclose(values[number], step[-values.shape[1] :], rtol=1e-9, atol=1e-15)
 
     def test_missing_values_are_set_apart(self):
         rng = np.random.default_rng(0)

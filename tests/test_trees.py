@@ -26,7 +26,7 @@ def draw(seed: int, rows: int = 60, classes: int = 3) -> tuple[np.ndarray, np.nd
 
 
 def grow(X: np.ndarray, y: np.ndarray, weights: np.ndarray, random: bool = True, trees: int = 5, **options) -> Trees:
-    growth, units = Growth(random, trees, **options), Units.of(X, {2: 3}, weights)
+    growth, units = Growth(random, trees, **options), Units.of(X, {2: 3}, weights, None)
     return units.trees(growth.grow(units(X), y, weights, trees, 0), LEVELS)
 
 
@@ -139,3 +139,20 @@ def test_all_prunings_equal_their_enumeration(seed: int) -> None:
             ends = (next(v for v in path if v in kept) for _, kept in every)
             expected = sum(weight * own[v] for (weight, _), v in zip(every, ends, strict=True)) / total
             np.testing.assert_allclose(table[trees.leaf[leaf]], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("random", "rows", "expected"),
+    [(False, 1000, None), (True, 5000, None), (False, 1001, 63), (False, 10_001, 254), (True, 10_001, 254)],
+)
+def test_columns_of_many_rows_are_cut_between_quantiles(random: bool, rows: int, expected: int | None) -> None:
+    growth = Growth(random, 3)
+    assert growth.most_cuts(rows) == expected
+    X, y, w = draw(0, rows)
+    units = Units.of(X, {2: 3}, w, growth.most_cuts(rows))
+    trees = units.trees(growth.grow(units(X), y, w, 3, 0), LEVELS)
+    if expected is None:
+        assert max(map(len, trees.cuts[:2])) > 63
+    else:
+        assert max(map(len, trees.cuts[:2])) <= expected
+    assert set(trees.cuts[2]) <= {0.5, 1.5, 2.5}

@@ -84,9 +84,11 @@ CLUSTERED_ROWS = 20_000
 GROWN_ROWS = 50_000
 LEAF_ROWS, LEAF_ROWS_OF_MANY, MANY_GROWN_ROWS = 1, 2, 10_000
 
-# A column is cut at no more than MOST_CUTS quantiles. One tree is grown on at most ROWS_OF_TREE rows; other trees are
-# grown on other rows.
-MOST_CUTS = 254
+# Of more than MANY_GROWN_ROWS rows, a column is cut at no more than MOST_CUTS quantiles; best cuts of fewer rows, but
+# more than BINNED_ROWS, are searched among FEWER_CUTS. (On 13 tables of 1,300 to 5,000 rows these took 20 % less time,
+# and the log loss of the stack stayed the same.) One tree is grown on at most ROWS_OF_TREE rows; other trees are grown
+# on other rows.
+BINNED_ROWS, FEWER_CUTS, MOST_CUTS = 1_000, 63, 254
 ROWS_OF_TREE = 20_000
 
 # Columns --------------------------------------------------------------------------------------------------------------
@@ -264,10 +266,10 @@ NETWORK_UNITS, DEEP_NETWORK_UNITS = (64,), (32, 32)
 NETWORK_WORK = 3e8
 FEWEST_NETWORK_ROWS = 300
 
-# Sets of members have boosted trees from FEWEST_BOOSTED_ROWS rows on, and for at most MOST_BOOSTED_CLASSES classes,
-# because each class has its own trees.
-FEWEST_BOOSTED_ROWS = 2000
-MOST_BOOSTED_CLASSES = 5
+# Sets of members have boosted trees from FEWEST_BOOSTED_ROWS rows on, and for at most MOST_BOOSTED_CLASSES classes: on
+# smaller tables they were of no use, and each class takes its time.
+FEWEST_BOOSTED_ROWS = 1500
+MOST_BOOSTED_CLASSES = 40
 
 # With more multiplications than this, the prior of "own covariances" is chosen on one fold, among fewer candidates.
 SEARCH_WORK = 3e11

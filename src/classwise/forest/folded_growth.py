@@ -53,7 +53,8 @@ class GrowingRows:
 
     def grow(self, growth: Growth, beliefs: Mapping[str, Belief], step: Callable[[], None] = lambda: None) -> "Grown":
         """Trees, and what they say of held-out rows, by what may be believed of a leaf. step is called now and then."""
-        units = Units.of(self.rows, {j: len(of) for j, of in self.levels.items()}, self.weights)
+        levels = {j: len(of) for j, of in self.levels.items()}
+        units = Units.of(self.rows, levels, self.weights, growth.most_cuts(len(self.rows)))
         values = units(self.rows)
         # Columns are drawn by chance among those that vary: others would only take their turns.
         varies = np.ptp(values, axis=0) > 0

@@ -26,12 +26,12 @@ class GrowthBins:
     centers: Array
 
     @classmethod
-    def of(cls, values: Array) -> "GrowthBins | None":
-        """None where there are few enough different numbers; values (m,): of a column, without gaps."""
+    def of(cls, values: Array, most: int) -> "GrowthBins | None":
+        """At most this many cuts; None where there are few enough different numbers; values (m,): without gaps."""
         distinct = np.unique(values)
-        if len(distinct) <= limits.MOST_CUTS + 1:
+        if len(distinct) <= most + 1:
             return None
-        edges = np.unique(np.quantile(values, np.linspace(0, 1, limits.MOST_CUTS + 2)[1:-1], method="lower"))
+        edges = np.unique(np.quantile(values, np.linspace(0, 1, most + 2)[1:-1], method="lower"))
         edges = edges[edges < distinct[-1]]
         ends = np.concatenate([[0], np.searchsorted(distinct, edges, side="right"), [len(distinct)]])
         return cls(edges, (distinct[ends[:-1]] + distinct[ends[1:] - 1]) / 2)
@@ -43,7 +43,7 @@ class Units:
 
     A category is the position of its level; what is missing, or was never seen, comes after the last. A missing number
     is at the mean. means, scales (p,): 0 and 1 for categories. bins: of the columns that are cut between quantiles
-    alone, so that cuts of many rows take little room.
+    alone, so that cuts of many rows take little room, and best cuts little time.
     """
 
     means: Array
@@ -52,8 +52,8 @@ class Units:
     bins: Mapping[int, GrowthBins] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: Array, levels: Mapping[int, int], weights: Array) -> "Units":
-        """rows (n, p) as tables make them; levels: how many each category has."""
+    def of(cls, rows: Array, levels: Mapping[int, int], weights: Array, most_cuts: int | None) -> "Units":
+        """rows (n, p) as tables make them; levels: how many each category has; most_cuts: of a column, None for any."""
         means, scales, bins = np.zeros(rows.shape[1]), np.ones(rows.shape[1]), {}
         for j in set(range(rows.shape[1])) - set(levels):
             known = np.flatnonzero(~np.isnan(rows[:, j]))
@@ -62,7 +62,7 @@ class Units:
                 means[j] = of @ values
                 away = np.abs(values - means[j]).max()
                 scales[j] = away * np.sqrt(of @ ((values - means[j]) / away) ** 2) if away > 0 else 1.0
-                between = GrowthBins.of(values) if len(rows) > limits.MANY_GROWN_ROWS else None
+                between = None if most_cuts is None else GrowthBins.of(values, most_cuts)
                 if between is not None:
                     bins[j] = between
         return cls(means, np.where(scales > 0, scales, 1.0), levels, bins)
@@ -90,6 +90,9 @@ class Units:
         for j, of in self.bins.items():
             own = np.flatnonzero(column == j)
             values[own] = of.edges[np.searchsorted(of.centers, values[own]) - 1]
+        # Random cuts between the same two levels are one cut.
+        is_level = np.isin(column, list(levels))
+        values[is_level] = np.floor(values[is_level]) + 0.5
         starts = np.concatenate([[0], np.cumsum([tree.node_count for tree in grown])])
         return Trees.of(starts, column, values, self.means, levels)
 
@@ -112,6 +115,12 @@ class Growth:
             return self.least
         many = not self.random and rows > limits.MANY_GROWN_ROWS
         return limits.LEAF_ROWS_OF_MANY if many else limits.LEAF_ROWS
+
+    def most_cuts(self, rows: int) -> int | None:
+        """Between how many quantiles a column of this many rows is cut; None: between any two values."""
+        if rows > limits.MANY_GROWN_ROWS:
+            return limits.MOST_CUTS
+        return None if self.random or rows <= limits.BINNED_ROWS else limits.FEWER_CUTS
 
     def grow(self, rows: NDArray[np.float32], codes: Codes, weights: Array, count: int, seed: int) -> list[Any]:
         """`count` trees of rows (m, p) whose classes are codes (m,)."""

@@ -394,8 +394,8 @@ def _(trained: Forest, columns: StackColumns) -> None:
 
 @add_scores.register
 def _(trained: BoostedTrees, columns: StackColumns) -> None:
-    """start + what the leaves add; a class without trees has none."""
-    seen = np.unique(trained.classes).tolist()
+    """start + what the leaves add, of the classes whose scores they move."""
+    seen = np.flatnonzero(trained.added.any(axis=0)).tolist()
     read = partial(columns.given, trained.trees.levels)
     for k, name in zip(seen, add_sums(trained.trees, trained.added[:, seen], columns.draft, read), strict=True):
         columns.draft.add(k, column(name))

@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 
+#include "boosting.h"
 #include "buffers.h"
 #include "centers.h"
 #include "evaluation.h"
@@ -19,7 +20,7 @@
 namespace {
 
 // As in classwise/kernels/__init__.py: raised whenever functions change, so that none is called in another way.
-const long INTERFACE = 3;
+const long INTERFACE = 4;
 
 const Kernels *kernels = &KERNELS_PLAIN;
 
@@ -674,6 +675,54 @@ PyObject *leaf_sums(PyObject *, PyObject *args) {
     });
 }
 
+void refuse_beyond(const GrowthTask &task) {
+    for (ptrdiff_t i = 0; i < task.m; i++)
+        if (task.rows[i] < 0 || task.rows[i] >= task.n) throw Refused("rows are beyond the codes.");
+    for (ptrdiff_t j = 0; j < task.c; j++)
+        if (task.columns[j] < 0 || task.columns[j] >= task.p) throw Refused("columns are beyond the codes.");
+    for (ptrdiff_t i = 0; i < task.n * task.p; i++)
+        if (task.codes[i] >= task.bins) throw Refused("codes are beyond the bins.");
+}
+
+PyObject *grow(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *codes_object, *rows_object, *slopes_object, *curvatures_object, *columns_object, *column_object, *cut_object,
+            *leaf_object;
+        GrowthTask task = {};
+        if (!PyArg_ParseTuple(args, "OOOOOnnnddOOO", &codes_object, &rows_object, &slopes_object, &curvatures_object,
+                              &columns_object, &task.bins, &task.leaves, &task.least, &task.ridge, &task.least_gain,
+                              &column_object, &cut_object, &leaf_object))
+            throw Raised();
+        Buffer codes(codes_object), rows(rows_object), slopes(slopes_object), curvatures(curvatures_object), columns(columns_object);
+        Buffer column(column_object, true), cut(cut_object, true), leaf(leaf_object, true);
+        if (codes.dimensions() != 2 || slopes.dimensions() != 2) throw Refused("codes or slopes are not matrices.");
+        task.codes = codes.data<const uint8_t>("codes");
+        task.n = codes.length(0);
+        task.p = codes.length(1);
+        task.rows = rows.data<const int32_t>("rows");
+        task.m = rows.size();
+        task.d = slopes.length(1);
+        task.slopes = numbers(slopes, task.m * task.d, "slopes");
+        task.curvatures = numbers(curvatures, task.m, "curvatures");
+        task.columns = columns.data<const int32_t>("columns");
+        task.c = columns.size();
+        int32_t *node_columns = column.data<int32_t>("column"), *cuts = cut.data<int32_t>("cut"), *leaves = leaf.data<int32_t>("leaf");
+        if (leaf.size() != task.n || column.size() != 2 * task.leaves - 1 || cut.size() != column.size())
+            throw Refused("leaf, column or cut do not fit the rows and leaves.");
+        size_t nodes;
+        {
+            Released released;
+            refuse_beyond(task);
+            std::fill_n(leaves, task.n, -1);
+            GrownTree tree = TreeGrowth(task).grow(leaves);
+            nodes = tree.column.size();
+            std::copy(tree.column.begin(), tree.column.end(), node_columns);
+            std::copy(tree.cut.begin(), tree.cut.end(), cuts);
+        }
+        return PyLong_FromSize_t(nodes);
+    });
+}
+
 // Instruction sets -----------------------------------------------------------------------------------------------------
 
 PyObject *instruction_sets(PyObject *, PyObject *) {
@@ -712,6 +761,7 @@ PyMethodDef methods[] = {
     {"cut_codes", cut_codes, METH_VARARGS, "How many cuts of its column each value lies above."},
     {"leaves", leaves, METH_VARARGS, "The leaf that each row falls into, tree by tree."},
     {"leaf_sums", leaf_sums, METH_VARARGS, "The sums over trees of what a table holds of the leaves of each row."},
+    {"grow", grow, METH_VARARGS, "The nodes of a boosted tree, and the leaf of each row; how many nodes."},
     {"instruction_sets", instruction_sets, METH_NOARGS, "The instruction sets that this processor has."},
     {"choose", choose, METH_VARARGS, "Use one of them."},
     {nullptr, nullptr, 0, nullptr},
