@@ -16,6 +16,7 @@ from classwise.classifier.evaluation import BINS
 from classwise.classifier.evaluation import _sums as plain_sums
 from classwise.errors import UnscorableError
 from classwise.kernels.boosting import TreeGrower
+from classwise.kernels.falls import HIGHEST, PackedTrees
 from classwise.kernels.losses import posterior_sums, softmax_losses
 from classwise.kernels.scores import Answer, Scores
 from classwise.kernels.sums import class_moments, factor_products, least_pivot
@@ -492,6 +493,37 @@ def test_trees_equal_those_of_scikit_learn(plainly):
         assert np.array_equal(forest.trees.codes(rows), expected)
         ours, theirs = forest.trees.leaves(expected), plainly(lambda codes: list(forest.trees.leaves(codes)), expected)
         assert all(np.array_equal(*pair) for pair in zip(ours, theirs, strict=True))
+
+
+class TestSmallTrees:
+    """Trees of at most 16 leaves are not walked through; the sums are the same to the last digit."""
+
+    @pytest.mark.parametrize("leaves", [1, 2, 16, 17])
+    @pytest.mark.parametrize("rows", [63, 64, 700])
+    def test_sums_are_those_of_the_leaves_of_rows(self, instructions, leaves, rows):
+        generator = np.random.default_rng(leaves)
+        codes = generator.integers(0, HIGHEST, (rows, 5)).astype(np.uint16)
+        parts = [random_tree(generator, leaves) for _ in range(7)]
+        ends = np.cumsum([len(right) for right, _ in parts])
+        right, cut = (np.concatenate(each) for each in zip(*parts, strict=True))
+        leaf = np.where(right == 0, np.cumsum(right == 0) - 1, -1)
+        column = generator.integers(0, 5, len(right))
+        packed = PackedTrees.of([0, *ends], right, column, cut, leaf)
+        table = generator.standard_normal((7 * leaves, 3))
+        expected = np.zeros((rows, 3))
+        for own in packed.leaves(codes, 0, 7):
+            expected += table[own]
+        np.testing.assert_array_equal(packed.sums(codes, table), expected)
+
+
+def random_tree(generator, leaves):
+    """A tree that is split on either side by chance; (right, cut) of its nodes."""
+    if leaves == 1:
+        return np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
+    own = int(generator.integers(1, leaves))
+    (left, of_left), (other, of_other) = random_tree(generator, own), random_tree(generator, leaves - own)
+    cut = generator.integers(0, HIGHEST, 1)
+    return np.concatenate([[1 + len(left)], left, other]), np.concatenate([cut, of_left, of_other])
 
 
 class TestBoostedTrees:

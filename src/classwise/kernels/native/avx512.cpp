@@ -1,6 +1,7 @@
 // Processors with AVX-512: vectors of eight doubles, thirty-two of them.
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels.h"
 #include "memory.h"
@@ -28,11 +29,12 @@ namespace {
 #include "slopes.inl"
 #include "softmax.inl"
 #include "paths.inl"
+#include "small_trees.inl"
 }  // namespace
 
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif
 
-const Kernels KERNELS_AVX512 = {"avx512", padded, moments, score, products, slopes, softmax, path};
+const Kernels KERNELS_AVX512 = {"avx512", padded, moments, score, products, slopes, softmax, path, small_trees};
 #endif

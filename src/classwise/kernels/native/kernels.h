@@ -99,6 +99,23 @@ struct PathTask {
     ptrdiff_t offset_length, offset_step;
 };
 
+// Sums over trees of at most MOST_SMALL_LEAVES leaves of what a table (L, g) has of the leaf of each row; see
+// small_trees.inl. leaves (t, MOST_SMALL_LEAVES): their numbers, from left to right.
+enum { MOST_SMALL_LEAVES = 16, SMALL_TREES_ROWS = 256 };
+
+struct SmallCut {
+    uint16_t column;
+    int16_t cut, left;  // left: a bit for each leaf on the left of the cut; codes and cuts are less 2^15
+};
+
+struct SmallTreesTask {
+    ptrdiff_t trees, g;
+    const int32_t *starts;  // (t + 1,): where the cuts of each tree begin
+    const SmallCut *cuts;
+    const int32_t *leaves;
+    const double *table;
+};
+
 struct Kernels {
     const char *name;
     ptrdiff_t (*padded)(ptrdiff_t p);
@@ -108,6 +125,8 @@ struct Kernels {
     void (*slopes)(const SlopesTask &task, ptrdiff_t begin, ptrdiff_t end, double *sums);
     bool (*softmax)(const SoftmaxTask &task, ptrdiff_t begin, ptrdiff_t end, double *loss, double *gradient);  // (p + 1, g)
     bool (*path)(const PathTask &task, ptrdiff_t begin, ptrdiff_t end, double *sums);
+    // Adds the sums of `count` rows (count, g); columns (p, SMALL_TREES_ROWS): the codes of a block of rows.
+    void (*small_trees)(const SmallTreesTask &task, const int16_t *columns, ptrdiff_t count, double *sums);
 };
 
 extern const Kernels KERNELS_PLAIN;

@@ -531,6 +531,9 @@ PyObject *label_codes(PyObject *, PyObject *args) {
 
 const ptrdiff_t ROWS_IN_CACHE = 1024;
 
+// Of fewer rows, preparing small trees would take longer than walking through them.
+const ptrdiff_t FEWEST_SMALL_ROWS = 64;
+
 struct Trees {
     Trees(PyObject *codes_object, PyObject *starts_object, PyObject *nodes_object, PyObject *numbers_object)
         : codes_(codes_object), starts_(starts_object), nodes_(nodes_object), numbers_(numbers_object) {
@@ -560,9 +563,32 @@ struct Trees {
             }
         });
     }
+    // The sums over trees of what a table (L, g) has of the leaf of each row; (n, g).
+    void sum(const double *table, ptrdiff_t g, ptrdiff_t threads, double *sums) const {
+        std::fill_n(sums, rows * g, 0.0);
+        if (rows >= FEWEST_SMALL_ROWS && SmallTrees::suit(starts, count)) return sum_small(table, g, threads, sums);
+        each(threads, [&](ptrdiff_t, ptrdiff_t begin, ptrdiff_t length, const int32_t *of_rows) {
+            double *own = sums + begin * g;
+            for (ptrdiff_t i = 0; i < length; i++)
+                for (ptrdiff_t k = 0; k < g; k++) own[i * g + k] += table[of_rows[i] * g + k];
+        });
+    }
     ptrdiff_t rows, p, count;
 
    private:
+    void sum_small(const double *table, ptrdiff_t g, ptrdiff_t threads, double *sums) const {
+        SmallTrees small;
+        for (ptrdiff_t tree = 0; tree < count; tree++) small.add(nodes + starts[tree], numbers + starts[tree]);
+        SmallTreesTask task = {count, g, small.starts.data(), small.cuts.data(), small.leaves.data(), table};
+        parallel((rows + SMALL_TREES_ROWS - 1) / SMALL_TREES_ROWS, threads, [&](ptrdiff_t part) {
+            ptrdiff_t begin = part * SMALL_TREES_ROWS, length = std::min<ptrdiff_t>(SMALL_TREES_ROWS, rows - begin);
+            std::vector<int16_t> columns(p * SMALL_TREES_ROWS);
+            for (ptrdiff_t i = 0; i < length; i++)
+                for (ptrdiff_t j = 0; j < p; j++) columns[j * SMALL_TREES_ROWS + i] = signed_code(codes[(begin + i) * p + j]);
+            kernels->small_trees(task, columns.data(), length, sums + begin * g);
+        });
+    }
+
     // The leaves of at most ABREAST rows; of fewer, the first is followed several times.
     void settle(ptrdiff_t tree, ptrdiff_t first, ptrdiff_t end, int32_t *leaves) const {
         const Node *at[ABREAST];
@@ -664,12 +690,7 @@ PyObject *leaf_sums(PyObject *, PyObject *args) {
         if (out.size() != trees.rows * g) throw Refused("out does not fit the rows and classes.");
         {
             Released released;
-            trees.each(threads, [&](ptrdiff_t tree, ptrdiff_t begin, ptrdiff_t length, const int32_t *of_rows) {
-                double *own = sums + begin * g;
-                if (!tree) std::fill_n(own, length * g, 0.0);
-                for (ptrdiff_t i = 0; i < length; i++)
-                    for (ptrdiff_t k = 0; k < g; k++) own[i * g + k] += beliefs[of_rows[i] * g + k];
-            });
+            trees.sum(beliefs, g, threads, sums);
         }
         return none();
     });

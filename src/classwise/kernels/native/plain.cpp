@@ -1,6 +1,7 @@
 // Any processor: vectors of two doubles, which every 64-bit one has.
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels.h"
 #include "memory.h"
@@ -21,6 +22,7 @@ namespace {
 #include "slopes.inl"
 #include "softmax.inl"
 #include "paths.inl"
+#include "small_trees.inl"
 }  // namespace
 
-const Kernels KERNELS_PLAIN = {"plain", padded, moments, score, products, slopes, softmax, path};
+const Kernels KERNELS_PLAIN = {"plain", padded, moments, score, products, slopes, softmax, path, small_trees};
