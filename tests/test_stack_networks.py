@@ -58,7 +58,7 @@ class TestLayers:
         layers = shape.layers(vector)
         logs = log_softmax(scores(layers, rows.inputs.astype(float)), axis=1)
         penalty = sum((layer.weights**2).sum() for layer in layers)
-        return -(rows.weights[:, None].astype(float) * rows.classes * logs).sum() + ridge / 2 * penalty
+        return -(rows.weights[:, None].astype(float) * rows.classes.T * logs).sum() + ridge / 2 * penalty
 
     def test_scores_are_those_of_scikit_learn(self):
         rng = np.random.default_rng(0)
@@ -66,7 +66,7 @@ class TestLayers:
         vector, rows = shape.start(rng), labeled(rng)
         peer = MLPClassifier((6, 5), activation="tanh", max_iter=1, random_state=0)
         with pytest.warns(ConvergenceWarning):
-            peer.fit(rows.inputs.astype(float), rows.classes.argmax(axis=1))
+            peer.fit(rows.inputs.astype(float), rows.classes.argmax(axis=0))
         layers = shape.layers(vector)
         peer.coefs_, peer.intercepts_ = [of.weights.T for of in layers], [of.bias for of in layers]
         expected = np.log(peer.predict_proba(rows.inputs.astype(float)))
@@ -86,14 +86,14 @@ class TestLayers:
         rows, shape = labeled(rng, n=200), Shape((4, 3))
         (layer,) = shape.layers(shape.fit(shape.start(rng), rows, 2.0, lambda: None))
         exact = LogisticRegression(C=0.5, tol=1e-10, max_iter=1000)
-        exact.fit(rows.inputs, rows.classes.argmax(axis=1), rows.weights)
+        exact.fit(rows.inputs, rows.classes.argmax(axis=0), rows.weights)
         assert_allclose(layer.weights, exact.coef_, atol=2e-3)
 
     def test_a_row_of_weight_two_is_two_rows(self):
         rng = np.random.default_rng(3)
         shape = Shape((4, 5, 3))
         rows = labeled(rng)._replace(weights=np.full(30, 2, dtype=np.float32))
-        twice = Labeled(*(np.concatenate([part, part]) for part in rows))._replace(weights=np.ones(60, np.float32))
+        twice = rows.select(np.tile(np.arange(30), 2))._replace(weights=np.ones(60, np.float32))
         vector = shape.start(rng)
         for one, other in zip(shape.objective(vector, rows, 1.0), shape.objective(vector, twice, 1.0), strict=True):
             assert_allclose(one, other, rtol=1e-4, atol=1e-4)
