@@ -50,6 +50,8 @@ def statistic() -> cw.ClassStatistics:
 def models() -> dict[str, object]:
     table, y = rows()
     numbers = table[["length", "width"]].fillna(5.0)
+    sizes = np.select([table["length"] > 5.5, table["width"] > 3], ["long", "wide"], "small")
+    boosted = cw.AutoClassifier(members=["class shares", "boosted trees"], folds=3)
     return {
         "qda": cw.QDA(families=FAMILIES).fit(table, y),
         "rda": cw.RDA(folds=3, calibrate="temperature").fit(numbers, y),
@@ -61,6 +63,7 @@ def models() -> dict[str, object]:
         "auto": cw.AutoClassifier(members="full", folds=3).fit(table[["length", "width", "visits", "city"]], y),
         "forest": cw.ForestClassifier(trees=6, min_leaf=3).fit(table[["length", "width", "visits", "city"]], y),
         "stack": cw.AutoClassifier(members=["kernel softmax", "best trees"], folds=3).fit(table[["length", "city"]], y),
+        "boosted": boosted.fit(table[["length", "width", "city"]], sizes),
         "decision": cw.Decision(cw.LDA(), costs={"a": {"b": 5}}, reject=0.4, novelty=0.05).fit(numbers, y),
     }
 

@@ -2,6 +2,8 @@
 
 A tree is a run of nodes. The left child of a node follows it, and the right one stands `right` nodes away. A row goes
 right where its code in the node's column is above the cut. At a leaf `right` is 0, and no code is above the cut.
+
+Many rows do not walk through trees of at most 16 leaves: see native/small_trees.inl.
 """
 
 from collections.abc import Sequence
