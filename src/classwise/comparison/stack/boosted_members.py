@@ -33,10 +33,10 @@ from classwise.kernels.boosting import GrownTree, TreeGrower
 from classwise.statistics.trees import Trees
 from classwise.storage import stored
 
-# How far a tree moves the scores, and the share of the columns that are drawn for each tree. A tree has at most 16
-# leaves of at least 5 rows. Columns of numbers are cut between at most 64 quantiles.
+# How far a tree moves the scores, and the share of the columns that are drawn for each tree, MOST_COLUMNS at most. A
+# tree has at most 16 leaves of at least 5 rows. Columns of numbers are cut between at most 64 quantiles.
 RATE = 0.1
-COLUMNS = 0.5
+COLUMNS, MOST_COLUMNS = 0.5, 200
 GROWER = TreeGrower(leaves=16, least=5, bins=64, ridge=0.1)
 
 # Boosting goes on by so many rounds at a time, until the best round is that far back, or after MOST_ROUNDS.
@@ -198,7 +198,8 @@ class FoldBoosting:
     def _grow(self, codes: NDArray[np.uint8], slopes: Array, curvatures: Array) -> None:
         """One more tree; slopes and curvatures (m, d)."""
         width = codes.shape[1]
-        columns = self.generator.choice(width, max(round(COLUMNS * width), 1), replace=False)
+        drawn = min(max(round(COLUMNS * width), 1), MOST_COLUMNS)
+        columns = self.generator.choice(width, drawn, replace=False)
         tree = GROWER.grow(codes, self.own, slopes, curvatures.mean(axis=1), np.sort(columns))
         leaf = tree.leaf[self.own]
         of_leaves = [sums_by(leaf, own, tree.n_leaves) for own in (*slopes.T, *curvatures.T)]
