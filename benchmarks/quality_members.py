@@ -64,7 +64,7 @@ VARIANTS |= {
     "deep network 64": Variant("deep network", ((limits, "DEEP_NETWORK_UNITS", (64, 64)),)),
     "deep network 32, 16": Variant("deep network", ((limits, "DEEP_NETWORK_UNITS", (32, 16)),)),
     "best trees, all cuts": Variant("best trees", ((limits, "BINNED_ROWS", limits.MANY_GROWN_ROWS),)),
-    "best trees, 254 cuts": Variant("best trees", ((limits, "FEWER_CUTS", limits.MOST_CUTS),)),
+    "best trees, 64 bins": Variant("best trees", ((limits, "MOST_CUTS", 63),)),
     "boosted 0.05": Variant("boosted trees", ((boosted_members, "RATE", 0.05), (boosted_members, "MOST_ROUNDS", 600))),
     "boosted 8": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, leaves=8)),)),
     "boosted 31": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, leaves=31)),)),
@@ -72,7 +72,7 @@ VARIANTS |= {
     "boosted 20 rows": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, least=20)),)),
     "boosted all columns": Variant("boosted trees", ((boosted_members, "COLUMNS", 1.0),)),
     "boosted few columns": Variant("boosted trees", ((boosted_members, "COLUMNS", 0.25),)),
-    "boosted 255 bins": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, bins=255)),)),
+    "boosted 64 bins": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, bins=64)),)),
     "boosted ridge 5": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, ridge=5.0)),)),
     "boosted ridge 1": Variant("boosted trees", ((boosted_members, "GROWER", replace(GROWER, ridge=1.0)),)),
 }

@@ -20,7 +20,7 @@ BLOCK = 10
 
 @dataclass(frozen=True, eq=False)
 class GrowthBins:
-    """A column of many numbers, between quantiles. edges (b,): sorted; centers (b + 1,): a number for each bin."""
+    """The bins of a column of many numbers. edges (b,): sorted; centers (b + 1,): a number for each bin."""
 
     edges: Array
     centers: Array
@@ -28,13 +28,28 @@ class GrowthBins:
     @classmethod
     def of(cls, values: Array, most: int) -> "GrowthBins | None":
         """At most this many cuts; None where there are few enough different numbers; values (m,): without gaps."""
-        distinct = np.unique(values)
+        distinct, counts = np.unique(values, return_counts=True)
         if len(distinct) <= most + 1:
             return None
-        edges = np.unique(np.quantile(values, np.linspace(0, 1, most + 2)[1:-1], method="lower"))
-        edges = edges[edges < distinct[-1]]
-        ends = np.concatenate([[0], np.searchsorted(distinct, edges, side="right"), [len(distinct)]])
-        return cls(edges, (distinct[ends[:-1]] + distinct[ends[1:] - 1]) / 2)
+        starts = bin_starts(counts, most + 1)
+        ends = np.append(starts[1:], len(distinct))
+        return cls(distinct[starts[1:] - 1], (distinct[starts] + distinct[ends - 1]) / 2)
+
+
+def bin_starts(counts: Codes, most: int) -> Codes:
+    """The first value of each of at most so many bins of sorted values that occur so often; (d,) -> (b,).
+
+    Bins hold about as many rows each. A value that fills a bin by itself counts as one bin, so that values that occur
+    often leave bins to the others.
+
+    >>> bin_starts(np.array([1, 1, 1, 900, 1, 1, 1, 1]), 4)
+    array([0, 3, 4, 6])
+    """
+    share = counts.astype(np.float64)
+    for _ in range(10):
+        share = np.minimum(share, share.sum() / most)
+    place = np.floor((np.cumsum(share) - share / 2) * (most / share.sum()))
+    return np.flatnonzero(np.concatenate([[True], np.diff(place) > 0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +57,7 @@ class Units:
     """Numbers less their means, in units of their standard deviations: float32, which trees are grown in, holds these.
 
     A category is the position of its level; what is missing, or was never seen, comes after the last. A missing number
-    is at the mean. means, scales (p,): 0 and 1 for categories. bins: of the columns that are cut between quantiles
+    is at the mean. means, scales (p,): 0 and 1 for categories. bins: of the columns that are cut between bins
     alone, so that cuts of many rows take little room, and best cuts little time.
     """
 
@@ -117,10 +132,9 @@ class Growth:
         return limits.LEAF_ROWS_OF_MANY if many else limits.LEAF_ROWS
 
     def most_cuts(self, rows: int) -> int | None:
-        """Between how many quantiles a column of this many rows is cut; None: between any two values."""
-        if rows > limits.MANY_GROWN_ROWS:
-            return limits.MOST_CUTS
-        return None if self.random or rows <= limits.BINNED_ROWS else limits.FEWER_CUTS
+        """How many cuts a column of this many rows has at most; None: it may be cut between any two values."""
+        most = limits.MANY_GROWN_ROWS if self.random else limits.BINNED_ROWS
+        return limits.MOST_CUTS if rows > most else None
 
     def grow(self, rows: NDArray[np.float32], codes: Codes, weights: Array, count: int, seed: int) -> list[Any]:
         """`count` trees of rows (m, p) whose classes are codes (m,)."""

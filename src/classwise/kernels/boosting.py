@@ -47,29 +47,51 @@ class TreeGrower:
     ridge: float = 1.0
     least_gain: float = 1e-6
 
+    def room(self, columns: int, scores: int) -> Array:
+        """Room to grow trees in, that cut at most so many columns and move so many scores; one tree at a time."""
+        wanted = 0 if kernels.native is None else self.leaves * columns * self.bins * (scores + 2)
+        return np.empty(wanted)
+
     def grow(
-        self, codes: NDArray[np.uint8], rows: Positions, slopes: Array, curvatures: Array, columns: Positions
+        self,
+        codes: NDArray[np.uint8],
+        rows: Positions,
+        slopes: Array,
+        curvatures: Array,
+        columns: Positions,
+        room: Array | None = None,
     ) -> GrownTree:
         """codes (n, p); rows (m,): those that it learns from, with slopes (m, d) and curvatures (m,); columns (c,):
-        those that it may cut.
+        those that it may cut; room: to grow it in, made anew if None.
         """
         if kernels.native is None:
             return _PlainGrowth(self, codes, rows, np.column_stack([slopes, curvatures]), columns).grow()
+        room = self.room(len(columns), slopes.shape[1]) if room is None else room
         column, cut = (np.empty(2 * self.leaves - 1, dtype=np.int32) for _ in range(2))
         leaf = np.empty(len(codes), dtype=np.int32)
         nodes = kernels.native.grow(
             np.ascontiguousarray(codes), np.ascontiguousarray(rows, np.int32), contiguous(slopes),
             contiguous(curvatures), np.ascontiguousarray(columns, np.int32), self.bins, self.leaves, self.least,
-            self.ridge, self.least_gain, column, cut, leaf,
+            self.ridge, self.least_gain, room, column, cut, leaf,
         )  # fmt: skip
         return GrownTree(column[:nodes], cut[:nodes], leaf)
 
     def score(self, sums: Array) -> Any:
-        """|G|² / (H + ridge), squares added one after the other; (..., d + 1) -> (...)."""
-        squares = 0.0
-        for slopes in np.moveaxis(sums[..., :-1], -1, 0):
-            squares = squares + slopes * slopes
-        return squares / (sums[..., -1] + self.ridge)
+        """|G|² / (H + ridge); (..., d + 1) -> (...)."""
+        return _squares(sums) / (sums[..., -1] + self.ridge)
+
+    def scores(self, left: Array, right: Array) -> Any:
+        """The sum of the scores of both sides, with one division: a / b + c / d = (a d + c b) / (b d)."""
+        h, of_others = left[..., -1] + self.ridge, right[..., -1] + self.ridge
+        return (_squares(left) * of_others + _squares(right) * h) / (h * of_others)
+
+
+def _squares(sums: Array) -> Any:
+    """|G|², squares added one after the other."""
+    squares = 0.0
+    for slopes in np.moveaxis(sums[..., :-1], -1, 0):
+        squares = squares + slopes * slopes
+    return squares
 
 
 @dataclass(eq=False)
@@ -121,20 +143,19 @@ class _PlainGrowth:
         part.cells = np.array(cells).transpose(0, 2, 1)
 
     def _find_cut(self, part: _Part) -> None:
-        least, score = self.grower.least, self.grower.score
+        least = self.grower.least
         # Where there is no row, sums are rounding.
         cells = np.where(part.counts[..., None] > 0, part.cells, 0.0)
         left, counts = np.cumsum(cells, axis=1), np.cumsum(part.counts, axis=1)
-        total = left[:, -1:]
         may = (counts >= least) & (counts[:, -1:] - counts >= least) & (part.counts > 0)
         may[:, -1] = False
         if not may.any():
             return
-        gain = np.where(may, score(left) + score(total - left), -1.0)
+        gain = np.where(may, self.grower.scores(left, part.sums - left), -1.0)
         part.column, part.cut = (int(of) for of in np.unravel_index(int(gain.argmax()), gain.shape))
         own = left[part.column, part.cut]
-        part.sides = own, total[part.column, 0] - own
-        part.gain = float(gain.max() - score(part.sums))
+        part.sides = own, part.sums - own
+        part.gain = float(gain.max() - self.grower.score(part.sums))
 
     def _split(self, part: _Part, is_last: bool) -> tuple[_Part, _Part]:
         assert part.sides is not None

@@ -29,15 +29,17 @@ from classwise.comparison.stack.forest_members import OfTrees
 from classwise.comparison.stack.trained import CrossValidated, Member
 from classwise.engines import in_threads
 from classwise.errors import ClasswiseError
+from classwise.forest.growth import bin_starts
 from classwise.kernels.boosting import GrownTree, TreeGrower
 from classwise.statistics.trees import Trees
 from classwise.storage import stored
 
-# How far a tree moves the scores, and the share of the columns that are drawn for each tree, MOST_COLUMNS at most. A
-# tree has at most 16 leaves of at least 5 rows. Columns of numbers are cut between at most 64 quantiles.
+# How far a tree moves the scores, and the share of the columns that are drawn for each tree; fewer, where these times
+# bins and scores would be more than MOST_CELLS. A tree has at most 16 leaves of at least 5 rows. Columns of numbers
+# have at most 255 bins.
 RATE = 0.1
-COLUMNS, MOST_COLUMNS = 0.5, 200
-GROWER = TreeGrower(leaves=16, least=5, bins=64, ridge=0.1)
+COLUMNS, MOST_CELLS = 0.5, 1 << 18
+GROWER = TreeGrower(leaves=16, least=5, bins=255, ridge=0.1)
 
 # Boosting goes on by so many rounds at a time, until the best round is that far back, or after MOST_ROUNDS.
 PART = 25
@@ -135,12 +137,10 @@ class BoostedColumns:
 
 
 def _cuts(values: Array) -> Array:
-    """Halfway between different values; of many, between quantiles."""
-    distinct = np.unique(values)
-    if len(distinct) > GROWER.bins:
-        shares = np.linspace(0, 1, GROWER.bins + 1)[1:-1]
-        return np.unique(np.quantile(values, shares, method="midpoint"))
-    return np.asarray(distinct[:-1] + np.diff(distinct) / 2)
+    """Halfway between different values; of many, between bins."""
+    distinct, counts = np.unique(values, return_counts=True)
+    between = distinct[:-1] + np.diff(distinct) / 2
+    return between if len(distinct) <= GROWER.bins else between[bin_starts(counts, GROWER.bins)[1:] - 1]
 
 
 class BoostedRows(NamedTuple):
@@ -153,7 +153,8 @@ class BoostedRows(NamedTuple):
 @dataclass(eq=False)
 class FoldBoosting:
     """Boosting on the rows outside a fold. own (m,): these rows; present (c,): the classes that they have; start (d,):
-    where scores start; scores (n, d): of all rows; grown: the tree of each round, and the values of its leaves.
+    where scores start; scores (n, d): of all rows; n_columns: how many each tree may cut; room: to grow trees in;
+    grown: the tree of each round, and the values of its leaves.
     """
 
     fold: int
@@ -162,6 +163,8 @@ class FoldBoosting:
     start: Array
     scores: Array
     generator: np.random.Generator
+    n_columns: int
+    room: Array
     grown: list[tuple[GrownTree, Array]] = field(default_factory=list)
 
     @classmethod
@@ -174,7 +177,10 @@ class FoldBoosting:
         present = np.flatnonzero(weight)
         start = np.log(weight[present] / weight.sum())
         start = start[1:] - start[0] if len(present) == 2 else start
-        return cls(fold, own, present, start, np.tile(start, (len(rows), 1)), generator)
+        width, cells = rows.rows.shape[1], GROWER.bins * (len(start) + 2)
+        drawn = max(min(round(COLUMNS * width), MOST_CELLS // cells), 1)
+        scores, room = np.tile(start, (len(rows), 1)), GROWER.room(drawn, len(start))
+        return cls(fold, own, present, start, scores, generator, drawn, room)
 
     def go_on(self, boosted: BoostedRows) -> list[Array]:
         """After each of PART more rounds, log P(k | x) of the held-out rows; (m, c)."""
@@ -197,10 +203,8 @@ class FoldBoosting:
 
     def _grow(self, codes: NDArray[np.uint8], slopes: Array, curvatures: Array) -> None:
         """One more tree; slopes and curvatures (m, d)."""
-        width = codes.shape[1]
-        drawn = min(max(round(COLUMNS * width), 1), MOST_COLUMNS)
-        columns = self.generator.choice(width, drawn, replace=False)
-        tree = GROWER.grow(codes, self.own, slopes, curvatures.mean(axis=1), np.sort(columns))
+        columns = np.sort(self.generator.choice(codes.shape[1], self.n_columns, replace=False))
+        tree = GROWER.grow(codes, self.own, slopes, curvatures.mean(axis=1), columns, self.room)
         leaf = tree.leaf[self.own]
         of_leaves = [sums_by(leaf, own, tree.n_leaves) for own in (*slopes.T, *curvatures.T)]
         slope, curvature = np.split(np.array(of_leaves).T, 2, axis=1)

@@ -22,6 +22,7 @@ struct GrowthTask {
     const int32_t *columns;  // (c,): those that may be cut
     ptrdiff_t c, bins, leaves, least;
     double ridge, least_gain;
+    double *work;  // (leaves, c, bins, d + 2): for cells
 };
 
 // Nodes in the order of the tree: all that is left of a node before all that is right of it; column: -1 at a leaf.
@@ -30,12 +31,17 @@ struct GrownTree {
     int32_t leaves = 0;
 };
 
+// Node by node, one column after the other is counted and searched for cuts, so that its cells stay in the nearest cache.
 class TreeGrowth {
    public:
     explicit TreeGrowth(const GrowthTask &task)
-        : task_(task), width_(2 + task.d), cells_(task.c * task.bins * width_), order_(task.m), moved_(task.m),
-          left_(width_), rest_(width_), total_(width_) {
-        for (ptrdiff_t i = 0; i < task.m; i++) order_[i] = static_cast<int32_t>(i);
+        : task_(task), d_(task.d), width_(2 + d_), of_column_(task.bins * width_), codes_(task.c * task.m),
+          order_(task.m), moved_(task.m), left_(width_) {
+        for (ptrdiff_t i = 0; i < task.m; i++) {
+            order_[i] = static_cast<int32_t>(i);
+            const uint8_t *codes = task.codes + task.rows[i] * task.p;
+            for (ptrdiff_t j = 0; j < task.c; j++) codes_[j * task.m + i] = codes[task.columns[j]];
+        }
     }
 
     // The tree, and the leaf of each row (n,), by its number.
@@ -53,11 +59,13 @@ class TreeGrowth {
     }
 
    private:
-    // Rows [begin, end) of a node, and its best cut. sums: how many rows, and their slopes and curvatures.
+    // Rows [begin, end) of a node, and its best cut; most: of both sides together. cells (c, bins,
+    // width).
     struct Part {
         ptrdiff_t begin, end, left = -1, right = -1, column = -1, cut = 0;
-        double gain = 0.0;
-        std::vector<double> cells, sums, left_sums, right_sums;
+        double most = -1.0, gain = 0.0;
+        double *cells = nullptr;
+        std::vector<double> sums, left_sums;
     };
 
     Part root() {
@@ -65,77 +73,70 @@ class TreeGrowth {
         part.begin = 0;
         part.end = task_.m;
         part.sums.assign(width_, 0.0);
-        for (ptrdiff_t i = 0; i < task_.m; i++) {
-            part.sums[0] += 1.0;
-            for (ptrdiff_t k = 0; k < task_.d; k++) part.sums[1 + k] += task_.slopes[i * task_.d + k];
-            part.sums[1 + task_.d] += task_.curvatures[i];
+        for (ptrdiff_t i = 0; i < task_.m; i++) add_row(i, part.sums.data());
+        part.cells = task_.work;
+        for (ptrdiff_t j = 0; j < task_.c; j++) {
+            count_rows(part, j);
+            find_cut(part, j);
         }
-        fill_cells(part);
-        find_cut(part);
+        settle_gain(part);
         return part;
     }
 
     bool may_be_cut(const Part &part) const { return part.end - part.begin >= 2 * task_.least; }
 
-    void fill_cells(Part &part) {
-        part.cells.assign(cells_, 0.0);
-        if (task_.d == 1) add_rows<1>(part);
-        else add_rows<0>(part);
+    void add_row(ptrdiff_t i, double *sums) const {
+        const double *slopes = task_.slopes + i * d_;
+        sums[0] += 1.0;
+        for (ptrdiff_t k = 0; k < d_; k++) sums[1 + k] += slopes[k];
+        sums[1 + d_] += task_.curvatures[i];
     }
 
-    template <int D>
-    void add_rows(Part &part) {
-        const ptrdiff_t d = D ? D : task_.d, width = 2 + d;
-        for (ptrdiff_t at = part.begin; at < part.end; at++) {
-            ptrdiff_t i = order_[at];
-            const uint8_t *codes = task_.codes + task_.rows[i] * task_.p;
-            const double *slopes = task_.slopes + i * d, curvature = task_.curvatures[i];
-            double *of_column = part.cells.data();
-            for (ptrdiff_t j = 0; j < task_.c; j++, of_column += task_.bins * width) {
-                double *cell = of_column + codes[task_.columns[j]] * width;
-                cell[0] += 1.0;
-                for (ptrdiff_t k = 0; k < d; k++) cell[1 + k] += slopes[k];
-                cell[1 + d] += curvature;
-            }
-        }
+    void count_rows(Part &part, ptrdiff_t j) const {
+        double *cells = part.cells + j * of_column_;
+        const uint8_t *codes = codes_.data() + j * task_.m;
+        std::fill_n(cells, of_column_, 0.0);
+        for (ptrdiff_t at = part.begin; at < part.end; at++) add_row(order_[at], cells + codes[order_[at]] * width_);
     }
 
     double score(const double *sums) const {
         double squares = 0.0;
-        for (ptrdiff_t k = 1; k <= task_.d; k++) squares += sums[k] * sums[k];
-        return squares / (sums[1 + task_.d] + task_.ridge);
+        for (ptrdiff_t k = 1; k <= d_; k++) squares += sums[k] * sums[k];
+        return squares / (sums[1 + d_] + task_.ridge);
     }
 
-    // Whether there is a row in it; where there is none, its sums are rounding.
-    bool add_cell(const double *cell, std::vector<double> &sums) const {
-        if (cell[0] == 0.0) return false;
-        for (ptrdiff_t w = 0; w < width_; w++) sums[w] += cell[w];
-        return true;
+    // What both sides of a cut gain, with one division: a / b + c / d = (a d + c b) / (b d).
+    double gain(const double *left, const double *total) const {
+        double own = 0.0, others = 0.0;
+        for (ptrdiff_t k = 1; k <= d_; k++) {
+            double rest = total[k] - left[k];
+            own += left[k] * left[k];
+            others += rest * rest;
+        }
+        double h = left[1 + d_] + task_.ridge, of_others = total[1 + d_] - left[1 + d_] + task_.ridge;
+        return (own * of_others + others * h) / (h * of_others);
     }
 
-    void find_cut(Part &part) {
-        double most = -1.0;
-        for (ptrdiff_t j = 0; j < task_.c; j++) {
-            const double *cells = part.cells.data() + j * task_.bins * width_;
-            std::fill(total_.begin(), total_.end(), 0.0);
-            for (ptrdiff_t b = 0; b < task_.bins; b++) add_cell(cells + b * width_, total_);
-            std::fill(left_.begin(), left_.end(), 0.0);
-            for (ptrdiff_t b = 0; b + 1 < task_.bins; b++) {
-                if (!add_cell(cells + b * width_, left_) || left_[0] < task_.least) continue;
-                if (total_[0] - left_[0] < task_.least) break;
-                for (ptrdiff_t w = 0; w < width_; w++) rest_[w] = total_[w] - left_[w];
-                double gain = score(left_.data()) + score(rest_.data());
-                if (gain > most) {
-                    most = gain;
-                    part.column = j;
-                    part.cut = b;
-                    part.left_sums = left_;
-                    part.right_sums = rest_;
-                }
+    void find_cut(Part &part, ptrdiff_t j) {
+        double *left = left_.data();
+        const double *total = part.sums.data(), *cell = part.cells + j * of_column_;
+        std::fill_n(left, width_, 0.0);
+        for (ptrdiff_t b = 0; b + 1 < task_.bins; b++, cell += width_) {
+            if (cell[0] == 0.0) continue;  // where there is no row, sums are rounding
+            for (ptrdiff_t w = 0; w < width_; w++) left[w] += cell[w];
+            if (left[0] < task_.least) continue;
+            if (total[0] - left[0] < task_.least) break;
+            double found = gain(left, total);
+            if (found > part.most) {
+                part.most = found;
+                part.column = j;
+                part.cut = b;
+                part.left_sums.assign(left, left + width_);
             }
         }
-        part.gain = part.column < 0 ? 0.0 : most - score(part.sums.data());
     }
+
+    void settle_gain(Part &part) const { part.gain = part.column < 0 ? 0.0 : part.most - score(part.sums.data()); }
 
     ptrdiff_t best_leaf() const {
         ptrdiff_t best = -1;
@@ -150,10 +151,11 @@ class TreeGrowth {
 
     // Rows keep their order on both sides; where the right one begins.
     ptrdiff_t divide(const Part &part) {
-        ptrdiff_t column = task_.columns[part.column], left = part.begin, right = 0;
+        const uint8_t *codes = codes_.data() + part.column * task_.m;
+        ptrdiff_t left = part.begin, right = 0;
         for (ptrdiff_t at = part.begin; at < part.end; at++) {
             int32_t i = order_[at];
-            if (task_.codes[task_.rows[i] * task_.p + column] <= part.cut) order_[left++] = i;
+            if (codes[i] <= part.cut) order_[left++] = i;
             else moved_[right++] = i;
         }
         std::copy_n(moved_.begin(), right, order_.begin() + left);
@@ -167,11 +169,11 @@ class TreeGrowth {
         left.end = right.begin = middle;
         right.end = parts_[which].end;
         left.sums = parts_[which].left_sums;
-        right.sums = parts_[which].right_sums;
+        right.sums = parts_[which].sums;
+        for (ptrdiff_t w = 0; w < width_; w++) right.sums[w] -= left.sums[w];
         parts_[which].left = static_cast<ptrdiff_t>(parts_.size());
         parts_[which].right = parts_[which].left + 1;
         if (!is_last) fill_children(parts_[which], left, right);
-        parts_[which].cells = {};
         parts_.push_back(std::move(left));
         parts_.push_back(std::move(right));
     }
@@ -181,11 +183,18 @@ class TreeGrowth {
         bool is_left = left.end - left.begin <= right.end - right.begin;
         Part &smaller = is_left ? left : right, &larger = is_left ? right : left;
         if (!may_be_cut(larger)) return;
-        fill_cells(smaller);
-        larger.cells = std::move(parent.cells);
-        for (ptrdiff_t i = 0; i < cells_; i++) larger.cells[i] -= smaller.cells[i];
-        find_cut(larger);
-        if (may_be_cut(smaller)) find_cut(smaller);
+        smaller.cells = task_.work + ++counted_ * task_.c * of_column_;
+        larger.cells = parent.cells;
+        for (ptrdiff_t j = 0; j < task_.c; j++) {
+            count_rows(smaller, j);
+            double *rest = larger.cells + j * of_column_;
+            const double *taken = smaller.cells + j * of_column_;
+            for (ptrdiff_t i = 0; i < of_column_; i++) rest[i] -= taken[i];
+            find_cut(larger, j);
+            if (may_be_cut(smaller)) find_cut(smaller, j);
+        }
+        settle_gain(larger);
+        settle_gain(smaller);
     }
 
     void write(ptrdiff_t which, GrownTree &tree, int32_t *leaf) const {
@@ -218,8 +227,10 @@ class TreeGrowth {
     }
 
     const GrowthTask &task_;
-    const ptrdiff_t width_, cells_;
+    const ptrdiff_t d_, width_, of_column_;
+    ptrdiff_t counted_ = 0;       // how many nodes below the root were counted: the others are what is left
+    std::vector<uint8_t> codes_;  // (c, m)
     std::vector<int32_t> order_, moved_;
-    std::vector<double> left_, rest_, total_;
+    std::vector<double> left_;
     std::vector<Part> parts_;
 };

@@ -707,15 +707,15 @@ void refuse_beyond(const GrowthTask &task) {
 
 PyObject *grow(PyObject *, PyObject *args) {
     return guarded([&]() -> PyObject * {
-        PyObject *codes_object, *rows_object, *slopes_object, *curvatures_object, *columns_object, *column_object, *cut_object,
-            *leaf_object;
+        PyObject *codes_object, *rows_object, *slopes_object, *curvatures_object, *columns_object, *work_object, *column_object,
+            *cut_object, *leaf_object;
         GrowthTask task = {};
-        if (!PyArg_ParseTuple(args, "OOOOOnnnddOOO", &codes_object, &rows_object, &slopes_object, &curvatures_object,
+        if (!PyArg_ParseTuple(args, "OOOOOnnnddOOOO", &codes_object, &rows_object, &slopes_object, &curvatures_object,
                               &columns_object, &task.bins, &task.leaves, &task.least, &task.ridge, &task.least_gain,
-                              &column_object, &cut_object, &leaf_object))
+                              &work_object, &column_object, &cut_object, &leaf_object))
             throw Raised();
         Buffer codes(codes_object), rows(rows_object), slopes(slopes_object), curvatures(curvatures_object), columns(columns_object);
-        Buffer column(column_object, true), cut(cut_object, true), leaf(leaf_object, true);
+        Buffer work(work_object, true), column(column_object, true), cut(cut_object, true), leaf(leaf_object, true);
         if (codes.dimensions() != 2 || slopes.dimensions() != 2) throw Refused("codes or slopes are not matrices.");
         task.codes = codes.data<const uint8_t>("codes");
         task.n = codes.length(0);
@@ -730,6 +730,8 @@ PyObject *grow(PyObject *, PyObject *args) {
         int32_t *node_columns = column.data<int32_t>("column"), *cuts = cut.data<int32_t>("cut"), *leaves = leaf.data<int32_t>("leaf");
         if (leaf.size() != task.n || column.size() != 2 * task.leaves - 1 || cut.size() != column.size())
             throw Refused("leaf, column or cut do not fit the rows and leaves.");
+        task.work = work.data<double>("work");
+        if (work.size() < task.leaves * task.c * task.bins * (task.d + 2)) throw Refused("there is too little room to work in.");
         size_t nodes;
         {
             Released released;
