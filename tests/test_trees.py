@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 from classwise.errors import StatisticsError
 from classwise.forest.beliefs import BELIEFS, Leaves, Prunings
-from classwise.forest.growth import Growth, Units
+from classwise.forest.growth import Growth, Units, bin_starts
 from classwise.statistics.trees import LEAF, LeafCounts, Trees
 
 LEVELS = {2: np.array(["a", "b", "c"])}
@@ -155,3 +155,13 @@ def test_columns_of_many_rows_are_cut_between_bins(random: bool, rows: int, expe
     if expected is not None:
         assert max(map(len, trees.cuts[:2])) <= expected
     assert set(trees.cuts[2]) <= {0.5, 1.5, 2.5}
+
+
+@given(st.lists(st.one_of(st.integers(1, 5), st.integers(1, 2000)), min_size=1, max_size=400), st.integers(4, 255))
+def test_bins_are_no_more_than_allowed_and_frequent_values_stand_alone(counts: list[int], most: int) -> None:
+    starts = bin_starts(np.array(counts), most)
+    assert starts[0] == 0
+    assert len(starts) <= most or len(counts) <= most
+    frequent = np.flatnonzero(np.array(counts) * most > 3 * sum(counts))
+    assert set(frequent) <= set(starts)
+    assert {k + 1 for k in frequent if k + 1 < len(counts)} <= set(starts)

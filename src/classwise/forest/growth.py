@@ -39,17 +39,17 @@ class GrowthBins:
 def bin_starts(counts: Codes, most: int) -> Codes:
     """The first value of each of at most so many bins of sorted values that occur so often; (d,) -> (b,).
 
-    Bins hold about as many rows each. A value that fills a bin by itself counts as one bin, so that values that occur
-    often leave bins to the others.
+    A value with the rows of three bins has a bin of its own. The others are in bins that hold about as many rows each.
 
     >>> bin_starts(np.array([1, 1, 1, 900, 1, 1, 1, 1]), 4)
-    array([0, 3, 4, 6])
+    array([0, 3, 4])
     """
-    share = counts.astype(np.float64)
-    for _ in range(10):
-        share = np.minimum(share, share.sum() / most)
-    place = np.floor((np.cumsum(share) - share / 2) * (most / share.sum()))
-    return np.flatnonzero(np.concatenate([[True], np.diff(place) > 0]))
+    is_frequent = counts * most > 3 * counts.sum()
+    rare = np.where(is_frequent, 0, counts)
+    share = max(most - 2 * np.count_nonzero(is_frequent) - 1, 1) / max(rare.sum(), 1)
+    bins = np.floor((np.cumsum(rare) - rare / 2) * share)
+    begins = (np.diff(bins) > 0) | is_frequent[1:] | is_frequent[:-1]
+    return np.flatnonzero(np.concatenate([[True], begins]))
 
 
 @dataclass(frozen=True, eq=False)
