@@ -579,6 +579,11 @@ class TestBoostedTrees:
             grower.grow(codes + np.uint8(8), rows, slopes, curvatures, columns)
         with pytest.raises(ValueError, match="slopes"):
             grower.grow(codes, rows, slopes[1:], curvatures, columns)
+        room = grower.room(len(columns), 1)
+        with pytest.raises(ValueError, match="too little room"):
+            grower.grow(codes, rows, slopes, curvatures, columns, room[1:])
+        found, expected = (grower.grow(codes, rows, slopes, curvatures, columns, each) for each in (room, None))
+        np.testing.assert_array_equal(found.leaf, expected.leaf)
 
 
 def growth_task(seed, rows, columns, scores, bins):
