@@ -1,7 +1,6 @@
 """classwise examine and compare: what is wrong with a table, and which model predicts it best."""
 
 import json
-import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -318,6 +317,7 @@ LONG_SECONDS = 20
 @contextmanager
 def expected_time_noted() -> Iterator[None]:
     """Print what the comparison logs, its expected duration, as a note."""
+    import logging  # takes a while
 
     class Noting(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -308,6 +307,8 @@ def no_such_column(name: str, names: Sequence[str], where: str) -> str:
     >>> no_such_column("speces", ["species", "island"], "a.csv")
     "a.csv has no column 'speces'; did you mean 'species'? Its columns are 'species', 'island'."
     """
+    from difflib import get_close_matches  # takes a while
+
     close = get_close_matches(name, names, 1)
     meant = f"; did you mean {close[0]!r}?" if close else "."
     where = where.replace("the table", "The table", 1) if where.startswith("the table") else where

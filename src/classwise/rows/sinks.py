@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import IO, Any, TypeAlias
 
@@ -134,7 +133,7 @@ def writing(path: str, *, force: bool = False) -> Iterator[IO[bytes]]:
         return
     refuse_existing(path, force)
     # Named before it is made: wherever an interruption falls, it is known what to take away.
-    partial_file = Path(path).parent / f".classwise-{token_hex(8)}"
+    partial_file = Path(path).parent / f".classwise-{os.urandom(8).hex()}"
     try:
         with partial_file.open("xb") as file:
             yield file
