@@ -59,8 +59,7 @@ class TreeGrowth {
     }
 
    private:
-    // Rows [begin, end) of a node, and its best cut; most: of both sides together. cells (c, bins,
-    // width).
+    // Rows [begin, end) of a node, and its best cut; most: what both sides of it score. cells (c, bins, width).
     struct Part {
         ptrdiff_t begin, end, left = -1, right = -1, column = -1, cut = 0;
         double most = -1.0, gain = 0.0;
