@@ -22,6 +22,7 @@ from classwise.engines import in_threads
 from classwise.forest.beliefs import Belief
 from classwise.forest.forest_model import ignored_columns
 from classwise.forest.growth import Growth, Units
+from classwise.kernels.forests import ForestRows
 from classwise.rows.codes import Coded, code_labels
 from classwise.rows.sampling import ranks_of_rows
 from classwise.rows.table import Columns, Table
@@ -64,7 +65,8 @@ class GrowingRows:
         parts = np.unique(self.folds, return_inverse=True)[1] % MOST_PARTS
         held_out = [np.flatnonzero(parts == part) for part in np.unique(parts)][: growth.trees if beliefs else 0]
         training = [np.setdiff1d(np.arange(len(self.codes)), own, assume_unique=True) for own in held_out]
-        grown = growth.by_fold(values, self.codes, self.weights, training, self.seed, step)
+        rows = ForestRows(values, self.codes, self.weights, self.count)
+        grown = growth.by_fold(rows, training, self.seed, step)
         logs = {name: np.full((len(self.codes), self.count), np.nan) for name in beliefs}
 
         def answer(fold: int) -> None:
@@ -73,7 +75,7 @@ class GrowingRows:
 
         in_threads(answer, range(len(grown)), step)
         everything = np.arange(len(self.codes))
-        (whole,) = growth.by_fold(values, self.codes, self.weights, [everything], self.seed, step)
+        (whole,) = growth.by_fold(rows, [everything], self.seed, step)
         return Grown(units.trees(whole, self.levels, kept), logs, self)
 
     def _answer(

@@ -1,8 +1,8 @@
-"""Growing trees: scikit-learn finds the cuts, on numbers in their own units of spread and categories by position."""
+"""Growing trees on numbers in their own units of spread and categories by position (`classwise.kernels.forests`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from classwise import limits
 from classwise.arrays import Array, Codes, Labels
 from classwise.engines import in_threads
-from classwise.engines.messages import Shared
-from classwise.engines.workers import away
+from classwise.kernels.forests import ForestGrower, ForestRows, ForestTree
 from classwise.statistics.trees import Trees
 
 # This many trees are grown in one task.
@@ -92,11 +91,11 @@ class Units:
             values[:, j] = np.where(rows[:, j] < 0, count, rows[:, j])
         return np.nan_to_num(values, copy=False, nan=0.0).astype(np.float32)
 
-    def trees(self, grown: Sequence[Any], levels: dict[int, Labels], columns: Codes | None = None) -> Trees:
-        """Trees that scikit-learn has grown on such numbers, so that they cut rows as tables make them; columns: those
-        that it has seen, if not all.
+    def trees(self, grown: Sequence[ForestTree], levels: dict[int, Labels], columns: Codes | None = None) -> Trees:
+        """Trees that were grown on such numbers, so that they cut rows as tables make them; columns: those that they
+        were grown on, if not all.
         """
-        column = np.concatenate([tree.feature for tree in grown])
+        column = np.concatenate([tree.column for tree in grown])
         if columns is not None:
             column = np.where(column >= 0, np.append(columns, 0)[column], column)
         threshold = np.concatenate([tree.threshold for tree in grown])
@@ -108,7 +107,7 @@ class Units:
         # Random cuts between the same two levels are one cut.
         is_level = np.isin(column, list(levels))
         values[is_level] = np.floor(values[is_level]) + 0.5
-        starts = np.concatenate([[0], np.cumsum([tree.node_count for tree in grown])])
+        starts = np.concatenate([[0], np.cumsum([len(tree.column) for tree in grown])])
         return Trees.of(starts, column, values, self.means, levels)
 
 
@@ -136,26 +135,13 @@ class Growth:
         most = limits.MANY_GROWN_ROWS if self.random else limits.BINNED_ROWS
         return limits.MOST_CUTS if rows > most else None
 
-    def grow(self, rows: NDArray[np.float32], codes: Codes, weights: Array, count: int, seed: int) -> list[Any]:
-        """`count` trees of rows (m, p) whose classes are codes (m,)."""
-        from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # takes a while
-
-        maker = ExtraTreesClassifier if self.random else RandomForestClassifier
-        least = self.least_of(len(rows))
-        forest = maker(count, min_samples_leaf=least, max_features="sqrt", n_jobs=1, random_state=seed)
-        even = bool((weights == weights[0]).all())
-        forest.fit(rows, codes, None if even else weights)
-        return [tree.tree_ for tree in forest.estimators_]
-
     def by_fold(
         self,
-        rows: NDArray[np.float32],
-        codes: Codes,
-        weights: Array,
+        rows: ForestRows,
         training: Sequence[Codes],
         seed: int,
         step: Callable[[], None] = lambda: None,
-    ) -> list[list[Any]]:
+    ) -> list[list[ForestTree]]:
         """The trees, in one list for each fold: tree t is grown on training[t mod folds], the rows outside that fold.
 
         They are grown in blocks, several at a time, and are the same however many at a time. step is called as each
@@ -167,12 +153,20 @@ class Growth:
             for fold, count in enumerate(counts)
             for start in range(0, count, BLOCK)
         ]
-        shared = Shared((rows, codes, weights, training))
-        found: list[list[Any]] = [[] for _ in training]
-        grown = in_threads(lambda block: away(_grown, self, shared, block, seed), blocks, step)
+        ForestGrower(self.random, 1).prepare(rows)
+        grown = in_threads(lambda block: self._block(rows, training[block.fold], block, seed), blocks, step)
+        found: list[list[ForestTree]] = [[] for _ in training]
         for block, trees in zip(blocks, grown, strict=True):
             found[block.fold] += trees
         return found
+
+    def _block(self, rows: ForestRows, own: Codes, block: "TreeBlock", seed: int) -> list[ForestTree]:
+        """The trees of a block, on the rows outside its fold."""
+        generator = np.random.default_rng([seed, block.fold, block.start])
+        if len(own) > limits.ROWS_OF_TREE:
+            own = np.sort(generator.choice(own, limits.ROWS_OF_TREE, replace=False))
+        grower = ForestGrower(self.random, self.least_of(len(own)))
+        return grower.grow(rows, own, block.size, int(generator.integers(2**31)))
 
 
 class TreeBlock(NamedTuple):
@@ -181,11 +175,3 @@ class TreeBlock(NamedTuple):
     fold: int
     start: int
     size: int
-
-
-def _grown(growth: Growth, shared: Shared[Any], block: TreeBlock, seed: int) -> list[Any]:
-    rows, codes, weights, training = shared.value
-    own, lots = training[block.fold], np.random.default_rng([seed, block.fold, block.start])
-    if len(own) > limits.ROWS_OF_TREE:
-        own = np.sort(lots.choice(own, limits.ROWS_OF_TREE, replace=False))
-    return growth.grow(rows[own], codes[own], weights[own], block.size, int(lots.integers(2**31)))

@@ -25,7 +25,7 @@ __all__ = ["BLAS", "OURS", "Array", "RowsOrColumns", "code_integers", "is_compil
 
 
 # What a core must have been built for, to be called from here: raised whenever its functions change.
-INTERFACE = 4
+INTERFACE = 5
 
 
 def _load() -> Any:

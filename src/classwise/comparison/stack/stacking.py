@@ -25,7 +25,7 @@ from classwise.storage import stored
 from classwise.tabular import Tabular
 
 # What worker processes import when they start.
-MODULES = ("classwise.comparison.stack.members", "sklearn.ensemble")
+MODULES = ("classwise.comparison.stack.members",)
 
 
 @stored("AutoLine", loose=("log_loss", "worth"))

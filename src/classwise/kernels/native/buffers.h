@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "kernels.h"
@@ -27,6 +28,11 @@ class Buffer {
     }
     Buffer(Buffer &&other) noexcept : view_(other.view_), is_held_(other.is_held_) { other.is_held_ = false; }
     Buffer(const Buffer &) = delete;
+    Buffer &operator=(Buffer &&other) noexcept {
+        std::swap(view_, other.view_);
+        std::swap(is_held_, other.is_held_);
+        return *this;
+    }
     ~Buffer() {
         if (is_held_) PyBuffer_Release(&view_);
     }

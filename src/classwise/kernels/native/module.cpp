@@ -2,6 +2,7 @@
 // the same in NumPy.
 #define Py_LIMITED_API 0x030B0000
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <new>
@@ -11,6 +12,7 @@
 #include "buffers.h"
 #include "centers.h"
 #include "evaluation.h"
+#include "forest.h"
 #include "kernels.h"
 #include "memory.h"
 #include "ordered.h"
@@ -20,7 +22,7 @@
 namespace {
 
 // As in classwise/kernels/__init__.py: raised whenever functions change, so that none is called in another way.
-const long INTERFACE = 4;
+const long INTERFACE = 5;
 
 const Kernels *kernels = &KERNELS_PLAIN;
 
@@ -746,6 +748,66 @@ PyObject *grow(PyObject *, PyObject *args) {
     });
 }
 
+void refuse_unsuitable(const ForestTask &task) {
+    const int32_t most = task.ranks ? 65535 : 1;
+    for (ptrdiff_t i = 0; i < task.n; i++) {
+        if (task.classes[i] < 0 || task.classes[i] >= task.g) throw Refused("classes are beyond their number.");
+        if (task.counts[i] < 0 || task.counts[i] > most) throw Refused("counts are negative or too large.");
+    }
+    for (ptrdiff_t j = 0; task.ranks && j < task.p; j++) {
+        const uint32_t *ranks = task.ranks + j * task.n, *largest = std::max_element(ranks, ranks + task.n);
+        if (task.n && *largest >= task.starts[j + 1] - task.starts[j]) throw Refused("ranks are beyond the distinct values.");
+    }
+}
+
+// ranks, distinct and starts are None where cuts are drawn.
+PyObject *grow_forest_tree(PyObject *, PyObject *args) {
+    return guarded([&]() -> PyObject * {
+        PyObject *values_object, *ranks_object, *distinct_object, *starts_object, *classes_object, *counts_object,
+            *column_object, *threshold_object;
+        unsigned int state;
+        ForestTask task = {};
+        if (!PyArg_ParseTuple(args, "OOOOOOnnnIOO", &values_object, &ranks_object, &distinct_object, &starts_object,
+                              &classes_object, &counts_object, &task.g, &task.drawn, &task.least, &state, &column_object,
+                              &threshold_object))
+            throw Raised();
+        Buffer values(values_object), classes(classes_object), counts(counts_object);
+        Buffer column(column_object, true), threshold(threshold_object, true), ranks, distinct, starts;
+        if (values.dimensions() != 2 || task.g > 65536) throw Refused("values are no matrix, or classes too many.");
+        task.values = values.data<const float>("values");
+        task.p = values.length(0);
+        task.n = values.length(1);
+        task.classes = classes.data<const int32_t>("classes");
+        task.counts = counts.data<const int32_t>("counts");
+        task.state = state;
+        if (classes.size() != task.n || counts.size() != task.n) throw Refused("classes or counts do not fit the rows.");
+        if (ranks_object != Py_None) {
+            ranks = Buffer(ranks_object);
+            distinct = Buffer(distinct_object);
+            starts = Buffer(starts_object);
+            task.ranks = ranks.data<const uint32_t>("ranks");
+            task.distinct = distinct.data<const float>("distinct");
+            task.starts = starts.data<const int64_t>("starts");
+            if (ranks.size() != task.n * task.p || starts.size() != task.p + 1 || task.starts[task.p] != distinct.size())
+                throw Refused("ranks or distinct values do not fit the rows.");
+        }
+        int32_t *columns = column.data<int32_t>("column");
+        double *thresholds = threshold.data<double>("threshold");
+        size_t nodes;
+        {
+            Released released;
+            refuse_unsuitable(task);
+            ForestTree tree = ForestGrowth(task).grow();
+            nodes = tree.column.size();
+            if (static_cast<ptrdiff_t>(nodes) > std::min(column.size(), threshold.size()))
+                throw Refused("there is too little room for the nodes.");
+            std::copy(tree.column.begin(), tree.column.end(), columns);
+            std::copy(tree.threshold.begin(), tree.threshold.end(), thresholds);
+        }
+        return PyLong_FromSize_t(nodes);
+    });
+}
+
 // Instruction sets -----------------------------------------------------------------------------------------------------
 
 PyObject *instruction_sets(PyObject *, PyObject *) {
@@ -785,6 +847,7 @@ PyMethodDef methods[] = {
     {"leaves", leaves, METH_VARARGS, "The leaf that each row falls into, tree by tree."},
     {"leaf_sums", leaf_sums, METH_VARARGS, "The sums over trees of what a table holds of the leaves of each row."},
     {"grow", grow, METH_VARARGS, "The nodes of a boosted tree, and the leaf of each row; how many nodes."},
+    {"grow_forest_tree", grow_forest_tree, METH_VARARGS, "The nodes of a tree that is grown to its leaves; how many."},
     {"instruction_sets", instruction_sets, METH_NOARGS, "The instruction sets that this processor has."},
     {"choose", choose, METH_VARARGS, "Use one of them."},
     {nullptr, nullptr, 0, nullptr},
