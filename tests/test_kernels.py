@@ -17,6 +17,7 @@ from classwise.classifier.evaluation import _sums as plain_sums
 from classwise.errors import UnscorableError
 from classwise.kernels.boosting import TreeGrower
 from classwise.kernels.falls import HIGHEST, PackedTrees
+from classwise.kernels.forests import ForestGrower, ForestRows
 from classwise.kernels.losses import posterior_sums, softmax_losses
 from classwise.kernels.scores import Answer, Scores
 from classwise.kernels.sums import class_moments, factor_products, least_pivot
@@ -593,6 +594,78 @@ def growth_task(seed, rows, columns, scores, bins):
     own = np.sort(generator.choice(rows, generator.integers(max(rows // 2, 1), rows + 1), replace=False))
     cut = np.sort(generator.choice(columns, generator.integers(1, columns + 1), replace=False))
     return codes, own, generator.standard_normal((len(own), scores)), generator.uniform(0, 0.25, len(own)), cut
+
+
+class TestForests:
+    """The compiled core grows the trees of scikit-learn, to the last digit."""
+
+    @compiled
+    @settings(max_examples=150, deadline=None)
+    @given(
+        seed=st.integers(0, 10_000),
+        random=st.booleans(),
+        rows=st.integers(2, 300),
+        columns=st.integers(1, 12),
+        classes=st.integers(2, 6),
+        least=st.integers(1, 5),
+        kind=st.sampled_from(["numbers", "integers", "one value", "hardly apart", "mixed"]),
+        weights=st.sampled_from(["even", "uneven", "doubled"]),
+    )
+    def test_equal_those_of_scikit_learn(self, seed, random, rows, columns, classes, least, kind, weights):
+        task, own = forest_task(seed, rows, columns, classes, kind, weights)
+        grower = ForestGrower(random, least)
+        self.check_equal(*(grow(task, own, 3, seed) for grow in (grower.grow, grower._plainly)))
+
+    @compiled
+    @pytest.mark.parametrize("random", [True, False])
+    @pytest.mark.parametrize(("rows", "classes"), [(4000, 2), (3000, 40)])
+    def test_many_rows_and_many_classes(self, random, rows, classes):
+        task, own = forest_task(1, rows, 9, classes, "mixed", "even")
+        grower = ForestGrower(random, 1)
+        self.check_equal(*(grow(task, own, 2, 5) for grow in (grower.grow, grower._plainly)))
+
+    def check_equal(self, found, expected):
+        assert len(found) == len(expected)
+        for ours, theirs in zip(found, expected, strict=True):
+            inner = ours.column >= 0
+            np.testing.assert_array_equal(inner, theirs.column >= 0)
+            np.testing.assert_array_equal(ours.column[inner], theirs.column[inner])
+            np.testing.assert_array_equal(ours.threshold[inner], theirs.threshold[inner])
+
+    @compiled
+    def test_arguments_that_do_not_fit_are_refused(self):
+        task, own = forest_task(0, 20, 3, 2, "integers", "even")
+        grower = ForestGrower(False, 1)
+        with pytest.raises(ValueError, match="classes are beyond"):
+            grower.grow(ForestRows(task.values, task.classes + 2, task.weights, 2), own, 1, 0)
+        with pytest.raises(ValueError, match="classes or counts do not fit"):
+            grower.grow(ForestRows(task.values, task.classes[1:], task.weights, 2), own, 1, 0)
+        ranks, distinct, starts = task.ranked
+        for wrong in ((ranks + np.uint32(50), distinct, starts), (ranks, distinct[1:], starts)):
+            broken = ForestRows(task.values, task.classes, task.weights, 2)
+            broken.__dict__["ranked"] = wrong
+            with pytest.raises(ValueError, match="ranks"):
+                grower.grow(broken, own, 1, 0)
+
+
+def forest_task(seed, rows, columns, classes, kind, weights):
+    """Rows to grow trees on, and which of them take part."""
+    generator = np.random.default_rng(seed)
+    values = generator.normal(size=(rows, columns))
+    match kind:
+        case "integers":
+            values = np.round(values)
+        case "one value":
+            values[:, generator.integers(columns)] = 1
+        case "hardly apart":
+            values *= 1e-7
+        case "mixed":
+            values[:, ::2] = np.round(20 * values[:, ::2]) / 20
+    of_rows = np.ones(rows) * (2 if weights == "doubled" else 1)
+    if weights == "uneven":
+        of_rows = generator.uniform(0.5, 2, rows)
+    own = np.sort(generator.choice(rows, max(rows * 4 // 5, 1), replace=False))
+    return ForestRows(values.astype(np.float32), generator.integers(0, classes, rows), of_rows, classes), own
 
 
 def test_an_environment_variable_turns_the_core_off():

@@ -11,6 +11,7 @@ from scipy.special import gammaln
 from classwise.errors import StatisticsError
 from classwise.forest.beliefs import BELIEFS, Leaves, Prunings
 from classwise.forest.growth import Growth, Units, bin_starts
+from classwise.kernels.forests import ForestRows
 from classwise.statistics.trees import LEAF, LeafCounts, Trees
 
 LEVELS = {2: np.array(["a", "b", "c"])}
@@ -26,8 +27,13 @@ def draw(seed: int, rows: int = 60, classes: int = 3) -> tuple[np.ndarray, np.nd
 
 
 def grow(X: np.ndarray, y: np.ndarray, weights: np.ndarray, random: bool = True, trees: int = 5, **options) -> Trees:
-    growth, units = Growth(random, trees, **options), Units.of(X, {2: 3}, weights, None)
-    return units.trees(growth.grow(units(X), y, weights, trees, 0), LEVELS)
+    return grown(Growth(random, trees, **options), Units.of(X, {2: 3}, weights, None), X, y, weights)
+
+
+def grown(growth: Growth, units: Units, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Trees:
+    rows = ForestRows(units(X), y, weights, int(y.max()) + 1)
+    (found,) = growth.by_fold(rows, [np.arange(len(y))], 0)
+    return units.trees(found, LEVELS)
 
 
 seeds = st.integers(0, 10_000)
@@ -150,7 +156,7 @@ def test_columns_of_many_rows_are_cut_between_bins(random: bool, rows: int, expe
     assert growth.most_cuts(rows) == expected
     X, y, w = draw(0, rows)
     units = Units.of(X, {2: 3}, w, growth.most_cuts(rows))
-    trees = units.trees(growth.grow(units(X), y, w, 3, 0), LEVELS)
+    trees = grown(growth, units, X, y, w)
     assert bool(units.bins) == (expected is not None)
     if expected is not None:
         assert max(map(len, trees.cuts[:2])) <= expected
