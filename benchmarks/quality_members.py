@@ -6,9 +6,9 @@
 
 `choose` cross-validates every member and variant on the rows of four folds, and keeps its out-of-fold posteriors and
 those of the fifth fold, in one file each: pools of any of them are then compared without another fit (`report`). The
-tables are every other one of the study, in the order of names. Each fit has one core, and what has a file is not run
-again. `judge` fits the default stack to the first fold of the other tables with 500 rows or more, once the choice is
-made; --seconds: its time limit.
+tables are every other one of the study, in the order of names; or all of the folder, with --all (`further_tables.py`
+writes a folder of such tables). Each fit has one core, and what has a file is not run again. `judge` fits the default
+stack to the first fold of the other tables with 500 rows or more, once the choice is made; --seconds: its time limit.
 """
 
 import argparse
@@ -89,6 +89,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=15)
     parser.add_argument("--folds", default="0,1,2,3,4")
     parser.add_argument("--only", default="", help="names of tables, with commas")
+    parser.add_argument("--all", action="store_true", help="choose by all tables of the folder")
     parser.add_argument("--variants", default="", help="names, with semicolons; members of the stack always are")
     parser.add_argument("--seconds", type=float, help="the time limit of a fit that is judged")
     parser.add_argument("--budget", type=float, default=450.0, help="seconds after which nothing more is begun")
@@ -104,7 +105,8 @@ def main() -> None:
 
 
 def chosen_by(options: argparse.Namespace) -> list[Table]:
-    return [table for table in by_name(options.data)[::2] if table.name in (options.only or table.name).split(",")]
+    tables = by_name(options.data)[:: 1 if options.all else 2]
+    return [table for table in tables if table.name in (options.only or table.name).split(",")]
 
 
 def judged_on(options: argparse.Namespace) -> list[Table]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 from scipy.linalg.lapack import dtrtri
 from scipy.optimize import brentq
 
@@ -213,7 +213,7 @@ def _by_turns(
             inside = np.flatnonzero(codes == c)
             block = np.linalg.inv(covariance[np.ix_(inside, inside)])
             own = block - values[c] * np.eye(len(inside))
-            best = _best_of_one(eigh(own), block @ mean[inside], values[c], bounds[0][c], bounds[1][c])
+            best = _best_of_one(np.linalg.eigh(own), block @ mean[inside], values[c], bounds[0][c], bounds[1][c])
             _change(covariance, mean, inside, best - values[c])
             values[c] = best
         if np.abs(np.log(values / before)).max() < 0.1 * STILL:
@@ -260,7 +260,7 @@ def _without_flat(hessian: Array, target: Array, codes: Codes) -> tuple[Sequence
         cross = cho_solve(factor, hessian[np.ix_(flat, kept)])
         inner = inner - hessian[np.ix_(kept, flat)] @ cross
         own = own - cross.T @ target[flat]
-    return eigh(inner), own
+    return np.linalg.eigh(inner), own  # SciPy's holds the interpreter lock all the while
 
 
 def _crossing(slope: Callable[[float], float], start: float, least: float, largest: float) -> float:
