@@ -35,6 +35,7 @@ bench-speed: .venv/bench.stamp  ## all of docs/speed.md but the tables of the ot
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/speed_page.py
 

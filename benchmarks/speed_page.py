@@ -107,6 +107,16 @@ def peers(facts: Facts) -> None:
     replace(ROOT / "docs" / "speed.md", "peers", table(["library", "", "rows", "theirs", "ours", "ratio"], rows))
 
 
+def trees(facts: Facts) -> None:
+    sizes = [f"{t['rows']:,} x {t['columns']} x {t['classes']}" for t in facts["timings"]]
+    rows = [
+        [t["cuts"], size, *map(duration, (t["theirs_s"], t["ours_s"])), ratio(t)]
+        for size, t in zip(sizes, facts["timings"], strict=True)
+    ]
+    head = ["cuts", "rows x columns x classes", "scikit-learn", "classwise", "ratio"]
+    replace(ROOT / "docs" / "speed.md", "trees", table(head, rows))
+
+
 def growth(facts: Facts) -> None:
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
     for axis, along in zip(axes, ("rows", "columns"), strict=True):
@@ -125,7 +135,9 @@ def growth(facts: Facts) -> None:
     figure.savefig(ROOT / "docs" / "_static" / "growth.png", dpi=130)
 
 
-PARTS: dict[str, Callable[[Facts], None]] = {"core": core, "scaling": scaling, "peers": peers, "growth": growth}
+PARTS: dict[str, Callable[[Facts], None]] = {
+    "core": core, "scaling": scaling, "peers": peers, "trees": trees, "growth": growth,
+}  # fmt: skip
 
 
 def replace(path: Path, mark: str, text: str) -> None:

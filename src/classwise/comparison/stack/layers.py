@@ -10,6 +10,7 @@ rounding matters. The mean of the scores of several networks is itself a network
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -93,7 +94,7 @@ class Shape:
 
     sizes: tuple[int, ...]
 
-    @property
+    @cached_property
     def n_weights(self) -> int:
         return sum(fewer * more for fewer, more in zip(self.sizes[:-1], self.sizes[1:], strict=True))
 
@@ -115,12 +116,17 @@ class Shape:
 
     def _parts(self, vector: NDArray[Any]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
         """The weights (q, h) and biases (h,) of each layer, as views."""
-        parts, at, bias_at = [], 0, self.n_weights
+        return [(vector[of_weights].reshape(sizes), vector[of_bias]) for of_weights, sizes, of_bias in self._places]
+
+    @cached_property
+    def _places(self) -> list[tuple[slice, tuple[int, int], slice]]:
+        """Where the weights of each layer lie, their shape (q, h), and where its biases lie."""
+        places, at, bias_at = [], 0, self.n_weights
         for inputs, outputs in zip(self.sizes[:-1], self.sizes[1:], strict=True):
-            weights = vector[at : at + inputs * outputs].reshape(inputs, outputs)
-            parts.append((weights, vector[bias_at : bias_at + outputs]))
-            at, bias_at = at + inputs * outputs, bias_at + outputs
-        return parts
+            of_weights, of_bias = slice(at, at + inputs * outputs), slice(bias_at, bias_at + outputs)
+            places.append((of_weights, (inputs, outputs), of_bias))
+            at, bias_at = of_weights.stop, of_bias.stop
+        return places
 
     def scores(self, vector: Array, inputs: Single) -> Array:
         """(m, q) -> (m, g)."""
