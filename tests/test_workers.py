@@ -181,7 +181,7 @@ class TestStack:
             wait_for_workers()
         processes = cw.AutoClassifier(members=members, n_jobs=2).fit(X, y)
         np.testing.assert_array_equal(processes.predict_proba(X), threads.predict_proba(X))
-        assert {"_fitted", "_fold_answers", "_grown", "_of_fold", "_loss_without"} <= set(calls)
+        assert {"_fitted", "_fold_answers", "_of_fold", "_loss_without"} <= set(calls)
         facts = [[(line.name, line.weight, line.log_loss, line.worth, line.note) for line in m.report_]
                  for m in (processes, threads)]  # fmt: skip
         assert facts[0] == facts[1]
