@@ -35,6 +35,9 @@ theme(preferred.matches ? "dark" : "light");
 preferred.addEventListener("change", () => theme(preferred.matches ? "dark" : "light"));
 $("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
 
+// What follows # in the address is the view, so that skipping moves the focus alone.
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); $("picture").focus(); });
+
 // Taking things away.
 $("download").addEventListener("click", () => { tell("download-problem", null); $("download-box").showModal(); });
 for (const button of document.querySelectorAll("#download-box [data-kind]")) {
