@@ -12,9 +12,9 @@ from report import aligned, duration
 from shapes import Shape, draw
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from threadpoolctl import threadpool_limits
-from timing import Patience, in_turns
+from timing import Patience, Timing, in_turns
 
-from classwise.kernels.forests import ForestGrower, ForestRows
+from classwise.kernels.forests import ForestGrower, ForestRows, ForestTree
 
 RESULTS = Path(__file__).parent / "results" / "trees.json"
 EXAMPLE = "example: python benchmarks/trees.py --trees 20"
@@ -41,22 +41,26 @@ def main() -> None:
 def measured(trees: int) -> Iterator[dict[str, Any]]:
     for shape in SHAPES:
         X, y = draw(shape)
-        values, weights, everything = X.astype(np.float32), np.ones(len(y)), np.arange(len(y))
-        for cuts, peer in PEERS.items():
-            theirs = peer(trees, max_features="sqrt", n_jobs=1, random_state=0)
-            grower = ForestGrower(cuts == "random cuts", 1)
-
-            def ours(grower: ForestGrower = grower) -> Any:
-                rows = ForestRows(values, y, weights, shape.classes)  # arranged anew each time
-                return grower.grow(rows, everything, trees, 0)
-
-            own = [tree.tree_.threshold for tree in theirs.fit(values, y).estimators_]
-            inner = [threshold[threshold != -2] for threshold in own]
-            for found, expected in zip(ours(), inner, strict=True):
-                np.testing.assert_array_equal(found.threshold[found.column >= 0], expected)
-            timing = in_turns(ours, lambda peer=theirs: peer.fit(values, y), Patience(3, 15, 3.0))  # noqa: B023
+        for cuts in PEERS:
             facts = {"cuts": cuts, "rows": shape.rows, "columns": shape.features, "classes": shape.classes}
-            yield facts | timing.facts()
+            yield facts | timed(cuts, X.astype(np.float32), y, trees).facts()
+
+
+def timed(cuts: str, X: Any, y: Any, trees: int) -> Timing:
+    """Both grow the same trees, which is checked first."""
+    weights, everything = np.ones(len(y)), np.arange(len(y))
+
+    def ours() -> list[ForestTree]:
+        rows = ForestRows(X, y, weights, int(y.max()) + 1)  # arranged anew each time
+        return ForestGrower(cuts == "random cuts", 1).grow(rows, everything, trees, 0)
+
+    def theirs() -> Any:
+        return PEERS[cuts](trees, max_features="sqrt", n_jobs=1, random_state=0).fit(X, y)
+
+    for found, tree in zip(ours(), theirs().estimators_, strict=True):
+        is_cut = tree.tree_.feature >= 0
+        np.testing.assert_array_equal(found.threshold[found.column >= 0], tree.tree_.threshold[is_cut])
+    return in_turns(ours, theirs, Patience(3, 15, 3.0))
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ class ForestGrower:
         if kernels.native is not None:
             _ = (rows.columns, rows.codes) if self.random else (rows.columns, rows.codes, rows.ranked)
 
-    def grow(self, rows: ForestRows, own: NDArray[np.intp], count: int, seed: int) -> list[ForestTree]:
+    def grow(self, rows: ForestRows, own: NDArray[np.integer[Any]], count: int, seed: int) -> list[ForestTree]:
         """`count` trees, grown on some of the rows."""
         if not self._is_compiled(rows.weights[own]):
             return self._plainly(rows, own, count, seed)
@@ -87,7 +87,7 @@ class ForestGrower:
         """
         return kernels.native is not None and (not self.random or _are_even(weights))
 
-    def _tree(self, rows: ForestRows, own: NDArray[np.intp], seed: int) -> ForestTree:
+    def _tree(self, rows: ForestRows, own: NDArray[np.integer[Any]], seed: int) -> ForestTree:
         counts = np.zeros(len(rows.values), dtype=np.int32)
         counts[own] = 1 if self.random else _drawn(rows.weights[own], seed)
         column, threshold = np.empty(2 * len(own), dtype=np.int32), np.empty(2 * len(own))
@@ -98,7 +98,7 @@ class ForestGrower:
         )  # fmt: skip
         return ForestTree(column[:nodes], threshold[:nodes])
 
-    def _plainly(self, rows: ForestRows, own: NDArray[np.intp], count: int, seed: int) -> list[ForestTree]:
+    def _plainly(self, rows: ForestRows, own: NDArray[np.integer[Any]], count: int, seed: int) -> list[ForestTree]:
         from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # takes a while
 
         maker = ExtraTreesClassifier if self.random else RandomForestClassifier
